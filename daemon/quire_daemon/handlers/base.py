@@ -1,0 +1,130 @@
+"""Decisions: a request and the world it meets, and what follows from them. Values in, values out.
+
+A handler reads no clock, disk or socket. The app gathers a `World` (the files that the request names, as they
+are on disk and in the journal, and the time), calls `decide`, and performs the `Decision`: the events go into
+the log, then the writes to the disk, then the reply to the caller. When a write loses a race the app gathers
+and decides again, so a decision must not have side effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from quire_daemon.config import Settings
+from quire_journal.events import Event
+from quire_journal.history import History
+from quire_journal.ids import WriterId
+from quire_journal.text import Text
+from quire_journal.views.files import Version
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True)
+class Who:
+    """The caller: its writer in the journal, and the key under which its reads are remembered."""
+
+    writer: WriterId
+    key: bytes  # 8 bytes from (uid, agent, agent session)
+    agent: str = ""
+    agent_session: str = ""
+
+
+@dataclass(frozen=True)
+class FileNow:
+    """One path as it is on disk at this moment, reconciled with the journal.
+
+    `kind` is what is there: "file", "missing", "folder", "special". For a file, `text` are its bytes and
+    `version` its head in the journal, which holds exactly those bytes; `version` is None where they are not
+    captured (`uncaptured` says why: "too_large", "secret").
+    """
+
+    path: str  # workspace-relative, "/" between names, as the disk spells it
+    kind: str
+    text: Text | None = None
+    version: Version | None = None
+    mode: int = 0o644
+    inode: int = 0
+    size: int = 0
+    uncaptured: str = ""
+    resolved_from: str = ""  # the link that the caller named, when `path` is its target
+    links: int = 1
+
+
+@dataclass(frozen=True)
+class World:
+    """Everything that a decision may look at."""
+
+    now_ns: int
+    who: Who
+    settings: Settings
+    files: Mapping[str, FileNow]  # by the path as the caller wrote it
+    history: History  # read-only questions to the journal
+    next_seq: int  # the seq that the first event of this decision will get
+    first_event_ns: int  # when the journal began: the deprecation window counts from there
+    health: Mapping[str, Any] = field(default_factory=dict)  # what `status` tells
+
+
+@dataclass(frozen=True)
+class Put:
+    """Make `path` hold `data`, if it still holds what the decision saw (`FileNow.inode` and bytes); `seq` journals it."""
+
+    seq: int
+    path: str
+    data: bytes
+    mode: int
+    over: FileNow  # kind "missing": create, must not exist
+
+
+@dataclass(frozen=True)
+class Remove:
+    """Remove `path`, if it still holds what the decision saw."""
+
+    seq: int
+    path: str
+    over: FileNow
+
+
+@dataclass(frozen=True)
+class Move:
+    """Rename `path` to `to`, which must not exist, if `path` still holds what the decision saw."""
+
+    seq: int
+    path: str
+    to: str
+    over: FileNow
+
+
+Write = Put | Remove | Move
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What follows from a request.
+
+    `events` get the seqs `World.next_seq`, +1, … in this order. Where `writes` is not empty the events are
+    synced before the writes, and the writes before the reply. `blobs` are bytes that the events name and that
+    the journal may not hold yet.
+    """
+
+    reply: dict[str, Any]
+    events: Sequence[Event] = ()
+    writes: Sequence[Write] = ()
+    blobs: Sequence[bytes] = ()
+
+
+@dataclass(frozen=True)
+class Tool(Generic[P]):
+    """A tool: its arguments, the paths it needs to see, and the decision. The table is in `handlers/__init__.py`."""
+
+    name: str
+    params: type[P]
+    paths: Callable[[P], Sequence[str]]  # as the caller wrote them; the app puts each in `World.files`
+    decide: Callable[[P, World], Decision]
+    writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
+    needs_text: bool = True  # False: a look at the file is enough
+    catch_up: bool = False  # the watcher must have caught up with the disk first

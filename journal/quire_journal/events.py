@@ -1,0 +1,397 @@
+"""Events: the closed list of facts that the journal records, and the record that carries one.
+
+An event says what happened, in the past tense; who, when and in which batch belong to the record.
+Only facts are stored; anything that can be computed is a view.
+
+On disk a record is a msgpack array with the event as a sealed body (`msgspec.Raw`), so that scans read
+records without decoding bodies, and a kind that this version does not know is carried, not dropped.
+
+To change the format without breaking old journals:
+
+* kinds are the explicit `tag`s below, never class names; a tag is never reused;
+* fields are only appended, always with a default;
+* the golden bytes in `tests/vectors/events.json` hold every kind; changing one asks for an upcaster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from quire_journal.ids import BatchId, Seq, WriterId
+
+LineRange = tuple[int, int]
+"""Lines start..stop, 0-based, half-open."""
+
+REGULAR: Final = 0
+LINK: Final = 1  # the blob is the link's target
+FOLDER: Final = 2  # no blob; recorded so that empty folders come back
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Base of all events. `kind` is the tag on disk, on the wire and in `quire log`."""
+
+    kind: ClassVar[str] = ""
+
+
+# ── the workspace ────────────────────────────────────────────────────────────
+
+
+class WorkspaceOpened(Event, frozen=True):
+    """A daemon began to serve the workspace."""
+
+    kind: ClassVar[str] = "workspace_opened"
+    root: str
+    epoch: str  # names one run of the daemon
+    version: str  # of the daemon
+
+
+class WorkspaceScanned(Event, frozen=True):
+    """The whole tree was compared with the files view. What differed stands in records before this one."""
+
+    kind: ClassVar[str] = "workspace_scanned"
+    reason: str  # "start", "overflow", "periodic", "doubt", "asked"
+    files: int
+    changed: int
+    skipped: int = 0  # files that were not captured, each with a CaptureFailed of its own
+
+
+class WriterIntroduced(Event, frozen=True):
+    """A writer that the journal had not seen before. Attested by the kernel, then claimed by itself."""
+
+    kind: ClassVar[str] = "writer_introduced"
+    id: int
+    uid: int = -1
+    pid: int = 0
+    pid_start: int = 0  # clock ticks after boot: tells a recycled pid apart
+    agent: str = ""
+    agent_session: str = ""
+    turn: str = ""
+    tool_call: str = ""
+    model: str = ""
+
+
+# ── files, by a tool ─────────────────────────────────────────────────────────
+
+
+class FileWritten(Event, frozen=True):
+    """A tool wrote a version of `path`. In the log before it is on disk; `WritesAbandoned` takes it back."""
+
+    kind: ClassVar[str] = "file_written"
+    path: str
+    blob: bytes  # sha256 of the bytes
+    size: int
+    mode: int  # permission bits
+    base: int = 0  # seq of the version that it was made from; 0: the path did not exist
+    by: str = "edit"  # writer type: "edit", "write_file", "undo"
+    inode: int = 0  # of the file that held the base: recovery tells a base that was put back from one never replaced
+    entry: int = REGULAR
+    dialect: str = ""
+
+
+class FileDeleted(Event, frozen=True):
+    """A tool removed `path`."""
+
+    kind: ClassVar[str] = "file_deleted"
+    path: str
+    base: int
+    by: str = "edit"
+    inode: int = 0
+
+
+class FileMoved(Event, frozen=True):
+    """A tool renamed `path` to `to`. One record: the version under the new name, the end of the old one."""
+
+    kind: ClassVar[str] = "file_moved"
+    path: str
+    to: str
+    blob: bytes
+    size: int
+    mode: int
+    base: int
+    by: str = "edit"
+    inode: int = 0
+    entry: int = REGULAR
+
+
+class ModeChanged(Event, frozen=True):
+    """A tool changed the permission bits of `path`."""
+
+    kind: ClassVar[str] = "mode_changed"
+    path: str
+    blob: bytes
+    size: int
+    mode: int
+    base: int
+    by: str = "undo"
+
+
+class WritesSettled(Event, frozen=True):
+    """Every tool write up to seq `through` is on disk, except those abandoned by records in between."""
+
+    kind: ClassVar[str] = "writes_settled"
+    through: int
+
+
+class WritesAbandoned(Event, frozen=True):
+    """These records' writes did not happen (they lost a race, or the disk refused): the views take them back."""
+
+    kind: ClassVar[str] = "writes_abandoned"
+    seqs: tuple[int, ...]
+    why: str
+
+
+# ── files, from outside ──────────────────────────────────────────────────────
+
+
+class OutsideWritten(Event, frozen=True):
+    """A version of `path` that no tool wrote was found on disk."""
+
+    kind: ClassVar[str] = "outside_written"
+    path: str
+    blob: bytes
+    size: int
+    mode: int
+    evidence: str  # "captured" (first scan), "watched", "scanned", "read" (before a call), "displaced", "late", "recovered"
+    base: int = 0
+    entry: int = REGULAR
+    unfinished: bool = False  # someone still held it open for writing
+    coalesced: bool = False  # saves in between may have been missed
+
+
+class OutsideDeleted(Event, frozen=True):
+    """`path` was gone from the disk, and no tool removed it."""
+
+    kind: ClassVar[str] = "outside_deleted"
+    path: str
+    evidence: str
+    base: int = 0
+
+
+class OutsideMoved(Event, frozen=True):
+    """`path` was seen under the name `to` (a hint of the watcher, confirmed by equal bytes)."""
+
+    kind: ClassVar[str] = "outside_moved"
+    path: str
+    to: str
+    blob: bytes
+    size: int
+    mode: int
+    evidence: str
+    base: int = 0
+    entry: int = REGULAR
+
+
+class OutsideModeChanged(Event, frozen=True):
+    """The permission bits of `path` changed, its bytes did not."""
+
+    kind: ClassVar[str] = "outside_mode_changed"
+    path: str
+    blob: bytes
+    size: int
+    mode: int
+    evidence: str
+    base: int = 0
+
+
+class BytesDisplaced(Event, frozen=True):
+    """Bytes that stood at `path` for a moment, or reached a file after we had replaced it; they are kept, not head."""
+
+    kind: ClassVar[str] = "bytes_displaced"
+    path: str
+    blob: bytes
+    size: int
+    why: str  # "swap" (came out of a swap that was put back), "late" (written to the replaced file)
+
+
+class CaptureFailed(Event, frozen=True):
+    """`path` exists but its bytes are not in the journal: nothing of Quire may overwrite them unasked."""
+
+    kind: ClassVar[str] = "capture_failed"
+    path: str
+    why: str  # "too_large", "secret", "unreadable", "not_a_file"
+    size: int = 0
+    blob: bytes = b""  # the hash, where it could be computed
+    mode: int = 0
+
+
+# ── requests ─────────────────────────────────────────────────────────────────
+
+
+class ReadServed(Event, frozen=True):
+    """A caller was shown lines of a version. `shown` is all that it has seen of that version by now."""
+
+    kind: ClassVar[str] = "read_served"
+    path: str
+    version: int
+    shown: tuple[LineRange, ...]
+    anchors: bool = False  # with hashes: the path joins the hash index
+
+
+class EditRefused(Event, frozen=True):
+    """A writing call was refused; nothing changed."""
+
+    kind: ClassVar[str] = "edit_refused"
+    tool: str
+    path: str
+    code: str
+    why: str = ""
+
+
+class ReplyKept(Event, frozen=True):
+    """The reply to a call with an idempotency key: a repeated call is answered from here."""
+
+    kind: ClassVar[str] = "reply_kept"
+    key: str
+    arguments: bytes  # sha256 of the arguments
+    reply: bytes  # msgpack
+
+
+# ── checkpoints ──────────────────────────────────────────────────────────────
+
+
+class CheckpointSaved(Event, frozen=True):
+    """The state of `path` before an edit was noted (seeds 000/002). Written only with its rollback: see CheckpointCommitted."""
+
+    kind: ClassVar[str] = "checkpoint_saved"
+    path: str
+    version: int
+
+
+class CheckpointCommitted(Event, frozen=True):
+    """The edit was sound; its checkpoint is not needed any more."""
+
+    kind: ClassVar[str] = "checkpoint_committed"
+    path: str
+    version: int
+
+
+class CheckpointRolledBack(Event, frozen=True):
+    """The result of an edit was suspicious; `path` stays at the checkpoint."""
+
+    kind: ClassVar[str] = "checkpoint_rolled_back"
+    path: str
+    version: int
+    why: str
+
+
+class CheckpointNamed(Event, frozen=True):
+    """A cursor got a name that a caller can return to."""
+
+    kind: ClassVar[str] = "checkpoint_named"
+    name: str
+    cursor: int
+    note: str = ""
+
+
+class CheckpointDropped(Event, frozen=True):
+    """A named checkpoint was given up."""
+
+    kind: ClassVar[str] = "checkpoint_dropped"
+    name: str
+
+
+class BatchUndone(Event, frozen=True):
+    """This batch undid (or redid) others: `undone` lists theirs. The file records beside it say how."""
+
+    kind: ClassVar[str] = "batch_undone"
+    undone: tuple[int, ...]
+    how: str = "undo"  # "undo", "redo", "rollback", "restore"
+
+
+# ── health ───────────────────────────────────────────────────────────────────
+
+
+class WatchLost(Event, frozen=True):
+    """The watcher was blind for a time; a scan follows."""
+
+    kind: ClassVar[str] = "watch_lost"
+    why: str  # "overflow", "limit", "root_replaced"
+
+
+EVENTS: Final[tuple[type[Event], ...]] = (
+    WorkspaceOpened,
+    WorkspaceScanned,
+    WriterIntroduced,
+    FileWritten,
+    FileDeleted,
+    FileMoved,
+    ModeChanged,
+    WritesSettled,
+    WritesAbandoned,
+    OutsideWritten,
+    OutsideDeleted,
+    OutsideMoved,
+    OutsideModeChanged,
+    BytesDisplaced,
+    CaptureFailed,
+    ReadServed,
+    EditRefused,
+    ReplyKept,
+    CheckpointSaved,
+    CheckpointCommitted,
+    CheckpointRolledBack,
+    CheckpointNamed,
+    CheckpointDropped,
+    BatchUndone,
+    WatchLost,
+)
+"""The closed list. A new event is a struct above, a line here, its fold, and a golden vector."""
+
+BY_KIND: Final[dict[str, type[Event]]] = {event.kind: event for event in EVENTS}
+
+
+class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An event as stored. New fields go last, with a default."""
+
+    seq: int
+    at_ns: int  # wall clock, UTC, nanoseconds since 1970; only for people, the order is seq
+    writer: int
+    batch: int
+    kind: str
+    body: msgspec.Raw
+    prev: bytes  # sha256 of the record before, as stored; 32 zero bytes for the first
+    op: bytes = b""  # the caller's operation id, on the first record of a batch
+
+    def event(self) -> Event | None:
+        """The event inside; None for a kind that this version does not know."""
+        known = BY_KIND.get(self.kind)
+        return None if known is None else _DECODERS[known].decode(self.body)
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_RECORD: Final = msgspec.msgpack.Decoder(Record)
+_DECODERS: Final[dict[type[Event], msgspec.msgpack.Decoder[Any]]] = {e: msgspec.msgpack.Decoder(e) for e in EVENTS}
+
+GENESIS: Final = bytes(32)
+"""`prev` of the first record."""
+
+
+def encode_event(event: Event) -> msgspec.Raw:
+    """The body of a record."""
+    return msgspec.Raw(_ENCODER.encode(event))
+
+
+def encode_record(record: Record) -> bytes:
+    """A record as it stands in the log."""
+    return _ENCODER.encode(record)
+
+
+def decode_record(stored: bytes) -> Record:
+    """The record in `stored`.
+
+    Raises `msgspec.MsgspecError` when the bytes are not one: the journal is damaged there.
+    """
+    return _RECORD.decode(stored)
+
+
+def record_hash(stored: bytes) -> bytes:
+    """What the next record's `prev` must be."""
+    return hashlib.sha256(stored).digest()
+
+
+def seal(seq: Seq, at_ns: int, writer: WriterId, batch: BatchId, event: Event, prev: bytes, op: bytes = b"") -> Record:
+    """The record of `event`."""
+    return Record(seq, at_ns, writer, batch, event.kind, encode_event(event), prev, op)

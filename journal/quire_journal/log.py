@@ -1,0 +1,112 @@
+"""The ports: what the journal asks of a store. Two adapters (`stores/memory`, `stores/lmdb`) pass one contract suite.
+
+A store is a set of ordered tables of bytes, read in snapshots and written in transactions that are all or
+nothing. The log, the blobs and every view are written on these few calls, so a new store is one small file.
+
+What a store promises:
+
+* a `writing()` block that ends normally is durable when it returns (kill -9, power cut); one that raises
+  leaves no trace;
+* a `reading()` block sees one state from start to end, whatever is written meanwhile;
+* keys are ordered as bytes; integer keys are big-endian.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Final, Protocol
+
+TABLES: Final[tuple[str, ...]] = (
+    "meta",  # word → bytes: format, workspace id, watermarks of the views
+    "records",  # seq → record
+    "blobs",  # blob number → frame
+    "addresses",  # sha256 → blob number
+    "chains",  # path id → where the delta chain of the path stands
+    "seen",  # path id → stat signature and blob: a cache of the disk, not a view
+    # views, one fold each; disposable
+    "paths",  # path id → path
+    "path_ids",  # sha256(path)[:16] → path id
+    "files",  # path id → head
+    "versions",  # path id | seq → version
+    "writers",  # writer id → introduction
+    "writer_ids",  # hash of the identity → writer id
+    "continuity",  # path id → writer types that have written it
+    "reads",  # caller | path id → version and lines shown
+    "anchors",  # path id | seq → line hashes that this version added and removed
+    "checkpoints",  # name → cursor
+    "ops",  # operation id → batch
+    "batches",  # batch → its file records
+    "replies",  # caller | idempotency key → kept reply
+    "unsettled",  # batch → nothing: writes that are not known to be on disk
+)
+"""Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""
+
+
+class Reading(Protocol):
+    """One consistent state of the tables."""
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        """The value at `key`, or None."""
+
+    def scan(self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+        """Pairs with start <= key < stop, in key order or backwards. Do not keep it open: copy and end."""
+
+    def count(self, table: str) -> int:
+        """How many keys."""
+
+
+class Writing(Reading, Protocol):
+    """A transaction; it sees its own writes."""
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        """Set the value at `key`."""
+
+    def append(self, table: str, key: bytes, value: bytes) -> None:
+        """Set the value at `key`, which must be greater than every key there. Raises `OutOfOrder` otherwise."""
+
+    def delete(self, table: str, key: bytes) -> bool:
+        """Remove `key`; False when it was not there."""
+
+    def clear(self, table: str) -> None:
+        """Remove every key of `table`."""
+
+
+class Store(Protocol):
+    """Ordered tables of bytes."""
+
+    def reading(self) -> AbstractContextManager[Reading]: ...
+
+    def writing(self) -> AbstractContextManager[Writing]: ...
+
+    def size_bytes(self) -> int:
+        """Bytes on disk."""
+
+    def close(self) -> None:
+        """Give everything back. Idempotent."""
+
+
+class OutOfOrder(Exception):
+    """An append would not have gone to the end: the log is not what the caller believes."""
+
+
+class StoreFailed(Exception):
+    """The store could not commit (disk full, I/O error). Nothing of the transaction is stored."""
+
+    def __init__(self, message: str, disk_full: bool = False) -> None:
+        super().__init__(message)
+        self.disk_full = disk_full
+
+
+class Damaged(Exception):
+    """The journal's bytes are not what they must be. Says what, where, and what to do."""
+
+
+def u64(number: int) -> bytes:
+    """A key that sorts as the number does."""
+    return number.to_bytes(8, "big")
+
+
+def u32(number: int) -> bytes:
+    """A key that sorts as the number does."""
+    return number.to_bytes(4, "big")

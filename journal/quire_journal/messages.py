@@ -1,0 +1,56 @@
+"""What client and daemon say to each other: one request frame, one reply frame, msgpack maps.
+
+The arguments of a tool travel as a sealed body, so that the daemon routes before it decodes them, and a
+malformed argument is answered with the tool's own words. Sizes are limited on both sides (`MAX_MESSAGE`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+MAX_MESSAGE: Final = 80 * 1024 * 1024
+"""Bytes of one frame; the client refuses to send more, the daemon's socket cuts the connection."""
+
+MAX_DEPTH: Final = 64
+"""Nesting of one message; deeper ones are `schema_invalid`."""
+
+
+class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who calls, as the caller says it. What the kernel attests (uid, pid) is added by the daemon."""
+
+    agent: str = ""
+    agent_session: str = ""
+    turn: str = ""
+    tool_call: str = ""
+    model: str = ""
+
+
+class Request(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One call of a tool."""
+
+    id: int  # echoed in the reply; the client's own counter
+    tool: str
+    args: msgspec.Raw = msgspec.Raw(b"\x80")
+    caller: Caller = Caller()
+    op: bytes = b""  # operation id, 16 random bytes made by the client; `op_status` settles it
+    deadline_ns: int = 0  # wall clock; a request looked at later is not performed. 0: none
+    wire: int = 1
+    client: str = ""  # version of the client
+    epoch: str = ""  # the daemon's run that the client believes in; another run refuses a write that was queued for the old one
+
+
+class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The answer to one request."""
+
+    id: int
+    body: dict[str, Any]
+    epoch: str = ""  # which run of the daemon answered
+    wire: int = 1
+    daemon: str = ""  # version of the daemon
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode_request = msgspec.msgpack.Decoder(Request).decode
+decode_reply = msgspec.msgpack.Decoder(Reply).decode

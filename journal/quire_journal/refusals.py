@@ -1,0 +1,67 @@
+"""Refusals: understood requests that are declined, as values that cross the wire. Nothing has changed then.
+
+A refusal is raised where the decision is made and becomes the reply at one place, `Refused.reply()`.
+A fault (anything unexpected) is an exception of another kind; it is logged and answered as `fault` with a log id.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+CODES: Final[dict[str, str]] = {
+    # any tool
+    "schema_invalid": "The arguments do not have the shape that the tool asks for.",
+    "not_found": "The path does not exist.",
+    "not_a_file": "The path is a folder, a FIFO, a device or a socket.",
+    "binary_file": "The file holds NUL bytes; text tools leave it alone.",
+    "file_too_large": "The file is over the size limit of the settings.",
+    "outside_workspace": "The path leads out of the workspace.",
+    "permission_denied": "The path is protected, or the disk does not allow the write.",
+    "uncaptured": "The bytes that would be lost are not in the journal.",
+    "already_exists": "The destination exists; nothing is overwritten.",
+    "stale_base": "Another writer changed the file since the caller's base.",
+    "lease_held": "Another agent session holds a lease there.",
+    "plan_stale": "Something moved since the plan was made.",
+    "conflict": "What should be undone was built upon by others.",
+    "disk_full": "The disk is full; nothing was written.",
+    "journal_damaged": "The journal cannot be trusted; it is read-only.",
+    "busy": "Another program holds the file open for writing, or the daemon is overloaded.",
+    "unknown_tool": "There is no tool of that name.",
+    "expired": "The deadline had passed before the request was looked at.",
+    "fault": "Something unexpected; the log id leads to it.",
+    # `edit`
+    "anchor_stale": "The anchor does not name a line of the file as it is now.",
+    "anchor_ambiguous": "The anchor names several lines; a longer or context anchor would tell them apart.",
+    "anchor_context_ambiguous": "The anchor names several lines that nothing tells apart.",
+    "anchor_low_entropy": "The anchored line is blank or only punctuation.",
+    "invalid_range_order": "The range has no lines, or its ends are in the wrong order.",
+    "overlapping_operations": "Two operations touch one line.",
+    "empty_operations": "There is no operation.",
+    "safety_check_failed": "The result breaks what was sound before.",
+    # whole files
+    "write_conflict": "The file is not what the caller wanted to replace.",
+    "stale_file": "The bytes on disk are not those that the caller read.",
+}
+"""Every stable code with its meaning. Dialects add theirs in their own module's `CODES`."""
+
+
+class Refused(Exception):
+    """A request declined.
+
+    `code` is stable (see `CODES`), `message` one sentence that names the thing, `action` a machine word for
+    what to do next, `details` the fields that help to repair the call.
+    """
+
+    def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.action = action
+        self.details = details
+
+    def reply(self) -> dict[str, Any]:
+        """The reply that says so."""
+        reply = {"ok": False, "error": self.code, "message": self.message, **self.details}
+        if self.action:
+            reply["suggested_action"] = self.action
+        return reply

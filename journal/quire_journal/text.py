@@ -1,0 +1,148 @@
+"""Files as text: bytes in, bytes out, and the lines in between.
+
+A file is bytes. A line ends at LF, CRLF or a lone CR, and at nothing else (not at form feed, not at U+2028).
+A final line break ends the last line; it does not begin another. A UTF-8 byte order mark is not part of the
+first line. Nothing is ever decoded to be written back: lines are bytes, and what no operation names is copied.
+
+Lines are 0-based and half-open in here, 1-based only where people and agents see them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Final
+
+from quire_journal.ids import BlobId, blob_id
+
+BOM: Final = b"\xef\xbb\xbf"
+_BREAK: Final = re.compile(rb"\r\n|\n|\r")
+_STYLES: Final = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
+
+BINARY_PROBE: Final = 8192
+"""A NUL in this many first bytes makes a file binary for the text tools (git's rule)."""
+
+
+class Text:
+    """The immutable bytes of a file, with its lines.
+
+    `lines[i]` is the content of line i without its break; `breaks[i]` is that break, `b""` only for a last
+    line that has none. `b"".join` of the BOM and of both, interleaved, is `data` again, whatever the bytes were.
+    """
+
+    __slots__ = ("__dict__", "bom", "breaks", "lines")
+
+    def __init__(self, bom: bool, lines: Sequence[bytes], breaks: Sequence[bytes]) -> None:
+        self.bom = bom
+        self.lines = lines
+        self.breaks = breaks
+
+    @classmethod
+    def of(cls, data: bytes) -> Text:
+        """The text that `data` holds."""
+        bom = data.startswith(BOM)
+        body = data[len(BOM) :] if bom else data
+        if b"\r" not in body:
+            lines = body.split(b"\n")
+            breaks = [b"\n"] * (len(lines) - 1)
+            if lines[-1]:
+                breaks.append(b"")
+            else:
+                lines.pop()
+        else:
+            lines, breaks, at = [], [], 0
+            for found in _BREAK.finditer(body):
+                lines.append(body[at : found.start()])
+                breaks.append(found.group())
+                at = found.end()
+            if at < len(body):
+                lines.append(body[at:])
+                breaks.append(b"")
+        text = cls(bom, lines, breaks)
+        text.__dict__["data"] = data
+        return text
+
+    def __len__(self) -> int:
+        """The number of lines."""
+        return len(self.lines)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Text) and self.data == other.data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes of the file."""
+        parts: list[bytes] = [BOM] if self.bom else []
+        for pair in zip(self.lines, self.breaks, strict=True):
+            parts.extend(pair)
+        return b"".join(parts)
+
+    @cached_property
+    def blob(self) -> BlobId:
+        """The content address of the bytes."""
+        return blob_id(self.data)
+
+    @cached_property
+    def normalised(self) -> bytes:
+        """The bytes with every break as LF and without BOM: what texts to match are matched against."""
+        return b"".join(part for pair in zip(self.lines, (b"\n" if b else b"" for b in self.breaks), strict=True) for part in pair)
+
+    @property
+    def final_break(self) -> bool:
+        """Does the last line end with a break? True for an empty file: the first line written gets one."""
+        return not self.breaks or bool(self.breaks[-1])
+
+    @cached_property
+    def newline_style(self) -> str:
+        """`lf`, `crlf`, `cr`, `mixed`, or `none` when there is no break."""
+        styles = {*self.breaks} - {b""}
+        return "none" if not styles else _STYLES[styles.pop()] if len(styles) == 1 else "mixed"
+
+    @property
+    def binary(self) -> bool:
+        """Is there a NUL near the beginning?"""
+        return b"\0" in self.data[:BINARY_PROBE]
+
+    @cached_property
+    def lossy(self) -> bool:
+        """Are there bytes that are not UTF-8, so that a decoded view shows U+FFFD?"""
+        try:
+            self.data.decode()
+        except UnicodeDecodeError:
+            return True
+        return False
+
+    def break_for(self, line: int) -> bytes:
+        """The break that a new line at `line` takes: of the line there, else of the nearest before, else after, else LF."""
+        for i in range(min(line, len(self.breaks) - 1), -1, -1):
+            if self.breaks[i]:
+                return self.breaks[i]
+        for found in self.breaks[max(line, 0) :]:
+            if found:
+                return found
+        return b"\n"
+
+
+def content_lines(content: str) -> list[bytes]:
+    """The lines of a text that an agent sent: one trailing newline is not an extra empty line; `""` is one blank line."""
+    return list(Text.of(content.encode("utf-8")).lines) or [b""]
+
+
+def shown(line: bytes) -> str:
+    """A line as people and agents see it; bytes that are not UTF-8 become U+FFFD."""
+    return line.decode("utf-8", "replace")
+
+
+def merge_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same lines as sorted ranges that neither overlap nor touch."""
+    out: list[tuple[int, int]] = []
+    for start, stop in sorted(r for r in ranges if r[0] < r[1]):
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], max(out[-1][1], stop))
+        else:
+            out.append((start, stop))
+    return tuple(out)
