@@ -7,6 +7,10 @@ settings stay and `status` says `degraded`.
 
 from __future__ import annotations
 
+import re
+import tomllib
+from typing import Any
+
 import msgspec
 
 
@@ -90,3 +94,93 @@ class Settings(Strict, frozen=True):
     capture: Capture = Capture()
     limits: Limits = Limits()
     journal: Journal = Journal()
+
+
+class BadSettings(Exception):
+    """A settings file that cannot be used. Says which file, where, and what is wrong."""
+
+
+USER_FILE = "config.toml"
+WORKSPACE_FILE = ".quire.toml"
+
+_NARROWING_ONLY: tuple[tuple[str, str], ...] = (
+    ("policy", "forbidden_globs"),  # may add, never remove
+    ("capture", "secret_globs"),
+)
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "edit.on_stale": ("reject", "rebase"),
+    "dialects.edit.low_entropy": ("reject", "allow_unique"),
+    "dialects.edit.range_ends": ("unique", "nearest"),
+    "dialects.edit.range_order": ("swap", "strict"),
+    "safety.unbalanced": ("", "reject", "warn", "off"),
+    "safety.syntax": ("", "reject", "warn", "off"),
+    "safety.duplicate_line": ("", "reject", "warn", "off"),
+    "journal.durability": ("strict", "normal", "fast"),
+}
+
+
+def load(workspace_text: str | None, user_text: str | None) -> Settings:
+    """The settings that the two files make together; None for a file that does not exist.
+
+    The workspace's file cannot widen: its globs are added to the user's, its limits can only be lower, absolute
+    paths stay refused where the user refuses them. Raises `BadSettings` with file, line and key.
+    """
+    user = _parse(user_text, USER_FILE)
+    workspace = _parse(workspace_text, WORKSPACE_FILE)
+    base = _convert(user, USER_FILE, user_text)
+    _convert(workspace, WORKSPACE_FILE, workspace_text)
+    return _convert(_narrow(user, workspace, base), WORKSPACE_FILE, workspace_text)
+
+
+def _parse(text: str | None, name: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text or "")
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{name}: not valid TOML: {error}") from None
+
+
+def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
+    try:
+        settings = msgspec.convert(table, Settings)
+    except msgspec.ValidationError as error:
+        key = re.search(r"unknown field `([^`]+)`|\$\.([\w.]+)", str(error))
+        word = (key.group(1) or key.group(2)) if key else ""
+        raise BadSettings(f"{name}: line {_line_of(text, word)}: {error}") from None
+    for dotted, choices in _CHOICES.items():
+        value: Any = settings
+        for part in dotted.split("."):
+            value = getattr(value, part)
+        if value not in choices:
+            wanted = ", ".join(repr(c) for c in choices)
+            raise BadSettings(f"{name}: line {_line_of(text, dotted)}: {dotted} is {value!r}; it can be {wanted}")
+    return settings
+
+
+def _line_of(text: str | None, dotted: str) -> int:
+    """The line that sets the last part of `dotted`; 1 when it is not found."""
+    word = dotted.rsplit(".", 1)[-1]
+    for number, line in enumerate((text or "").splitlines(), 1):
+        if word and re.match(rf"\s*(\[.*)?\b{re.escape(word)}\b", line):
+            return number
+    return 1
+
+
+def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> dict[str, Any]:
+    """The workspace's table laid over the user's, with everything that would widen taken out."""
+    merged = {k: dict(v) if isinstance(v, dict) else v for k, v in user.items()}
+    for section, values in workspace.items():
+        if isinstance(values, dict) and isinstance(merged.get(section), dict):
+            merged[section] = {**merged[section], **values}
+        else:
+            merged[section] = values
+    for section, key in _NARROWING_ONLY:
+        mine = workspace.get(section, {}).get(key)
+        if mine is not None:
+            merged[section] = {**merged[section], key: [*getattr(getattr(base, section), key), *mine]}
+    if not base.policy.allow_absolute_paths:
+        merged.setdefault("policy", {})["allow_absolute_paths"] = False
+    for section, key in (("capture", "max_bytes"), ("limits", "edit_bytes"), ("limits", "reply_bytes")):
+        mine = workspace.get(section, {}).get(key)
+        if mine is not None:
+            merged[section] = {**merged[section], key: min(mine, getattr(getattr(base, section), key))}
+    return merged

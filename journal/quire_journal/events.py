@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from quire_journal.ids import BatchId, Seq, WriterId
+from quire_journal.upcast import lift
 
 LineRange = tuple[int, int]
 """Lines start..stop, 0-based, half-open."""
@@ -52,7 +53,7 @@ class WorkspaceScanned(Event, frozen=True):
     """The whole tree was compared with the files view. What differed stands in records before this one."""
 
     kind: ClassVar[str] = "workspace_scanned"
-    reason: str  # "start", "overflow", "periodic", "doubt", "asked"
+    reason: str  # "start", "overflow", "periodic", "rules" (what is ignored changed), "asked"
     files: int
     changed: int
     skipped: int = 0  # files that were not captured, each with a CaptureFailed of its own
@@ -356,9 +357,18 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
     def event(self) -> Event | None:
-        """The event inside; None for a kind that this version does not know."""
-        known = BY_KIND.get(self.kind)
-        return None if known is None else _DECODERS[known].decode(self.body)
+        """The event inside; None for a kind that this version does not know.
+
+        Raises `msgspec.MsgspecError` when the body is not what its kind says.
+        """
+        known, body = BY_KIND.get(self.kind), bytes(self.body)
+        if known is None:
+            lifted = lift(self.kind, body, BY_KIND)
+            if lifted is None:
+                return None
+            known, body = BY_KIND[lifted[0]], lifted[1]
+        event: Event = _DECODERS[known].decode(body)
+        return event
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -7,25 +7,21 @@ from typing import Any
 
 import msgspec
 
-from quire_journal.events import Record, WriterIntroduced
-from quire_journal.ids import Seq
-from quire_journal.log import Reading
+from quire_journal import blobs
+from quire_journal.events import Record, WriterIntroduced, decode_record
+from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
+from quire_journal.log import Damaged, Reading, u64
 from quire_journal.text import Text
-from quire_journal.views.files import Version
-
-
-class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a caller was last shown of a path: the version, and which of its lines (0-based, half-open)."""
-
-    version: int
-    lines: tuple[tuple[int, int], ...]
-    at_ns: int = 0
+from quire_journal.views import anchors, batches, checkpoints, continuity, files, paths, reads, writers
+from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
+from quire_journal.views.files import OUTSIDE_TYPE, Version
+from quire_journal.views.reads import Shown as Shown
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
     """Where an anchor that is not in the file now was last: in which version, on which line, and what removed it."""
 
-    version: int  # the last version that had it
+    version: int  # the last version that had it, or of which it is known on which line it had it
     line: int  # 0-based
     removed_by: int  # seq of the version that does not have it any more
 
@@ -43,100 +39,279 @@ class History:
         text_of: Callable[[bytes], Text] | None = None,
         recent: Mapping[tuple[bytes, str], Shown] | None = None,
     ) -> None:
-        raise NotImplementedError
+        self._reading = reading
+        self._text_of = text_of
+        self._recent: Mapping[tuple[bytes, str], Shown] = recent or {}
+        self._ids: dict[str, PathId] = {}
+        self._callers: dict[int, bytes] = {}
 
     def head(self) -> Seq:
         """The seq of the newest record; 0 for an empty log."""
-        raise NotImplementedError
+        for key, _ in self._reading.scan("records", reverse=True):
+            return Seq(int.from_bytes(key, "big"))
+        return Seq(0)
 
     def file(self, path: str) -> Version | None:
         """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""
-        raise NotImplementedError
+        number = self._id(path)
+        return None if number is None else files.head(self._reading, number)
 
     def version(self, path: str, seq: int) -> Version | None:
         """The version of `path` that record `seq` made."""
-        raise NotImplementedError
+        number = self._id(path)
+        return None if number is None else files.version(self._reading, number, seq)
 
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""
-        raise NotImplementedError
+        return next(self.versions(path, upto=seq, reverse=True), None)
 
-    def versions(self, path: str, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Version]:
-        """Versions of `path` with after < seq <= upto."""
-        raise NotImplementedError
+    def versions(
+        self, path: str, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
+    ) -> Iterator[Version]:
+        """Versions of `path` with after < seq <= upto.
+
+        Each was the head once. With `displaced` also bytes that never were (`Version.displaced`), for those who
+        look for what somebody else may have lost.
+        """
+        number = self._id(path)
+        if number is not None:
+            yield from files.versions(self._reading, number, after, upto, reverse, displaced)
 
     def paths(self, prefix: str = "") -> Iterator[tuple[str, Version]]:
-        """Every path ever seen, with its head."""
-        raise NotImplementedError
+        """Every path that has a version, with its head, in the order in which the log first named them."""
+        for key, name in list(self._reading.scan("paths")):
+            path = name.decode("utf-8", "surrogateescape")
+            if path.startswith(prefix):
+                head = files.head(self._reading, int.from_bytes(key, "big"))
+                if head is not None:
+                    yield path, head
 
     def bytes_of(self, blob: bytes) -> bytes:
         """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.Damaged`."""
-        raise NotImplementedError
+        return blobs.get(self._reading, blob)
+
+    def holds(self, blob: bytes) -> bool:
+        """Are the bytes of this blob in the journal?"""
+        return blobs.holds(self._reading, blob)
 
     def text_of(self, blob: bytes) -> Text:
-        """The text of a blob."""
-        raise NotImplementedError
+        """The text of a blob. Raises as `bytes_of` does."""
+        return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
 
     def shown(self, caller: bytes, path: str) -> Shown | None:
         """What the caller was last shown of `path`."""
-        raise NotImplementedError
+        number = self._id(path)
+        stored = None if number is None else reads.shown(self._reading, caller, number)
+        recent = self._recent.get((caller, path))
+        if recent is None or stored is None:
+            return recent or stored
+        return stored if recent.at_ns and recent.at_ns < stored.at_ns else recent
 
     def caller_of(self, writer: int) -> bytes:
         """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
-        raise NotImplementedError
+        found = self._callers.get(writer)
+        if found is None:
+            found = self._callers[writer] = writers.caller_of(self._reading, writer)
+        return found
 
     def writer(self, writer: int) -> WriterIntroduced | None:
         """Who that is; None for `outside`."""
-        raise NotImplementedError
+        return writers.writer_of(self._reading, writer)
 
     def writer_json(self, writer: int, type: str = "") -> dict[str, Any]:
         """A writer as replies show it: `{id, type, agent, agent_session, turn, tool_call, model, uid, pid}`."""
-        raise NotImplementedError
+        who = self.writer(writer)
+        if who is None:
+            who = WriterIntroduced(writer)
+            type = type or (OUTSIDE_TYPE if writer == OUTSIDE else "")
+        return {
+            "id": writer_name(writer),
+            "type": type,
+            "agent": who.agent,
+            "agent_session": who.agent_session,
+            "turn": who.turn,
+            "tool_call": who.tool_call,
+            "model": who.model,
+            "uid": who.uid if who.uid >= 0 else None,
+            "pid": who.pid or None,
+        }
 
     def changed_since(self, path: str, seq: int, caller: bytes) -> list[Version]:
-        """Versions of `path` after `seq` by anyone but `caller`, oldest first."""
-        raise NotImplementedError
+        """Versions of `path` after `seq` by anyone but `caller` (b"": by anyone), oldest first."""
+        later = list(self.versions(path, after=seq))
+        return [version for version in later if not caller or self.caller_of(version.writer) != caller]
 
     def continuity(self, path: str, type: str) -> str:
         """`clean` when no other writer type precedes `type` in the path's history, else `mixed` (contract §2)."""
-        raise NotImplementedError
+        number = self._id(path)
+        if number is None:
+            return "clean"
+        counts = continuity.counts(self._reading, number)
+        if counts.get(OUTSIDE_TYPE) == 1:
+            first = next(self.versions(path), None)
+            if first is not None and first.type == OUTSIDE_TYPE:
+                del counts[OUTSIDE_TYPE]
+        return "mixed" if {*counts} - {type} else "clean"
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
-        """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head."""
-        raise NotImplementedError
+        """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.
+
+        None when no version that is indexed had it, or when it is in the newest of them. A path is indexed from
+        the first read with anchors on; under its earlier name too, when that was.
+        """
+        digits = prefix.lower()
+        before: int | None = None
+        while digits and (number := self._id(path)) is not None:
+            unknown: int | None = None  # the next version that lists every line: what it removed is not known
+            oldest: int | None = None
+            for seq, lines in anchors.rows(self._reading, number, before):
+                if (at := anchors.find(lines.removed, digits)) is not None:
+                    return AnchorTrace(lines.before, anchors.place(lines.removed_at, at), seq)
+                if (at := anchors.find(lines.added, digits)) is not None:
+                    where = anchors.place(lines.added_at, at)
+                    return None if unknown is None else AnchorTrace(seq, where, unknown)
+                unknown = unknown if lines.before else seq
+                oldest = seq
+            came = None if oldest is None else self.version(path, oldest)
+            if came is None or not came.moved_from:
+                return None
+            path, before = came.moved_from, came.seq  # it had another name then
+        return None
 
     def op(self, op: bytes) -> int | None:
         """The batch that an operation id made; None when the journal does not know it."""
-        raise NotImplementedError
+        return batches.batch_of_op(self._reading, op)
 
     def batch_state(self, batch: int) -> str:
-        """`applied`, `abandoned`, or `unsettled`."""
-        raise NotImplementedError
+        """`unsettled` while a write may not be on disk, `abandoned` when all its writes were taken back, or `applied`.
+
+        A batch without file changes is `applied`.
+        """
+        return batches.state(self._reading, batch)
 
     def batch(self, batch: int) -> Sequence[Record]:
-        """The records of a batch."""
-        raise NotImplementedError
+        """The records of a batch, in order."""
+        found: dict[int, Record] = {}
+        for record in self.records(after=batch - 1):
+            if record.batch != batch:
+                break
+            found[record.seq] = record
+        for seq in self.batch_writes(batch):  # should others' records stand in between
+            late = None if seq in found else self.record(seq)
+            if late is not None:
+                found[seq] = late
+        return [found[seq] for seq in sorted(found)]
 
     def record(self, seq: int) -> Record | None:
         """Record `seq`."""
-        raise NotImplementedError
+        stored = self._reading.get("records", u64(seq)) if seq > 0 else None
+        return None if stored is None else _decoded(seq, stored)
 
     def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
         """Records with after < seq <= upto."""
-        raise NotImplementedError
+        stop = None if upto is None else u64(max(upto, 0) + 1)
+        for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
+            yield _decoded(int.from_bytes(key, "big"), stored)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
-        """The newest batches of file changes by a caller, newest first."""
-        raise NotImplementedError
+        """The newest batches of file changes by a caller, newest first. Undone ones too: see `undone_by`."""
+        found: list[int] = []
+        for batch, _ in batches.newest_of(self._reading, caller):
+            if len(found) >= limit:
+                break
+            found.append(batch)
+        return found
 
     def seq_at(self, at_ns: int) -> Seq:
         """The newest record not later than a time (binary search; record times are made not to go back)."""
-        raise NotImplementedError
+        low, high = 0, int(self.head())
+        while low < high:
+            middle = (low + high + 1) // 2
+            record = self.record(middle)
+            if record is None or record.at_ns <= at_ns:
+                low = middle
+            else:
+                high = middle - 1
+        return Seq(low)
 
     def checkpoint(self, name: str) -> Seq | None:
         """The cursor of a named checkpoint."""
-        raise NotImplementedError
+        named = checkpoints.checkpoint(self._reading, name)
+        return None if named is None else Seq(named.cursor)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int] | None:
-        """(sha256 of the arguments, msgpack of the reply, at_ns) of a call with this idempotency key."""
-        raise NotImplementedError
+        """(sha256 of the arguments, msgpack of the reply, at_ns) of a call with this idempotency key.
+
+        None also when what the reply tells of was abandoned. How long a reply counts is for the asker to judge.
+        """
+        kept = batches.kept_reply(self._reading, caller, key)
+        return None if kept is None else (kept.arguments, kept.reply, kept.at_ns)
+
+    def writer_id(self, who: WriterIntroduced) -> WriterId | None:
+        """The number of the writer with this identity (whatever `who.id` is); None when it is new to the journal."""
+        return writers.writer_id(self._reading, who)
+
+    def next_writer_id(self) -> WriterId:
+        """The number for the next writer to be introduced."""
+        return writers.next_writer_id(self._reading)
+
+    def writers(self) -> Iterator[WriterIntroduced]:
+        """Everyone who was introduced, oldest first."""
+        return writers.all_writers(self._reading)
+
+    def batch_writes(self, batch: int) -> list[int]:
+        """The seqs of the tool writes of a batch that stand."""
+        return batches.writes(self._reading, batch)
+
+    def batches_of(self, caller: bytes) -> Iterator[tuple[int, WriterId]]:
+        """(batch, writer) of the batches of file changes by a caller, newest first: to choose by turn or tool call."""
+        for batch, writer in batches.newest_of(self._reading, caller):
+            yield batch, WriterId(writer)
+
+    def undone_by(self, batch: int) -> int | None:
+        """The newest batch that undid this one and stands, itself not undone; None when the batch is in force."""
+        return batches.undone_by(self._reading, batch)
+
+    def unsettled(self) -> list[int]:
+        """The batches whose writes may not be on disk, oldest first: what recovery looks at."""
+        return batches.unsettled(self._reading)
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """Every named checkpoint, by cursor and name."""
+        return sorted(checkpoints.checkpoints(self._reading), key=lambda named: (named.cursor, named.name))
+
+    def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
+        """The newest checkpoint of an edit of `path`, and what became of it."""
+        number = self._id(path)
+        return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
+
+    def path_id(self, path: str) -> PathId | None:
+        """The number of `path`; None when the log does not name it."""
+        return self._id(path)
+
+    def _id(self, path: str) -> PathId | None:
+        found = self._ids.get(path) or paths.path_id(self._reading, path)
+        if found is not None:
+            self._ids[path] = found
+        return found
+
+
+def who_changed(changes: Sequence[Version], name: Callable[[int], str] = writer_name, most: int = 5) -> str:
+    """Who made these versions, for a sentence: `w3 (v12, v14), outside (v13) and 2 more`. Nothing for none.
+
+    Writers stand in the order of their first version here; `most` limits the versions that are named.
+    """
+    told: dict[str, list[str]] = {}
+    for version in changes[:most]:
+        told.setdefault(name(version.writer), []).append(version_token(version.seq))
+    parts = [f"{who} ({', '.join(tokens)})" for who, tokens in told.items()]
+    more = len(changes) - most
+    said = ", ".join(parts)
+    return f"{said} and {more} more" if more > 0 else said
+
+
+def _decoded(seq: int, stored: bytes) -> Record:
+    try:
+        return decode_record(stored)
+    except msgspec.MsgspecError as wrong:
+        raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong

@@ -31,14 +31,18 @@ TABLES: Final[tuple[str, ...]] = (
     "versions",  # path id | seq → version
     "writers",  # writer id → introduction
     "writer_ids",  # hash of the identity → writer id
-    "continuity",  # path id → writer types that have written it
+    "continuity",  # path id → how many versions each writer type made
     "reads",  # caller | path id → version and lines shown
-    "anchors",  # path id | seq → line hashes that this version added and removed
-    "checkpoints",  # name → cursor
+    "reads_before",  # seq | caller | path id → what stood there before this write moved the base; until it is settled
+    "anchors",  # path id | seq → line hashes that this version added and removed; path id | 0 → the newest such seq
+    "checkpoints",  # sha256(name)[:16] → name and cursor
+    "edit_checkpoints",  # path id → the newest checkpoint of an edit, and what became of it
     "ops",  # operation id → batch
-    "batches",  # batch → its file records
-    "replies",  # caller | idempotency key → kept reply
-    "unsettled",  # batch → nothing: writes that are not known to be on disk
+    "batches",  # batch | seq → whether this tool write of the batch stands
+    "batches_by",  # caller | batch → writer: the batches with tool writes of a caller
+    "undone",  # batch | seq → batch that undid it by record seq
+    "replies",  # caller | sha256(idempotency key)[:16] → kept reply
+    "unsettled",  # batch → seq of its last tool write: writes that are not known to be on disk
 )
 """Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""
 

@@ -7,9 +7,9 @@ changes a text in Quire is such a plan, so staleness, merge, undo and blame shar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from quire_journal.text import Text
+from quire_journal.text import BOM, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,45 +32,112 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
     Whether the last line has a break is a property of the file and kept, unless `final_break` says otherwise.
+    Bytes of other lines are never touched: where a deletion brings a lone CR and a lone LF together, they are one
+    break from then on, and the result has a line less.
+
+    Raises `ValueError` when the splices are not sorted, overlap, or leave the base.
     """
     lines: list[bytes] = []
     breaks: list[bytes] = []
+    fresh: list[range] = []
     at = 0
     for s in splices:
         if not (at <= s.start <= s.stop <= len(base)):
             raise ValueError(f"splice {s.start}..{s.stop} overlaps the one before or leaves the {len(base)} lines")
         lines += base.lines[at : s.start]
         breaks += base.breaks[at : s.start]
+        fresh.append(range(len(lines), len(lines) + len(s.lines)))
         lines += s.lines
-        if s.breaks is not None:
-            breaks += s.breaks
-        else:
-            for i in range(len(s.lines)):
-                own = base.breaks[s.start + i] if s.start + i < s.stop else b""
-                breaks.append(own or base.break_for(s.start + i if s.start + i < s.stop else max(s.stop, s.start + 1) - 1 if s.stop > s.start else s.start - 1))
+        breaks += new_breaks(base, s)
         at = s.stop
     lines += base.lines[at:]
     breaks += base.breaks[at:]
-    keep = base.final_break if final_break is None else final_break
-    for i in range(len(breaks) - 1):
-        if not breaks[i]:
-            breaks[i] = base.break_for(len(base) - 1)
-    if breaks:
-        if not keep:
-            breaks[-1] = b""
-        elif not breaks[-1]:
-            breaks[-1] = base.break_for(len(base) - 1)
-    return Text(base.bom, lines, breaks)
+    _end_every_line(base, breaks, base.final_break if final_break is None else final_break)
+    return _as_read(base.bom, lines, breaks, fresh)
+
+
+def new_breaks(base: Text, s: Splice) -> Sequence[bytes]:
+    """The breaks of the new lines of `s`."""
+    if s.breaks is not None:
+        return s.breaks
+    replaced = s.stop - s.start
+    beyond = s.stop - 1 if replaced else s.start - 1
+    own = [base.break_for(s.start + i) for i in range(min(replaced, len(s.lines)))]
+    more = len(s.lines) - len(own)
+    return own + [base.break_for(beyond)] * more if more else own
+
+
+def _end_every_line(base: Text, breaks: list[bytes], final_break: bool) -> None:
+    """Give a break to every line that is not the last any more, and to the last what the file wants."""
+    if not breaks:
+        return
+    last = len(breaks) - 1
+    while b"" in breaks[:last]:
+        breaks[breaks.index(b"")] = base.break_for(len(base) - 1)
+    if not final_break:
+        breaks[last] = b""
+    elif not breaks[last]:
+        breaks[last] = base.break_for(len(base) - 1)
+
+
+def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable[range]) -> Text:
+    """The text with these lines, as reading its bytes gives it.
+
+    Where a lone CR is followed by a blank line with a lone LF, the bytes would say CRLF: a new line at that place
+    takes the other's break. Old lines keep theirs, and the text is what its bytes say.
+    """
+    text = Text(bom, lines, breaks)
+    reread = not bom and bool(lines) and lines[0].startswith(BOM)
+    if b"\r" in breaks and b"\n" in breaks:
+        for i in range(len(lines) - 1):
+            if breaks[i] == b"\r" and not lines[i + 1] and breaks[i + 1] == b"\n":
+                if any(i + 1 in new for new in fresh):
+                    breaks[i + 1] = b"\r"
+                elif any(i in new for new in fresh):
+                    breaks[i] = b"\n"
+                else:
+                    reread = True
+    return Text.of(text.data) if reread else text
+
+
+def trim(base: Text, splices: Iterable[Splice]) -> tuple[Splice, ...]:
+    """The same change, without the lines at the ends of a splice that stay as they are; empty splices are dropped."""
+    return tuple(t for s in splices if (t := _trim(base, s)).lines or t.start < t.stop)
+
+
+def _trim(base: Text, s: Splice) -> Splice:
+    old = base.lines[s.start : s.stop]
+    most = min(len(old), len(s.lines))
+    head = 0
+    while head < most and old[head] == s.lines[head] and _same_break(base, s, head, head):
+        head += 1
+    tail = 0
+    while tail < most - head and old[-1 - tail] == s.lines[-1 - tail] and _same_break(base, s, -1 - tail, -1 - tail):
+        tail += 1
+    if not head and not tail:
+        return s
+    stop = len(s.lines) - tail
+    kept = None if s.breaks is None else s.breaks[head:stop]
+    return replace(s, start=s.start + head, stop=s.stop - tail, lines=s.lines[head:stop], breaks=kept)
+
+
+def _same_break(base: Text, s: Splice, old: int, new: int) -> bool:
+    """Does new line `new` keep the break of replaced line `old`? Without stated breaks it takes it over.
+
+    A line at the end of the file that has no break differs from one that will need one.
+    """
+    was = base.breaks[s.start : s.stop][old]
+    return bool(was) if s.breaks is None else was == s.breaks[new]
 
 
 def shift_line(splices: Iterable[Splice], line: int) -> int | None:
     """Where line `line` of the base is afterwards; None when a splice replaced or removed it."""
     moved = line
     for s in splices:
-        if s.stop <= line and not (s.start == s.stop == line and False):
-            moved += s.shift
-        elif s.start <= line < s.stop:
+        if s.start <= line < s.stop:
             return None
+        if s.stop <= line:
+            moved += s.shift
     return moved
 
 

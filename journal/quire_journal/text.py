@@ -89,7 +89,15 @@ class Text:
     @cached_property
     def normalised(self) -> bytes:
         """The bytes with every break as LF and without BOM: what texts to match are matched against."""
-        return b"".join(part for pair in zip(self.lines, (b"\n" if b else b"" for b in self.breaks), strict=True) for part in pair)
+        return self.slice(0, len(self.lines))
+
+    def slice(self, start: int, stop: int) -> bytes:
+        """Lines start..stop with LF between them; a final LF only at the end of a file that has one."""
+        stop = min(stop, len(self.lines))
+        if start >= stop:
+            return b""
+        ends = stop == len(self.lines) and self.final_break
+        return b"\n".join(self.lines[start:stop]) + (b"\n" if ends else b"")
 
     @property
     def final_break(self) -> bool:
@@ -117,7 +125,7 @@ class Text:
         return False
 
     def break_for(self, line: int) -> bytes:
-        """The break that a new line at `line` takes: of the line there, else of the nearest before, else after, else LF."""
+        """The break for a new line at `line`: of the line there, else of the nearest before, else after, else LF."""
         for i in range(min(line, len(self.breaks) - 1), -1, -1):
             if self.breaks[i]:
                 return self.breaks[i]
@@ -128,8 +136,16 @@ class Text:
 
 
 def content_lines(content: str) -> list[bytes]:
-    """The lines of a text that an agent sent: one trailing newline is not an extra empty line; `""` is one blank line."""
-    return list(Text.of(content.encode("utf-8")).lines) or [b""]
+    """The lines of a text that an agent sent.
+
+    One trailing newline is not an extra empty line; `""` is one blank line. A byte order mark is kept as text: it is
+    the file that has one or not, not a line of it.
+    """
+    sent = Text.of(content.encode("utf-8"))
+    lines = list(sent.lines) or [b""]
+    if sent.bom:
+        lines[0] = BOM + lines[0]
+    return lines
 
 
 def shown(line: bytes) -> str:

@@ -128,3 +128,5 @@ class Tool(Generic[P]):
     writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
     needs_text: bool = True  # False: a look at the file is enough
     catch_up: bool = False  # the watcher must have caught up with the disk first
+    paths_from: Callable[[P, History, Who], Sequence[str]] | None = None  # more paths, which only the journal knows
+    needs_health: bool = False  # `World.health` is filled in

@@ -1,0 +1,49 @@
+"""Views: what can be computed from the log, kept so that it need not be. Each is one fold over the records.
+
+A fold looks at the record, its event, the tables of its own view, and the past of the log; so the same log gives
+the same bytes, whenever and in however many steps it is folded. Beyond that it may look at
+
+* `paths` and `writers`, whose numbers never change once given;
+* the tables of the views in its `needs`, which are folded before it and are never ahead of it.
+
+A new view is a file with its fold, its tables in `log.TABLES`, and a line in `VIEWS`. When a fold changes, its
+version goes up, and the next start builds its tables again; also when events.py learns a kind that it folds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from quire_journal.events import Event, Record
+from quire_journal.log import Writing
+from quire_journal.views import anchors, batches, checkpoints, files, paths, reads, writers
+
+
+@dataclass(frozen=True)
+class View:
+    """One fold and the tables that belong to it.
+
+    `apply` folds a record whose event is None when this version does not know the kind. `apply_with`, for a view
+    that looks at texts, is the same fold with the bytes of a blob from the function given, say from a cache.
+    """
+
+    name: str
+    version: int
+    tables: tuple[str, ...]
+    apply: Callable[[Writing, Record, Event | None], None]
+    needs: tuple[str, ...] = ()
+    apply_with: Callable[[Writing, Record, Event | None, anchors.BytesOf], None] | None = None
+
+
+VIEWS: Final[tuple[View, ...]] = (
+    View("paths", 1, paths.TABLES, paths.fold),
+    View("writers", 1, writers.TABLES, writers.fold),
+    View("files", 1, files.TABLES, files.fold),
+    View("reads", 1, reads.TABLES, reads.fold),
+    View("anchors", 1, anchors.TABLES, anchors.fold, needs=("files",), apply_with=anchors.fold),
+    View("checkpoints", 1, checkpoints.TABLES, checkpoints.fold),
+    View("batches", 1, batches.TABLES, batches.fold),
+)
+"""Every view, in the order in which a record is folded into them."""

@@ -1,0 +1,372 @@
+"""Typed calls of every tool, and `Client.call`, the generic door to all of them.
+
+A reply is a dict, for refusals too (`ok: false` with `error` and `message`). Exceptions are left for what goes
+wrong before anything was sent: no daemon (`NoDaemon`), a folder that cannot be a workspace (`WorkspaceRefused`),
+arguments that no message can carry (`TypeError`, `ValueError`).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol, TypedDict, Unpack
+
+import msgspec
+
+from quire_client.connection import NoReply, NotSent
+from quire_client.start import Door, NoDaemon
+from quire_journal import VERSION
+from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode
+from quire_journal.places import Place, place_of, running
+from quire_journal.refusals import Refused
+
+TIMEOUT_S: Final = 30.0
+"""How long a call may take, from the search for a daemon to its reply."""
+
+Answer = dict[str, Any]
+
+
+class Writing(TypedDict, total=False):
+    """Arguments of every writing tool."""
+
+    base: str
+    on_stale: str  # "reject" or "rebase"
+    dry_run: bool
+    safety_check: str  # "strict", "warn" or "off"
+    idempotency_key: str
+    allow_uncaptured: bool
+
+
+class Choice(TypedDict, total=False):
+    """Which records `undo` means, and whether only to plan it; `token` executes a plan."""
+
+    writer: str
+    last: int
+    batch: int
+    turn: str
+    agent_session: str
+    burst: str
+    path: str
+    plan: bool
+    token: str
+
+
+class Line(Protocol):
+    """What the client asks of a connection; `connection.Connection` has the meaning of each."""
+
+    epoch: str
+
+    def usable(self) -> bool: ...
+    def alive(self) -> bool: ...
+    def exchange(self, request_id: int, frame: bytes, until: float) -> Reply: ...
+    def close(self) -> None: ...
+
+
+class Opens(Protocol):
+    """What gives the client its connections: `start.Door`."""
+
+    place: Place
+    may_start: bool
+
+    def open(self, until: float) -> Line: ...
+
+
+def connect(
+    workspace: str | os.PathLike[str],
+    agent: str = "",
+    session: str = "",
+    state_dir: str | os.PathLike[str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+    start: bool = True,
+    *,
+    turn: str = "",
+    tool_call: str = "",
+    model: str = "",
+) -> Client:
+    """A client for exactly the folder `workspace`, which becomes a workspace if it is none yet.
+
+    `agent` and `session` say who calls; without them it is the user. `timeout_s` is the limit of each call. With
+    `start=False` no daemon is started. Raises NoDaemon or WorkspaceRefused with the reason.
+    """
+    place = place_of(os.fspath(workspace), None if state_dir is None else os.fspath(state_dir))
+    caller = Caller(agent, session, turn, tool_call, model)
+    return Client(Door(place, start), caller, timeout_s).open()
+
+
+class Client:
+    """One caller's connection to the daemon of one workspace.
+
+    Threads may share it: their calls take turns. When the daemon was restarted, the next call goes to the new one.
+    """
+
+    def __init__(self, door: Opens, caller: Caller, timeout_s: float = TIMEOUT_S) -> None:
+        self.place = door.place
+        self.caller = caller
+        self.timeout_s = timeout_s
+        self.epoch = ""  # of the daemon that answered last
+        self._door = door
+        self._connection: Line | None = None
+        self._last_id = 0
+        self._turn = threading.Lock()
+
+    def open(self) -> Client:
+        """Connect now instead of at the first call. Raises NoDaemon."""
+        with self._turn:
+            self._connected(time.monotonic() + self.timeout_s)
+        return self
+
+    def call(
+        self,
+        tool: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+        turn: str | None = None,
+        tool_call: str | None = None,
+    ) -> Answer:
+        """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused when nothing could be sent.
+
+        When the request was sent and no reply came, the reply is `{ok: False, error: "unknown", outcome: "unknown",
+        op}`: `op_status(op)` tells what became of it. The options stand in for the client's own for this call.
+        """
+        limit = self.timeout_s if timeout_s is None else timeout_s
+        body = msgspec.Raw(encode(dict(args or {})))
+        caller = self.caller
+        if turn is not None:
+            caller = msgspec.structs.replace(caller, turn=turn)
+        if tool_call is not None:
+            caller = msgspec.structs.replace(caller, tool_call=tool_call)
+        with self._turn:
+            return self._perform(tool, body, caller, limit)
+
+    def close(self) -> None:
+        """Give the connection back. A later call would open a new one."""
+        with self._turn:
+            self._drop()
+
+    def shutdown_daemon(self, timeout_s: float | None = None) -> Answer:
+        """End the daemon and wait until its lock is free. No daemon is no failure, and none is started for it."""
+        until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        if running(self.place) is None:
+            return {"ok": True, "message": "No daemon runs."}
+        starts, self._door.may_start = self._door.may_start, False
+        try:
+            reply = self.call("shutdown", timeout_s=timeout_s)
+        except NoDaemon:
+            reply = {"ok": False, "error": "unknown", "message": "The daemon could not be asked to end."}
+        finally:
+            self._door.may_start = starts
+        if not reply.get("ok") and reply.get("error") != "unknown":
+            return reply
+        while running(self.place) is not None:
+            if time.monotonic() >= until:
+                return {"ok": False, "error": "unknown", "message": "The daemon did not end in time."}
+            time.sleep(0.01)
+        self.close()
+        return {"ok": True, "message": "The daemon ended."} if not reply.get("ok") else reply
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def read_file(
+        self,
+        path: str,
+        *,
+        hashes: bool | None = None,
+        format: str | None = None,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        at: str | None = None,
+    ) -> Answer:
+        """The text of `path`, plain or as lines with anchors (`hashes`, or `format="hashline"`); `at` a point."""
+        given = _given(path=path, hashes=hashes, format=format, start_line=start_line, end_line=end_line, at=at)
+        return self.call("read_file", given)
+
+    def status(self) -> Answer:
+        """How the daemon is: versions, writers, coverage, capture, protection."""
+        return self.call("status")
+
+    def log(
+        self,
+        path: str | None = None,
+        *,
+        writer: str | None = None,
+        kind: str | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        contains: str | None = None,
+        limit: int | None = None,
+        order: str | None = None,
+        cursor: str | None = None,
+    ) -> Answer:
+        """Records of the journal, a page of them; `next` is the cursor of the next page."""
+        bounds = _given(since=since, until=until, limit=limit, order=order, cursor=cursor)
+        return self.call("log", _given(path=path, writer=writer, kind=kind, contains=contains, **bounds))
+
+    def since(self, cursor: str | None = None, *, wait_ms: int | None = None, limit: int | None = None) -> Answer:
+        """What was recorded after `cursor`; without one, the cursor of now."""
+        allowance = self.timeout_s + (wait_ms or 0) / 1000
+        return self.call("since", _given(cursor=cursor, wait_ms=wait_ms, limit=limit), timeout_s=allowance)
+
+    def show(self, version: str | None = None, *, path: str | None = None, at: str | None = None) -> Answer:
+        """The text of a version, or of `path` at a point."""
+        return self.call("show", _given(version=version, path=path, at=at))
+
+    def diff(self, start: str, end: str | None = None, paths: Sequence[str] = ()) -> Answer:
+        """What changed between two points; without `end`, until now."""
+        return self.call("diff", _given(**{"from": start, "to": end, "paths": list(paths) or None}))
+
+    def blame(self, path: str, at: str | None = None) -> Answer:
+        """Who wrote each line of `path`."""
+        return self.call("blame", _given(path=path, at=at))
+
+    def manual(self, dialect: str | None = None) -> Answer:
+        """The guidance of a dialect, for an agent's instructions."""
+        return self.call("manual", _given(dialect=dialect))
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def write_file(
+        self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[Writing]
+    ) -> Answer:
+        """Write the whole file; an existing one needs a gate (`base` or `expected_sha256`)."""
+        return self.call("write_file", _given(path=path, content=content, expectedSha256=expected_sha256, **common))
+
+    def edit(self, path: str, operations: Sequence[Mapping[str, Any]], **common: Unpack[Writing]) -> Answer:
+        """Edit by hash anchors; all operations or none."""
+        return self.call("edit", _given(path=path, operations=list(operations), **common))
+
+    def hashline_edit(
+        self,
+        path: str,
+        edits: Sequence[Mapping[str, Any]] = (),
+        *,
+        delete: bool | None = None,
+        rename: str | None = None,
+        **common: Unpack[Writing],
+    ) -> Answer:
+        """Edit by `LINE#ID`."""
+        return self.call("hashline_edit", _given(path=path, edits=list(edits), delete=delete, rename=rename, **common))
+
+    def edit_file(
+        self, path: str, expected_sha256: str, edits: Sequence[Mapping[str, Any]], **common: Unpack[Writing]
+    ) -> Answer:
+        """Edit by exact texts of the file whose sha256 is given."""
+        return self.call("edit_file", _given(path=path, expectedSha256=expected_sha256, edits=list(edits), **common))
+
+    def apply_patch(
+        self, patch: str, expected_sha256_by_path: Mapping[str, str] | None = None, **common: Unpack[Writing]
+    ) -> Answer:
+        """Apply a patch to several files; all or none."""
+        return self.call("apply_patch", _given(patch=patch, expectedSha256ByPath=expected_sha256_by_path, **common))
+
+    def delete_file(self, path: str, **common: Unpack[Writing]) -> Answer:
+        """Delete a file; the journal keeps it."""
+        return self.call("delete_file", _given(path=path, **common))
+
+    def move_file(self, path: str, to: str, **common: Unpack[Writing]) -> Answer:
+        """Move a file; never over another."""
+        return self.call("move_file", _given(path=path, to=to, **common))
+
+    # -- going back --------------------------------------------------------------------------------------------
+
+    def undo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
+        """Undo what `choice` names, or what lies between two points, else the caller's own last batch.
+
+        What others did stays.
+        """
+        return self.call("undo", _given(**{"from": start, "to": end}, **choice))
+
+    def redo(self) -> Answer:
+        """Undo the caller's last undo."""
+        return self.call("redo")
+
+    def rollback(self, to: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
+        """Bring every file back to a point, as new records."""
+        return self.call("rollback", _given(to=to, plan=plan, token=token))
+
+    def restore(self, path: str, at: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
+        """Bring `path` back to a point, as a new record."""
+        return self.call("restore", _given(path=path, at=at, plan=plan, token=token))
+
+    def checkpoint(self, name: str | None = None) -> Answer:
+        """Name this moment."""
+        return self.call("checkpoint", _given(name=name))
+
+    # -- the journal itself ------------------------------------------------------------------------------------
+
+    def verify(self, timeout_s: float | None = None) -> Answer:
+        """Check the journal: its chain, every blob, every view."""
+        return self.call("verify", timeout_s=timeout_s)
+
+    def op_status(self, op: str) -> Answer:
+        """What became of a call whose outcome was unknown: `applied`, `not_applied` or `superseded`."""
+        return self.call("op_status", {"op": op})
+
+    def doctor(self) -> Answer:
+        """The daemon's own checks: `checks` of `{name, ok, detail}`."""
+        return self.call("doctor")
+
+    # -- inside ------------------------------------------------------------------------------------------------
+
+    def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, limit: float) -> Answer:
+        until = time.monotonic() + limit
+        op = os.urandom(16)
+        deadline_ns = time.time_ns() + int(limit * 1e9)
+        while True:
+            connection = self._connected(until)
+            self._last_id += 1
+            request = Request(self._last_id, tool, body, caller, op, deadline_ns, client=VERSION, epoch=self.epoch)
+            frame = encode(request)
+            if len(frame) > MAX_MESSAGE:
+                return _too_large(len(frame))
+            try:
+                reply = connection.exchange(request.id, frame, until)
+            except NotSent as reason:
+                self._drop()
+                if time.monotonic() >= until:
+                    raise NoDaemon(str(reason)) from reason
+            except NoReply as reason:
+                if not connection.alive():
+                    self._drop()
+                return _unknown(op, str(reason))
+            else:
+                self.epoch = reply.epoch or self.epoch
+                return reply.body
+
+    def _connected(self, until: float) -> Line:
+        if self._connection is not None and not self._connection.usable():
+            self._drop()
+        if self._connection is None:
+            self._connection = self._door.open(until)
+            # Another run than the one that answered last: its epoch is what this call is meant for.
+            self.epoch = self._connection.epoch
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _given(**args: Any) -> dict[str, Any]:
+    """The arguments that were given: None stands for "not said", and the daemon knows the default."""
+    return {name: value for name, value in args.items() if value is not None}
+
+
+def _unknown(op: bytes, reason: str) -> Answer:
+    message = f"{reason} Whether the call was performed is unknown; `op_status` settles it."
+    settle = {"op": op.hex(), "suggested_action": "op_status"}
+    return {"ok": False, "error": "unknown", "outcome": "unknown", "message": message, **settle}
+
+
+def _too_large(size: int) -> Answer:
+    message = f"The call is {size} bytes long; {MAX_MESSAGE} are allowed. Nothing was sent."
+    return Refused("file_too_large", message, "split_the_call", sizeBytes=size, limit=MAX_MESSAGE).reply()

@@ -1,0 +1,131 @@
+"""One socket to one run of the daemon: a frame out, the frame with the same id back, all within a deadline.
+
+The only module of the client that knows ZeroMQ. A DEALER without an identity (two clients with one identity
+would get each other's replies); `IMMEDIATE`, so that nothing is queued for a daemon that is not there and then
+performed minutes later by its successor.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import zmq
+
+from quire_journal.messages import MAX_MESSAGE, Reply, decode_reply
+from quire_journal.places import Place, Running, running
+
+SLICE_S: Final = 0.2
+"""How often a waiting call looks whether the daemon still lives."""
+
+
+class NotSent(Exception):
+    """Nothing was sent: the daemon could not be reached in time, or had ended. The text says which."""
+
+
+class NoReply(Exception):
+    """The request was sent and no reply came; whether it was performed is unknown. The text says why."""
+
+
+class Connection:
+    """A connection to the run of the daemon that `found` describes. One thread at a time."""
+
+    def __init__(self, place: Place, found: Running) -> None:
+        self.epoch = found.epoch
+        self._place = place
+        self._pid = os.getpid()
+        self._lock_stamp = _stamp(place.lock)
+        self._path = found.socket
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context.linger = 0
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.IMMEDIATE, 1)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, 20)  # ms; a daemon that starts has its lock before its socket
+        self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
+        self._socket.connect(f"ipc://{found.socket}")
+
+    def usable(self) -> bool:
+        """Whether a request may be sent here: same process, and the lock looks as it did at the start. One `stat`.
+
+        A socket of before a fork belongs to the parent. A lock that was taken anew means another run, to which
+        ZeroMQ would reconnect without a word.
+        """
+        return self._pid == os.getpid() and (_stamp(self._place.lock) == self._lock_stamp or self.alive())
+
+    def alive(self) -> bool:
+        """Whether the run of the daemon that this connection was made for still holds its lock."""
+        found = running(self._place)
+        return found is not None and found.epoch == self.epoch
+
+    def wait_ready(self, until: float) -> None:
+        """Return when the daemon has shaken hands. `until` is of the monotonic clock. Raises NotSent."""
+        while not self._socket.poll(0, zmq.POLLOUT):
+            if not self.alive():
+                raise NotSent("The daemon ended.")
+            left = until - time.monotonic()
+            if left <= 0:
+                raise NotSent(self._unreachable())
+            self._socket.poll(_milliseconds(min(left, SLICE_S)), zmq.POLLOUT)
+
+    def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
+        """Send `frame` and return the reply to `request_id`. Raises NotSent or NoReply.
+
+        Replies to other ids belong to calls that were given up; they are dropped.
+        """
+        self.wait_ready(until)
+        try:
+            self._socket.send(frame, zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            raise NotSent(f"The daemon went away just before the call was sent ({error}).") from error
+        while True:
+            reply = self._receive(until)
+            if reply.id == request_id:
+                return reply
+
+    def close(self) -> None:
+        """Give the socket back. What is still unsent is dropped. Nothing happens after a fork: it is the parent's."""
+        if self._pid == os.getpid():
+            self._context.destroy(linger=0)
+
+    def _receive(self, until: float) -> Reply:
+        """The next reply, whosesoever. Raises NoReply."""
+        while True:
+            left = until - time.monotonic()
+            if self._socket.poll(_milliseconds(min(max(left, 0.0), SLICE_S))):
+                frame = self._socket.recv(zmq.NOBLOCK)
+                break
+            if left <= 0:
+                raise NoReply("The daemon did not answer in time.")
+            # The last look is for a reply that was sent just before the end.
+            if not self.alive() and not self._socket.poll(0):
+                raise NoReply("The daemon ended during the call.")
+        try:
+            return decode_reply(frame)
+        except msgspec.MsgspecError as error:
+            raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
+
+    def _unreachable(self) -> str:
+        """Why a daemon that holds its lock could not be reached."""
+        found = running(self._place)
+        who = f"The daemon (pid {found.pid})" if found is not None else "The daemon"
+        if not os.path.exists(self._path):
+            return f"{who} runs, but its socket {self._path} is missing; it may still be starting."
+        return f"{who} runs, but does not take connections on {self._path}."
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Which state of the lock file this is: a daemon that takes the lock rewrites the file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return (found.st_ino, found.st_mtime_ns)
+
+
+def _milliseconds(seconds: float) -> int:
+    """Rounded up: a poll of 0 ms would spin through the last millisecond."""
+    return int(seconds * 1000 + 0.999)

@@ -1,0 +1,171 @@
+"""The way to a daemon: find the one that runs, or start it, once, however many clients come at the same time.
+
+Who holds the flock on `lock` is the daemon; a file that a dead one left means nothing. Clients that find none
+queue on `start.lock`; the first starts the daemon, the others find it. What the daemon said last on stderr
+before it gave up is the reason that the caller gets.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+from quire_client.connection import Connection, NoReply, NotSent
+from quire_journal import VERSION
+from quire_journal.messages import Request, encode
+from quire_journal.places import Place, checked, hold_lock, make_private_folder, running
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+PAUSE_S: Final = 0.01
+"""Between two looks at a daemon that is starting."""
+
+
+class NoDaemon(Exception):
+    """No daemon could be reached or started; nothing was sent. The text is a sentence with the precise reason."""
+
+
+class Door:
+    """Opens connections to the daemon of one place; `may_start` says whether to start one where none runs."""
+
+    def __init__(self, place: Place, may_start: bool) -> None:
+        self.place = place
+        self.may_start = may_start
+
+    def open(self, until: float) -> Connection:
+        """A connection that has shaken hands with the daemon, by `until` (monotonic).
+
+        Raises NoDaemon, or WorkspaceRefused when a daemon would have to be started where no journal may live.
+        """
+        while True:
+            connection = self._dial(until)
+            if connection is not None:
+                return connection
+            if not self.may_start:
+                raise NoDaemon(f"No daemon runs for {self.place.root}; start one with `quire up`.")
+            start(self.place, until)
+
+    def _dial(self, until: float) -> Connection | None:
+        """A connection to the daemon that holds the lock; None when nobody does. Raises NoDaemon at `until`."""
+        while (found := running(self.place)) is not None:
+            reason = "A daemon is starting and has not said where it listens."
+            if found.socket:
+                _check_owner(found.socket)
+                connection = Connection(self.place, found)
+                try:
+                    connection.wait_ready(until)
+                except BaseException as error:
+                    connection.close()
+                    if not isinstance(error, NotSent):
+                        raise
+                    reason = str(error)
+                else:
+                    return connection
+            if time.monotonic() >= until:
+                raise NoDaemon(reason)
+            time.sleep(PAUSE_S)
+        return None
+
+
+def start(place: Place, until: float) -> None:
+    """Start the daemon unless somebody else just did; return when it answers.
+
+    Raises NoDaemon, or WorkspaceRefused when no journal may live there.
+    """
+    checked(place)
+    make_private_folder(place.state)
+    make_private_folder(place.socket.parent)
+    with hold_lock(place.start_lock, patience_s=max(0.0, until - time.monotonic())) as lock:
+        if lock is None:
+            raise NoDaemon(f"Another client is still starting the daemon; see {place.log}.")
+        if running(place) is None:
+            _wait_until_up(place, _spawn(place), until)
+
+
+def command(place: Place) -> list[str]:
+    """How the daemon is started."""
+    return [
+        sys.executable,
+        "-m",
+        "quire_daemon",
+        "--workspace",
+        os.fspath(place.root),
+        "--state-dir",
+        os.fspath(place.state),
+        "--socket",
+        os.fspath(place.socket),
+    ]
+
+
+def _spawn(place: Place) -> Popen[bytes]:
+    """Start the daemon apart from us: own session, no terminal, no descriptor of ours."""
+    import subprocess
+    import threading
+
+    if not sys.executable:
+        raise NoDaemon("This Python does not know its own path, so it cannot start the daemon; run `quired` yourself.")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    errors = os.open(place.start_error, flags | os.O_TRUNC, 0o600)
+    log = os.open(place.log, flags | os.O_APPEND, 0o600)
+    try:
+        child = subprocess.Popen(
+            command(place),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=errors,
+            cwd="/",  # `-m` puts the current folder first on the path: no module of the workspace must be found there
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise NoDaemon(f"The daemon could not be started: {error}.") from error
+    finally:
+        os.close(errors)
+        os.close(log)
+    # It may end while we live; somebody has to take its status, or it stays as a zombie.
+    threading.Thread(target=child.wait, name="quire-daemon-ended", daemon=True).start()
+    return child
+
+
+def _wait_until_up(place: Place, child: Popen[bytes], until: float) -> None:
+    """Return when the lock's holder answers. Raises NoDaemon when the child ended, or at `until`."""
+    while time.monotonic() < until:
+        found = running(place)
+        if found is None and child.poll() is not None:
+            raise NoDaemon(_last_words(place, child))
+        if found is not None and found.socket:
+            connection = Connection(place, found)
+            try:
+                connection.exchange(1, encode(Request(1, "hello", client=VERSION, epoch=found.epoch)), until)
+            except (NotSent, NoReply):
+                pass  # it ended, or the time is up; the loop finds out which
+            else:
+                return  # whatever it answered, it answers
+            finally:
+                connection.close()
+        time.sleep(PAUSE_S)
+    raise NoDaemon(f"The daemon (pid {child.pid}) was started, but does not answer yet; see {place.log}.")
+
+
+def _last_words(place: Place, child: Popen[bytes]) -> str:
+    """What the daemon gave as its reason: the last line of its stderr."""
+    try:
+        tail = place.start_error.read_bytes()[-4096:].decode("utf-8", "replace")
+    except OSError:
+        tail = ""
+    lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    if lines:
+        return f"The daemon did not start: {lines[-1]}"
+    return f"The daemon ended at once (status {child.returncode}) and gave no reason; see {place.log}."
+
+
+def _check_owner(path: str) -> None:
+    """Requests hold file contents: they go to nobody else's socket. A missing one may still come."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return
+    if found.st_uid != os.getuid():
+        raise NoDaemon(f"The socket {path} belongs to another user (uid {found.st_uid}).")

@@ -1,0 +1,103 @@
+"""`quired`: the daemon of one workspace. The client starts it; a person may, too."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import socket
+import sys
+from pathlib import Path
+
+from quire_journal import VERSION, places
+from quire_journal.journal import NewerFormat
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.stores import UnfitFolder
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run until told to stop. Exit status: 0 stopped · 2 cannot start · 3 another daemon serves this workspace."""
+    options = _options(argv)
+    try:
+        place = places.checked(places.place_of(options.workspace, options.state_dir))
+        places.make_private_folder(place.state)
+        with places.hold_lock(place.lock) as lock:
+            if lock is None:
+                print(f"quired: another daemon serves {place.root} already.", file=sys.stderr)
+                return 3
+            identity = places.settle(place)
+            return _serve(place, identity, Path(options.socket) if options.socket else place.socket, lock)
+    except (places.WorkspaceRefused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
+        print(f"quired: {error}", file=sys.stderr)
+        return 2
+
+
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="quired", description=__doc__)
+    parser.add_argument("--workspace", type=Path, required=True, help="the checkout to watch")
+    parser.add_argument("--state-dir", type=Path, help="keep journal and lock here instead of in the XDG state folder")
+    parser.add_argument("--socket", help="the socket's path; from systemd, the socket that it hands over is used")
+    parser.add_argument("--version", action="version", version=f"quired {VERSION}")
+    return parser.parse_args(argv)
+
+
+def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lock: places.Lock) -> int:
+    # Imported here: `quired --version` and a refused start need none of it.
+    from quire_daemon import faults, server
+    from quire_daemon.app import App
+    from quire_daemon.clock import SystemClock
+    from quire_daemon.config import BadSettings, load
+    from quire_daemon.ignore import Ignore
+    from quire_daemon.logfile import Log
+    from quire_daemon.recorder import Recorder
+    from quire_daemon.recovery import recover
+    from quire_daemon.workspace import Workspace
+    from quire_journal.journal import Journal
+    from quire_journal.stores import STORES
+
+    os.umask(0o077)
+    server.raise_file_limit()
+    try:
+        settings = load(_text(place.root / ".quire.toml"), _text(_user_settings()))
+    except BadSettings as error:
+        print(f"quired: {error}", file=sys.stderr)
+        return 2
+    clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
+    store = STORES["lmdb"](place.journal, settings.journal.durability)
+    journal = Journal.open(store, clock.now_ns(), identity.id)
+    workspace = Workspace(place.root, steps=step)
+    recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
+    epoch = secrets.token_hex(8)
+    places.make_private_folder(socket_path.parent)
+    listener = _inherited_listener() or server.listen(socket_path)
+    door = server.Server(listener, socket_path, epoch)
+    ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
+    app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step)
+    lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
+    app.run()
+    return 0
+
+
+def _user_settings() -> Path:
+    """`$XDG_CONFIG_HOME/quire/config.toml`: the settings that may widen rights."""
+    chosen = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".config"
+    return base / "quire" / "config.toml"
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+
+
+def _inherited_listener() -> socket.socket | None:
+    """The socket that systemd hands over (sd_listen_fds(3)), if it does."""
+    if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
+        return None
+    return socket.socket(fileno=3)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

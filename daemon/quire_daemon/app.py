@@ -1,0 +1,771 @@
+"""The composition root: it owns the clock, the loop, and the order of durability.
+
+Theory of operation. One thread runs turns. A turn takes the requests that have come, gathers for each the files
+that it names (reconciled with the journal), decides it, and notes its events. Then, once for all of them:
+
+    1. the events and the new bytes go into the log, in one synced transaction;
+       beside that, on worker threads, the new bytes go into temporary files, fsynced;
+    2. each write is performed as a compare-and-swap on its path;
+    3. the replies are sent.
+
+So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. That
+the writes are on disk (`writes_settled`) rides on the next commit; a start that finds unsettled writes finishes
+them (`recovery`). A write that loses a race to an outside program is put back, its records are abandoned (in the
+log before any answer), and the request is decided again on what is there now.
+
+In one turn a caller has one request and a path one writer; what would be second waits for the next turn. A file
+that another program holds open for writing is not waited for: its request is tried again until its time is up.
+
+Long work (tree scans, verification) runs on worker threads that hand their results back through `_jobs_done`.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import secrets
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from quire_daemon import call as calls
+from quire_daemon import notify
+from quire_daemon.call import Call, Going
+from quire_daemon.clock import Clock
+from quire_daemon.config import Settings
+from quire_daemon.gather import Gather, HeldOpen
+from quire_daemon.handlers import TOOLS
+from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Tool, Who, World, Write
+from quire_daemon.ignore import Ignore
+from quire_daemon.logfile import Log
+from quire_daemon.outside import Outside
+from quire_daemon.recorder import Recorder
+from quire_daemon.server import Incoming, Peer, Server
+from quire_daemon.watcher import Watcher
+from quire_daemon.workspace import Lost, Protection, Staged, Swapped, Workspace
+from quire_journal import FORMAT, VERSION, WIRE
+from quire_journal.check import check
+from quire_journal.events import (
+    BytesDisplaced,
+    EditRefused,
+    Event,
+    ReplyKept,
+    WorkspaceOpened,
+    WriterIntroduced,
+    WritesAbandoned,
+    WritesSettled,
+)
+from quire_journal.ids import Seq, blob_id
+from quire_journal.journal import Journal
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+from quire_journal.views.writers import caller_key
+
+STEPS: tuple[str, ...] = (
+    "before_commit",
+    "after_commit",
+    "after_stage",
+    "after_write",
+    "before_reply",
+    "before_settle",
+)
+"""Fault points of the write path in here, between those of `workspace.STEPS`: a crash test stops at each."""
+
+FLUSH_S = 0.02  # how long an event that nobody waits for may stay out of the log while the loop is idle
+RETRY_S = 0.002  # between two looks at a file that is held open
+CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
+MAX_LOST = 50  # races lost in one call before it is told `busy`
+IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
+
+
+class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of a tool that takes none."""
+
+
+def _by_the_app(params: NoArguments, world: World) -> Decision:
+    raise AssertionError("the app answers this tool before it comes to a decision")
+
+
+SERVICES: dict[str, Tool[NoArguments]] = {
+    name: Tool(name, NoArguments, lambda params: (), _by_the_app) for name in ("verify", "doctor", "shutdown")
+}
+"""Tools about the daemon itself: not decisions, so they are answered here (`App._services`)."""
+
+
+class App:
+    """One daemon for one workspace."""
+
+    def __init__(
+        self,
+        root: Path,
+        state_dir: Path,
+        journal: Journal,
+        workspace: Workspace,
+        server: Server,
+        settings: Settings,
+        ignore: Ignore,
+        clock: Clock,
+        log: Log,
+        step: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        self.root, self.state_dir = root, state_dir
+        self.workspace, self.server, self.clock, self.log = workspace, server, clock, log
+        self.settings = settings
+        self.recorder = Recorder(journal, clock)
+        self.gather = Gather(workspace, self.recorder, ignore, settings)
+        self._step = step
+        self._calls: deque[Call] = deque()
+        self._writers: dict[WriterIntroduced, Who] = {}
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="stage")
+        self._jobs = ThreadPoolExecutor(2, thread_name_prefix="job")
+        self._jobs_done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self.watcher = Watcher(root, ignore.ignored, server.wake)
+        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self._start_job)
+        self._stopping = False
+        self._read_only = ""  # why the journal takes no more records
+        self._settle_upto = Seq(0)
+        self._flush_at = 0.0
+        self._watchdog_s = notify.watchdog_s()
+        self._watchdog_at = 0.0
+        self._reaper_at = 0.0
+        self._first_event_ns = 0
+        self._services: Mapping[str, Callable[[Call], None]] = {
+            "verify": self._verify,
+            "shutdown": self._shutdown,
+            "doctor": self._doctor,
+        }
+
+    # ── life ──
+
+    def run(self) -> None:
+        """Serve until told to stop."""
+        signal.signal(signal.SIGTERM, lambda *_: self.stop())
+        signal.signal(signal.SIGINT, lambda *_: self.stop())
+        self.open()
+        notify.notify("READY=1")
+        try:
+            while not self._stopping:
+                self.turn(self.server.poll(self._patience()))
+        finally:
+            self.close()
+
+    def open(self) -> None:
+        """Say in the log that we are here, watch the tree, and begin to compare it with the journal."""
+        self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
+        self.recorder.commit()
+        with self.recorder.history() as history:
+            first = history.record(1)
+        self._first_event_ns = first.at_ns if first else self.clock.now_ns()
+        self.watcher.start()
+        self.outside.scan("start")
+        self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
+
+    def stop(self) -> None:
+        """End after this turn."""
+        self._stopping = True
+        self.server.wake()
+
+    def close(self) -> None:
+        """Leave nothing undone that costs the next start time."""
+        notify.notify("STOPPING=1")
+        self.outside.stop()
+        self.watcher.stop()
+        self._jobs.shutdown(wait=True, cancel_futures=True)
+        self._pool.shutdown(wait=True)
+        try:
+            self._note_settled()
+            self.recorder.commit()
+            self.recorder.save_seen()
+        except StoreFailed:
+            self.log.fault("close")
+        self.workspace.close()
+        self.recorder.journal.close()
+        self.server.close()
+        self.log.info("closed")
+
+    # ── the loop ──
+
+    def _patience(self) -> float:
+        """How long the next poll may wait."""
+        now = self.clock.mono_s()
+        until = now + IDLE_S
+        if self._calls:
+            until = min(until, *(c.retry_s or now for c in self._calls))
+        if self.recorder.waiting or self._settle_upto:
+            until = min(until, self._flush_at)
+        if self.workspace.lingering():
+            until = min(until, now + 0.005)
+        until = min(until, self.outside.next_look_s(now))
+        return max(0.0, until - now)
+
+    def turn(self, incoming: Sequence[Incoming]) -> None:
+        """One turn: take what came, look at what changed, decide, perform, answer."""
+        for one in incoming:
+            self._accept(one)
+        while not self._jobs_done.empty():
+            self._jobs_done.get()()
+        self._guarded("outside", self._look_outside)
+        going = self._decide_all()
+        if going:
+            self._perform_all(going)
+        self._guarded("tidy", self._tidy)
+
+    def _guarded(self, what: str, act: Callable[[], None]) -> None:
+        """Background work of a turn: its faults are logged, never end the daemon."""
+        try:
+            act()
+        except StoreFailed as error:
+            self._store_failed(error)
+        except Exception:  # noqa: BLE001  the loop must go on whatever a tree contains
+            self.log.fault(what)
+
+    def _look_outside(self) -> None:
+        if not self._read_only:
+            self.outside.look(self.clock.mono_s())
+
+    def _tidy(self) -> None:
+        now = self.clock.mono_s()
+        late = self.workspace.sweep(now)
+        for one in late:
+            self._keep_displaced(one.path, one.data, "late")
+        if late:
+            self.recorder.commit()
+            self.workspace.discard(late)
+        if self.recorder.waiting or self._settle_upto:
+            if not self._flush_at:
+                self._flush_at = now + FLUSH_S
+            elif now >= self._flush_at and not self._read_only:
+                self._note_settled()
+                self.recorder.commit()
+                self._flush_at = 0.0
+        else:
+            self._flush_at = 0.0
+        if self._watchdog_s and now >= self._watchdog_at:
+            self._watchdog_at = now + self._watchdog_s
+            notify.notify("WATCHDOG=1")
+        if now >= self._reaper_at:
+            self._reaper_at = now + 60
+            self.recorder.save_seen()
+
+    # ── taking requests ──
+
+    def _accept(self, incoming: Incoming) -> None:
+        """Decode, find the tool and the caller; refuse at once what cannot be understood."""
+        request = incoming.request
+        if incoming.peer.uid != os.getuid():
+            self.log.warning("foreign_uid", uid=incoming.peer.uid)
+            return  # not ours to answer: the socket's mode should have kept it out
+        if request is None:
+            self.server.reply(incoming.identity, 0, Refused("schema_invalid", incoming.why).reply())
+            return
+        try:
+            self._calls.append(self._call(incoming))
+        except Refused as refused:
+            self.server.reply(incoming.identity, request.id, refused.reply())
+        except Exception:  # noqa: BLE001  whatever the frame held, the daemon goes on
+            self.server.reply(incoming.identity, request.id, self._fault(request.tool))
+
+    def _call(self, incoming: Incoming) -> Call:
+        request = incoming.request
+        assert request is not None
+        if request.wire != WIRE:
+            raise Refused(
+                "schema_invalid",
+                f"The client speaks wire version {request.wire}, this daemon ({VERSION}) version {WIRE}; "
+                "run `quire down` and try again, so that both are of one installation.",
+                "restart_daemon",
+            )
+        tool = TOOLS.get(request.tool) or SERVICES.get(request.tool)
+        if tool is None:
+            known = ", ".join(sorted(TOOLS.keys() | SERVICES.keys()))
+            raise Refused("unknown_tool", f"There is no tool {request.tool[:80]!r}; there are {known}.")
+        raw = bytes(request.args)
+        params = calls.decode(tool, raw)
+        return Call(
+            incoming,
+            tool,
+            params,
+            self._who(incoming.peer, request.caller),
+            raw,
+            request.op[:16],
+            str(getattr(params, "idempotency_key", "") or ""),
+            self.clock.mono_s() + self.settings.edit.busy_wait_ms / 1000,
+            request.deadline_ns,
+        )
+
+    def _who(self, peer: Peer, caller: Any) -> Who:
+        """The writer that this caller is in the journal; introduced there when it is new."""
+        said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
+        claimed = [_plain(text) for text in said]
+        identity = WriterIntroduced(0, peer.uid, peer.pid, _pid_start(peer.pid), *claimed)
+        who = self._writers.get(identity)
+        if who is None:
+            writer = self.recorder.writer(identity)
+            who = Who(writer, caller_key(peer.uid, claimed[0], claimed[1]), claimed[0], claimed[1])
+            self._writers[identity] = who
+        return who
+
+    # ── deciding ──
+
+    def _decide_all(self) -> list[Going]:
+        """Decide what can be decided now; what waits stays in the queue, in order."""
+        now = self.clock.mono_s()
+        waiting: deque[Call] = deque()
+        going: list[Going] = []
+        callers: set[bytes] = set()
+        paths: set[str] = set()
+        while self._calls:
+            call = self._calls.popleft()
+            if call.retry_s > now or call.incoming.identity in callers:
+                waiting.append(call)
+                callers.add(call.incoming.identity)
+                continue
+            callers.add(call.incoming.identity)
+            try:
+                started = self._decide(call, paths)
+            except _NotYet as later:
+                call.retry_s = later.at_s
+                waiting.append(call)
+            except Refused as refused:
+                self._answer_refusal(call, refused)
+            except StoreFailed as error:
+                self._answer(call, self._store_failed(error))
+            except Exception:  # noqa: BLE001  one call's fault is that call's answer
+                self._answer(call, self._fault(call.tool.name))
+            else:
+                if started is not None:
+                    going.append(started)
+        self._calls = waiting
+        return going
+
+    def _decide(self, call: Call, paths: set[str]) -> Going | None:
+        """Gather and decide one call; answered here when nothing is to be written."""
+        self._check_time(call)
+        service = self._services.get(call.tool.name)
+        if service is not None:
+            service(call)
+            return None
+        if call.tool.writes:
+            if self._read_only:
+                raise Refused(
+                    "journal_damaged", f"The journal takes no more records: {self._read_only}", "quire doctor"
+                )
+            repeated = self._repeated(call)
+            if repeated is not None:
+                self._answer(call, repeated)
+                return None
+        if call.tool.catch_up:
+            self._catch_up(call)
+        files = self._gather(call, paths)
+        with self.recorder.history() as history:
+            world = World(
+                self.clock.now_ns(),
+                call.who,
+                self.settings,
+                files,
+                history,
+                self.recorder.next_seq,
+                self._first_event_ns,
+                self.health() if call.tool.needs_health else {},
+            )
+            decision = call.tool.decide(call.params, world)
+        if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
+            kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
+            events: Sequence[Event] = (*decision.events, kept)
+        else:
+            events = decision.events
+        seqs = self._note(call, events, bool(decision.writes))
+        for data in decision.blobs:
+            self.recorder.note_blob(data, _path_of(decision.writes, data))
+        if not decision.writes:
+            if decision.blobs or (events and call.tool.writes and decision.reply.get("ok")):
+                self.recorder.commit()  # a success that is only a record is durable, too
+            self._answer(call, dict(decision.reply))
+            return None
+        for write in decision.writes:
+            paths.update(_names(write))
+        return Going(call, decision, seqs, seqs[0])
+
+    def _note(self, call: Call, events: Sequence[Event], writes: bool) -> tuple[Seq, ...]:
+        """Note the events of one request as one batch; the operation id goes with the first."""
+        batch = self.recorder.next_seq
+        op = call.op if writes else b""
+        return tuple(
+            self.recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
+        )
+
+    def _check_time(self, call: Call) -> None:
+        if call.deadline_ns and self.clock.now_ns() > call.deadline_ns:
+            raise Refused(
+                "expired",
+                f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
+                "retry",
+            )
+
+    def _repeated(self, call: Call) -> dict[str, Any] | None:
+        """The answer to a call that was made before: by its operation id, or by its idempotency key."""
+        with self.recorder.history() as history:
+            batch = history.op(call.op) if call.op else None
+            if batch is not None:
+                state = history.batch_state(batch)
+                return {
+                    "ok": state != "abandoned",
+                    "message": f"This operation was made before: {state}.",
+                    "outcome": "applied" if state != "abandoned" else "not_applied",
+                    "batch": batch,
+                }
+            if not call.key:
+                return None
+            kept = history.kept_reply(call.who.key, call.key)
+        if kept is None or self.clock.now_ns() - kept[2] > calls.IDEMPOTENCY_HOURS * 3600 * 10**9:
+            return None
+        if kept[0] != call.arguments:
+            raise Refused(
+                "schema_invalid",
+                f"idempotency_key {call.key!r} was used with other arguments; use a new key.",
+                "new_key",
+            )
+        reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
+        return reply
+
+    def _catch_up(self, call: Call) -> None:
+        """Wait until the watcher has told of everything that happened before this call."""
+        now = self.clock.mono_s()
+        if not call.cookie:
+            call.cookie = self.watcher.cookie()
+            call.give_up_s = now + CATCH_UP_S
+        if now < call.give_up_s and not (self.watcher.seen(call.cookie) and self.outside.idle()):
+            raise _NotYet(now + RETRY_S)
+
+    def _gather(self, call: Call, taken: set[str]) -> dict[str, FileNow]:
+        """The files that the call names, by the names that the caller used."""
+        names = list(call.tool.paths(call.params))
+        if call.tool.paths_from is not None:
+            with self.recorder.history() as history:
+                names += [n for n in call.tool.paths_from(call.params, history, call.who) if n not in names]
+        now = self.clock.mono_s()
+        files: dict[str, FileNow] = {}
+        for name in names:
+            patient = now < call.give_up_s
+            try:
+                files[name] = self.gather.file(
+                    name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes
+                )
+            except HeldOpen:
+                if patient:
+                    raise _NotYet(now + RETRY_S) from None
+                raise Refused(
+                    "busy",
+                    f"{name} is held open for writing by another program; try again.",
+                    "retry",
+                    retry_after_ms=100,
+                    path=name,
+                ) from None
+            if files[name].path in taken:
+                raise _NotYet(now)  # another request of this turn writes it: first that one
+        return files
+
+    # ── performing ──
+
+    def _perform_all(self, going: list[Going]) -> None:
+        """The order of durability: log and temporary files, then the swaps, then the answers."""
+        self._step("before_commit")
+        futures: list[list[Future[Staged]]] = [
+            [self._pool.submit(self.workspace.stage, write) for write in one.decision.writes] for one in going
+        ]
+        try:
+            self._note_settled()
+            self.recorder.commit()
+        except StoreFailed as error:
+            reply = self._store_failed(error)
+            for one, staging in zip(going, futures, strict=True):
+                for future in staging:
+                    if future.exception() is None:
+                        self.workspace.abandon(future.result())
+                self._answer(one.call, dict(reply))
+            return
+        self._step("after_commit")
+        for one, staging in zip(going, futures, strict=True):
+            try:
+                self._perform(one, staging)
+            except StoreFailed as error:
+                self._answer(one.call, self._store_failed(error, unknown=True))
+            except Exception:  # noqa: BLE001
+                self._answer(
+                    one.call, {**self._fault(one.call.tool.name), "outcome": "unknown", "op": one.call.op.hex()}
+                )
+
+    def _perform(self, one: Going, staging: Sequence[Future[Staged]]) -> None:
+        """Swap the writes of one request in, all or none, and answer."""
+        done: list[Staged] = []
+        try:
+            staged = [future.result() for future in staging]
+            self._step("after_stage")
+            pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
+            for write, step in zip(one.decision.writes, staged, strict=True):
+                result = self.workspace.perform(step, pinned=pinned)
+                if isinstance(result, Lost):
+                    self._lost(one, result, done, staging)
+                    return
+                done.append(step)
+                self._landed(write, result)
+                self._step("after_write")
+        except HeldOpen:
+            self._lost(one, Lost("held_open"), done, staging)
+            return
+        except Refused as refused:
+            self._take_back(one, done, staging, refused.code)
+            self._answer_refusal(one.call, refused)
+            return
+        for step in done if pinned else ():
+            self.workspace.release(step)
+        if self.settings.journal.durability == "strict":
+            for write in one.decision.writes:
+                self.workspace.sync_folder(write.path)
+        self._settle_upto = max(self._settle_upto, one.seqs[-1])
+        self._step("before_reply")
+        self._answer(one.call, dict(one.decision.reply))
+
+    def _landed(self, write: Write, result: Swapped) -> None:
+        """The disk now holds what the log says; remember under which signature."""
+        if isinstance(write, Put):
+            text = Text.of(write.data)
+            self.recorder.texts.keep(text)
+            self.outside.landed(write.path, result.signature, text.blob)
+        elif isinstance(write, Move):
+            self.outside.landed(write.path, None, b"")
+            self.outside.landed(write.to, result.signature, write.over.text.blob if write.over.text else b"")
+        else:
+            self.outside.landed(write.path, None, b"")
+
+    def _lost(self, one: Going, lost: Lost, done: Sequence[Staged], staging: Sequence[Future[Staged]]) -> None:
+        """An outside program was faster. Nothing of theirs is gone; take ours back in the log, and decide again."""
+        for kept in lost.kept:
+            self._keep_displaced(kept.path, kept.data, "swap")
+        self._take_back(one, done, staging, lost.why)
+        self.workspace.discard(lost.kept)
+        call = one.call
+        call.lost += 1
+        if call.lost > MAX_LOST:
+            path = one.decision.writes[0].path
+            message = f"{path} is rewritten by another program faster than it can be edited; try again."
+            self._answer_refusal(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+        else:
+            call.retry_s = self.clock.mono_s() + RETRY_S
+            self._calls.appendleft(call)
+
+    def _take_back(self, one: Going, done: Sequence[Staged], staging: Sequence[Future[Staged]], why: str) -> None:
+        """Undo what has landed, drop what has not, and say so in the log before anything else is said."""
+        for step in reversed(done):
+            reverted = self.workspace.revert(step)
+            if isinstance(reverted, Lost):  # somebody wrote on top of ours: theirs stays, the next look journals it
+                for kept in reverted.kept:
+                    self._keep_displaced(kept.path, kept.data, "swap")
+        for future in staging:
+            if future.exception() is None and future.result() not in done:
+                self.workspace.abandon(future.result())
+        self.recorder.note(WritesAbandoned(tuple(w.seq for w in one.decision.writes), why), one.call.who.writer)
+        self.recorder.commit()
+        for write in one.decision.writes:
+            self.recorder.mark_seen(dict.fromkeys(_names(write)))
+            for path in _names(write):
+                self.outside.name(path, "displaced", self.clock.mono_s())
+
+    def _keep_displaced(self, path: str, data: bytes, why: str) -> None:
+        self.recorder.note_blob(data, path)
+        self.recorder.note(BytesDisplaced(path, blob_id(data), len(data), why))
+
+    def _note_settled(self) -> None:
+        if self._settle_upto:
+            self._step("before_settle")
+            self.recorder.note(WritesSettled(self._settle_upto))
+            self._settle_upto = Seq(0)
+
+    # ── answering ──
+
+    def _answer(self, call: Call, body: dict[str, Any]) -> None:
+        request = call.incoming.request
+        assert request is not None
+        if call.tool.writes:
+            body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
+            if call.op:
+                body.setdefault("op", call.op.hex())
+        self.server.reply(call.incoming.identity, request.id, body)
+
+    def _answer_refusal(self, call: Call, refused: Refused) -> None:
+        """Refused before or after the decision; journaled for writing tools, as the handlers do for theirs."""
+        if call.tool.writes and not self._read_only and refused.code not in ("expired", "schema_invalid"):
+            path = next(iter(call.tool.paths(call.params)), "")
+            self.recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), call.who.writer)
+        self._answer(call, refused.reply())
+
+    def _store_failed(self, error: StoreFailed, unknown: bool = False) -> dict[str, Any]:
+        """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
+        self.log.fault("store_failed")
+        outcome = {"outcome": "unknown"} if unknown else {"outcome": "not_applied"}
+        if error.disk_full:
+            return {
+                **Refused(
+                    "disk_full", f"The journal's disk is full: {error}. Nothing was written.", "free_space"
+                ).reply(),
+                **outcome,
+            }
+        self._read_only = str(error)
+        return {
+            **Refused(
+                "journal_damaged", f"The journal could not be synced and is read-only now: {error}", "quire doctor"
+            ).reply(),
+            **outcome,
+        }
+
+    def _fault(self, what: str) -> dict[str, Any]:
+        log_id = secrets.token_hex(4)
+        self.log.fault("fault", tool=what, log_id=log_id)
+        return Refused(
+            "fault",
+            f"{what}: something unexpected happened; daemon.log has it under {log_id}.",
+            "report",
+            log_id=log_id,
+        ).reply()
+
+    # ── health and commands ──
+
+    def health(self) -> dict[str, Any]:
+        """What `status` tells."""
+        coverage = self.outside.coverage()
+        if self._read_only:
+            coverage = {
+                **coverage,
+                "state": "degraded",
+                "reasons": [*coverage.get("reasons", ()), f"journal read-only: {self._read_only}"],
+            }
+        return {
+            "pid": os.getpid(),
+            "epoch": self.server.epoch,
+            "workspace": os.fspath(self.root),
+            "state_dir": os.fspath(self.state_dir),
+            "versions": {"daemon": VERSION, "journal_format": FORMAT, "wire": WIRE},
+            "coverage": coverage,
+            "capture": self.outside.progress(),
+            "protection": _active(self.workspace.protection),
+            "journal_bytes": self.recorder.journal.store.size_bytes(),
+            "undeliverable": self.server.undeliverable,
+        }
+
+    def _start_job(self, work: Callable[[], Callable[[], None]]) -> None:
+        """Run `work` on a worker thread; what it returns is called in the loop."""
+
+        def run() -> None:
+            try:
+                then = work()
+            except Exception:  # noqa: BLE001
+                self.log.fault("job")
+                return
+            self._jobs_done.put(then)
+            self.server.wake()
+
+        self._jobs.submit(run)
+
+    def _verify(self, call: Call) -> None:
+        """`verify`: on a worker thread, against one state of the journal."""
+        store = self.recorder.journal.store
+
+        def work() -> Callable[[], None]:
+            try:
+                findings = [str(f) for f in check(store)]
+            except Damaged as error:
+                findings = [str(error)]
+            body: dict[str, Any] = {
+                "ok": not findings,
+                "message": "The journal is sound." if not findings else f"{len(findings)} findings.",
+                "findings": findings[:200],
+            }
+            if findings:
+                body["error"] = "journal_damaged"
+            return lambda: self._answer(call, body)
+
+        self._note_settled()
+        self.recorder.commit()
+        self._start_job(work)
+
+    def _doctor(self, call: Call) -> None:
+        """`doctor`: which protections are active, and whether everything that should run does."""
+        health = self.health()
+        checks = [
+            {
+                "name": f"protection: {name}",
+                "ok": bool(on),
+                "detail": "active" if on else "not available here; the documented fallback is used",
+            }
+            for name, on in health["protection"].items()
+        ]
+        coverage = health["coverage"]
+        checks.append(
+            {
+                "name": "watcher",
+                "ok": coverage.get("state") == "full",
+                "detail": "; ".join(coverage.get("reasons", ())) or "sees the whole tree",
+            }
+        )
+        checks.append({"name": "journal", "ok": not self._read_only, "detail": self._read_only or "takes records"})
+        ok = all(c["ok"] for c in checks)
+        self._answer(
+            call,
+            {
+                "ok": True,
+                "message": "All is well." if ok else "Something needs a look.",
+                "healthy": ok,
+                "checks": checks,
+            },
+        )
+
+    def _shutdown(self, call: Call) -> None:
+        self._answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
+        self.stop()
+
+
+def _active(protection: Protection) -> dict[str, bool]:
+    """The protections as `status` and `doctor` tell them."""
+    found: dict[str, bool] = msgspec.to_builtins(protection)
+    del found["folds_case"]  # a property of the file system, not a protection
+    return found
+
+
+class _NotYet(Exception):
+    """The call cannot be decided now; come back at `at_s` (monotonic)."""
+
+    def __init__(self, at_s: float) -> None:
+        super().__init__()
+        self.at_s = at_s
+
+
+def _plain(text: str) -> str:
+    """Agent-supplied text as it may be stored and shown: no control or bidi characters, at most 200 characters."""
+    return "".join(c for c in text if c.isprintable() and c not in _BIDI)[:200]
+
+
+_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def _pid_start(pid: int) -> int:
+    """When the process began, in clock ticks after boot: tells a recycled pid apart. 0 where it cannot be known."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+        return int(stat[stat.rindex(b")") + 2 :].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _names(write: Write) -> tuple[str, ...]:
+    return (write.path, write.to) if isinstance(write, Move) else (write.path,)
+
+
+def _path_of(writes: Sequence[Write], data: bytes) -> str | None:
+    """The path whose delta chain the bytes belong to."""
+    return next((w.path for w in writes if isinstance(w, Put) and w.data is data), None)

@@ -1,0 +1,58 @@
+"""The arguments that every writing tool has, and how a caller's base and path are found among them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from quire_journal.refusals import Refused
+
+
+class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of the arguments of every tool that writes. A dialect adds its own."""
+
+    path: str = ""
+    base: str | None = None  # a version token: what the caller's view of the file is
+    on_stale: Literal["reject", "rebase"] | None = None  # None: as the settings say
+    dry_run: bool = False
+    safety_check: Literal["strict", "warn", "off"] | None = None  # None: the tool's default
+    idempotency_key: str | None = None
+    allow_uncaptured: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.target:
+            raise ValueError("Object missing required field `path`")
+
+    @property
+    def target(self) -> str:
+        """The path that the caller means, under whichever name the tool takes it."""
+        return self.path
+
+    @property
+    def stated_base(self) -> str:
+        """The version that the caller names as its base; "" when it names none.
+
+        Raises `Refused` when it names two.
+        """
+        return self.base or ""
+
+    @property
+    def stated_sha256(self) -> str:
+        """The sha256 that the caller names as its base; "" when it names none."""
+        return ""
+
+
+def one_base(base: str | None, alias: str | None, name: str) -> str:
+    """The version token in `base` or in the argument called `name`, which mean the same."""
+    if base and alias and base != alias:
+        message = f"`base` ({base}) and `{name}` ({alias}) name different versions; give one of them."
+        raise Refused("schema_invalid", message, "fix_arguments", argument=name)
+    return base or alias or ""
+
+
+def checked_sha256(digits: str | None, name: str) -> str:
+    """`digits`, which must be a sha256 in lower-case hex when given. Raises `ValueError` that names the argument."""
+    if digits and (len(digits) != 64 or not set(digits) <= set("0123456789abcdef")):
+        raise ValueError(f"`{name}` is not a sha256: 64 lower-case hex digits")
+    return digits or ""

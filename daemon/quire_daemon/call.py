@@ -1,0 +1,125 @@
+"""A call on its way through the loop: a request, decoded, with what the loop must remember about it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, Tool, Who
+from quire_daemon.server import Incoming
+from quire_journal.ids import Seq
+from quire_journal.messages import MAX_DEPTH
+from quire_journal.refusals import Refused
+
+IDEMPOTENCY_HOURS = 24
+
+
+@dataclass
+class Call:
+    """One request between its arrival and its reply."""
+
+    incoming: Incoming
+    tool: Tool[Any]
+    params: Any
+    who: Who
+    raw_args: bytes
+    op: bytes
+    key: str  # idempotency key
+    give_up_s: float  # monotonic: when waiting for a held-open file ends
+    deadline_ns: int
+    retry_s: float = 0.0  # monotonic: not before
+    lost: int = 0  # races lost to outside programs
+    cookie: str = ""  # the watcher must have reported it first
+
+    @property
+    def arguments(self) -> bytes:
+        """What the idempotency key stands for."""
+        return hashlib.sha256(self.tool.name.encode() + b"\0" + self.raw_args).digest()
+
+
+@dataclass
+class Going:
+    """A decision with writes, between the log and the reply."""
+
+    call: Call
+    decision: Decision
+    seqs: tuple[Seq, ...]
+    batch: Seq
+    staged: list[Any] = field(default_factory=list)
+
+
+def decode(tool: Tool[Any], raw: bytes) -> Any:
+    """The arguments of `tool`, strictly. Raises `Refused("schema_invalid")`, naming the argument."""
+    try:
+        depth = nesting(raw)
+        if depth > MAX_DEPTH:
+            raise Refused(
+                "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."
+            )
+        return msgspec.msgpack.decode(raw, type=tool.params)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        raise Refused("schema_invalid", f"{tool.name}: {error}", "fix_arguments") from None
+
+
+def nesting(raw: bytes) -> int:
+    """How deep msgpack arrays and maps are nested in `raw`, without building anything.
+
+    Walks headers only; msgspec's own limit is Python's recursion limit, which a hostile message should not get
+    near. Truncated input ends the walk: the decoder names that error.
+    """
+    at, deepest = 0, 0
+    open_items: list[int] = []
+    while at < len(raw):
+        items, at = _header(raw, at)
+        while open_items and open_items[-1] == 0:
+            open_items.pop()
+        if open_items:
+            open_items[-1] -= 1
+        if items:
+            open_items.append(items)
+            deepest = max(deepest, len(open_items))
+            if deepest > MAX_DEPTH:
+                return deepest
+    return deepest
+
+
+_FIXED = {0xC0: 0, 0xC2: 0, 0xC3: 0, 0xCA: 4, 0xCB: 8, 0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8, 0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8,
+          0xD4: 2, 0xD5: 3, 0xD6: 5, 0xD7: 9, 0xD8: 17}  # fmt: skip
+_SIZED = {
+    0xC4: (1, 0),
+    0xC5: (2, 0),
+    0xC6: (4, 0),
+    0xC7: (1, 1),
+    0xC8: (2, 1),
+    0xC9: (4, 1),
+    0xD9: (1, 0),
+    0xDA: (2, 0),
+    0xDB: (4, 0),
+}
+_NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
+
+
+def _header(raw: bytes, at: int) -> tuple[int, int]:
+    """(items inside, where the next header stands) for the msgpack value at `at` (msgpack specification, formats)."""
+    byte = raw[at]
+    at += 1
+    if byte < 0x80 or byte >= 0xE0:
+        return 0, at
+    if byte < 0x90:
+        return (byte & 15) * 2, at
+    if byte < 0xA0:
+        return byte & 15, at
+    if byte < 0xC0:
+        return 0, at + (byte & 31)
+    if byte in _FIXED:
+        return 0, at + _FIXED[byte]
+    if byte in _SIZED:
+        width, extra = _SIZED[byte]
+        return 0, at + width + extra + int.from_bytes(raw[at : at + width], "big")
+    if byte in _NESTED:
+        width, times = _NESTED[byte]
+        return int.from_bytes(raw[at : at + width], "big") * times, at + width
+    return 0, at

@@ -1,0 +1,26 @@
+"""Time, injected: decisions and tests get `now` as a value, and only `app` makes a real clock."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """What the daemon asks of time."""
+
+    def now_ns(self) -> int:
+        """Wall clock, UTC, nanoseconds since 1970. It may jump; order in the journal is by seq."""
+
+    def mono_s(self) -> float:
+        """Seconds that never go back, for waits and deadlines."""
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now_ns(self) -> int:
+        return time.time_ns()
+
+    def mono_s(self) -> float:
+        return time.monotonic()

@@ -1,0 +1,232 @@
+"""The crawl: what stands in the workspace, by stat alone. No file is opened, no link is followed.
+
+Folders are opened one below the other (`openat` with O_NOFOLLOW from the folder above), so that a folder which
+becomes a link while the crawl runs cannot lead it outside. Entries that vanish meanwhile are left out: their
+events, or the next crawl, tell.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, Literal, Protocol
+
+import msgspec
+
+Kind = Literal["file", "link", "folder", "special", "unreadable"]
+"""`special`: FIFO, socket, device. `unreadable`: it exists, but what it is, or what is below it, cannot be told."""
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One name in the workspace, as lstat saw it. `path` is relative, "/" between names, undecodable bytes escaped."""
+
+    path: str
+    kind: Kind
+    dev: int = 0
+    ino: int = 0
+    size: int = 0
+    mtime_ns: int = 0
+    ctime_ns: int = 0
+    mode: int = 0  # the whole st_mode
+    nlink: int = 1
+
+
+class Rules(Protocol):
+    """What the crawl asks of `ignore.Ignore`."""
+
+    def ignored(self, path: str, folder: bool) -> bool:
+        """Whether to leave `path` out."""
+
+
+class CrawlCancelled(Exception):
+    """`cancelled` said so. What was yielded is a part: nothing may be concluded from what is missing."""
+
+
+def crawl(
+    root: Path,
+    ignore: Rules,
+    start: str = "",
+    cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[Entry]:
+    """Everything below `start` that is not ignored, `start` itself first (the root is not an entry).
+
+    Each folder comes before what is in it. A folder that cannot be listed is an entry of kind "unreadable":
+    what the journal holds below it is not gone, it is unknown. `start` may be a file, or missing.
+
+    Raises `OSError` when the root cannot be opened (an unmounted workspace must not look like an empty one),
+    `CrawlCancelled` as soon as `cancelled`, asked once a folder, says so.
+    """
+    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    pending: list[_Folder] = []  # the folders being walked, from the top
+    try:
+        if not start:
+            pending.append(_Folder(os.dup(root_fd), ""))
+        else:
+            yield from _enter(root_fd, start, ignore.ignored, pending)
+        while pending:
+            if cancelled():
+                raise CrawlCancelled
+            folder = pending[-1]
+            if not folder.listed:
+                yield from folder.list(ignore.ignored)
+            elif folder.inside:
+                yield from _descend(folder, pending)
+            else:
+                os.close(pending.pop().fd)
+    finally:
+        os.close(root_fd)
+        for folder in pending:
+            os.close(folder.fd)
+
+
+def entry_at(root: Path, path: str) -> Entry | None:
+    """The entry at `path` now; None when there is none. For one file: no rule is asked, no link followed.
+
+    Raises `OSError` when the root cannot be opened.
+    """
+    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        parent = _open_below(root_fd, path.rpartition("/")[0])
+        if parent is None:
+            return None
+        try:
+            return _look(parent, path.rpartition("/")[2], path)
+        finally:
+            os.close(parent)
+    except PermissionError:
+        return Entry(path, "unreadable")
+    finally:
+        os.close(root_fd)
+
+
+class _Folder:
+    """An open folder: its names once listed, and the folders in it that are still to be entered."""
+
+    __slots__ = ("fd", "inside", "listed", "path")
+
+    def __init__(self, fd: int, path: str) -> None:
+        self.fd = fd
+        self.path = path
+        self.listed = False
+        self.inside: list[Entry] = []  # backwards
+
+    def list(self, ignored: Callable[[str, bool], bool]) -> Iterator[Entry]:
+        """Everything in it but the folders, by name; those are kept in `inside`."""
+        self.listed = True
+        prefix = f"{self.path}/" if self.path else ""
+        try:
+            with os.scandir(self.fd) as found:
+                entries = sorted(found, key=_name)
+        except OSError:
+            yield Entry(self.path, "unreadable")
+            return
+        for at in entries:
+            path = prefix + at.name
+            try:
+                is_folder = at.is_dir(follow_symlinks=False)
+                if ignored(path, is_folder):
+                    continue
+                entry = _entry(path, at.stat(follow_symlinks=False))
+            except OSError as error:
+                if error.errno not in _VANISHED:
+                    yield Entry(path, "unreadable")
+                continue
+            if entry.kind == "folder":
+                self.inside.append(entry)
+            else:
+                yield entry
+        self.inside.reverse()
+
+
+def _name(at: os.DirEntry[str]) -> str:
+    return at.name
+
+
+def _descend(folder: _Folder, pending: list[_Folder]) -> Iterator[Entry]:
+    """Enter the next folder inside `folder`."""
+    entry = folder.inside.pop()
+    yield from _open_entry(folder.fd, entry.path.rpartition("/")[2], entry, pending)
+
+
+def _enter(root_fd: int, start: str, ignored: Callable[[str, bool], bool], pending: list[_Folder]) -> Iterator[Entry]:
+    """Begin in the middle: the entry `start`, and its folder if it is one."""
+    try:
+        parent = _open_below(root_fd, start.rpartition("/")[0])
+    except OSError:
+        yield Entry(start, "unreadable")
+        return
+    if parent is None:
+        return
+    try:
+        name = start.rpartition("/")[2]
+        entry = _look(parent, name, start)
+        if entry is None or ignored(start, entry.kind == "folder"):
+            return
+        if entry.kind == "folder":
+            yield from _open_entry(parent, name, entry, pending)
+        else:
+            yield entry
+    finally:
+        os.close(parent)
+
+
+def _open_entry(parent: int, name: str, entry: Entry, pending: list[_Folder]) -> Iterator[Entry]:
+    """The folder `entry`, opened and put on `pending`; as "unreadable" when it cannot be listed."""
+    try:
+        pending.append(_Folder(os.open(name, _FOLDER, dir_fd=parent), entry.path))
+    except OSError as error:
+        if error.errno in _VANISHED:
+            return
+        entry = Entry(entry.path, "unreadable", entry.dev, entry.ino, mode=entry.mode)
+    yield entry
+
+
+def _open_below(root_fd: int, folder: str) -> int | None:
+    """A descriptor of `folder`, links refused at each step; None when it is not there."""
+    fd = os.dup(root_fd)
+    for name in folder.split("/") if folder else ():
+        try:
+            below = os.open(name, _FOLDER, dir_fd=fd)
+        except OSError as error:
+            if error.errno in _VANISHED:
+                return None
+            raise
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
+
+
+def _look(parent: int, name: str, path: str) -> Entry | None:
+    try:
+        return _entry(path, os.stat(name, dir_fd=parent, follow_symlinks=False))
+    except OSError as error:
+        return None if error.errno in _VANISHED else Entry(path, "unreadable")
+
+
+def _entry(path: str, found: os.stat_result) -> Entry:
+    return Entry(
+        path,
+        _kind(found.st_mode),
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+        found.st_mode,
+        found.st_nlink,
+    )
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "link" if stat.S_ISLNK(mode) else "special"

@@ -1,0 +1,434 @@
+"""The `edit` dialect: lines are named by hash anchors, in batches on one snapshot (seeds 000 and 002).
+
+An anchor means the line that this caller was shown under that hash in its base. What several lines match is
+settled by what was shown, by `occurrence`, by a line number, or not at all: nothing is ever guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from quire_daemon.arguments import Writing, one_base
+from quire_daemon.config import EditDialect, Settings
+from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import content_lines, shown
+
+NEIGHBOURS: Final = 3
+"""How many lines before and after a poor anchor are looked at for a better one."""
+
+PREVIEW_CHARS: Final = 80
+MOST_CANDIDATES: Final = 100
+
+_ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
+
+
+# ── arguments ────────────────────────────────────────────────────────────────
+
+
+class _Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
+    """One operation of a batch."""
+
+
+class _AtLine(_Operation, frozen=True, kw_only=True):
+    hash: str
+    occurrence: int | None = None  # 1-based, among the lines of the base that match
+    line: int | None = None  # 1-based, advisory: chooses among lines that match
+
+
+class ReplaceLine(_AtLine, frozen=True, kw_only=True, tag="replace_line"):
+    """Replace one line by `content`."""
+
+    content: str
+
+
+class InsertAfter(_AtLine, frozen=True, kw_only=True, tag="insert_after"):
+    """Insert `content` after a line."""
+
+    content: str
+
+
+class InsertBefore(_AtLine, frozen=True, kw_only=True, tag="insert_before"):
+    """Insert `content` before a line."""
+
+    content: str
+
+
+class DeleteLine(_AtLine, frozen=True, kw_only=True, tag="delete_line"):
+    """Remove one line."""
+
+
+class _OverRange(_Operation, frozen=True, kw_only=True):
+    start_hash: str
+    end_hash: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+class ReplaceRange(_OverRange, frozen=True, kw_only=True, tag="replace_range"):
+    """Replace the lines from one anchor through another by `content`."""
+
+    content: str
+
+
+class DeleteRange(_OverRange, frozen=True, kw_only=True, tag="delete_range"):
+    """Remove the lines from one anchor through another."""
+
+
+AtLine: TypeAlias = ReplaceLine | InsertAfter | InsertBefore | DeleteLine
+OverRange: TypeAlias = ReplaceRange | DeleteRange
+
+
+class EditParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `edit`."""
+
+    operations: tuple[AtLine | OverRange, ...]
+    expected_file_version: str | None = None
+    file_path: str | None = None  # deprecated: `path`
+
+    @property
+    def target(self) -> str:
+        """`path`, or the deprecated `file_path`."""
+        return self.path or self.file_path or ""
+
+    @property
+    def stated_base(self) -> str:
+        """`base` or `expected_file_version`."""
+        return one_base(self.base, self.expected_file_version, "expected_file_version")
+
+
+# ── one anchor ───────────────────────────────────────────────────────────────
+
+
+class _Fails(Exception):
+    """One operation cannot be carried out: a code of its own, and the fields that help to repair it."""
+
+    def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code, self.message, self.action, self.details = code, message, action, details
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    """What anchors are resolved on."""
+
+    sight: Sight
+    hashes: LineHashes
+    settings: EditDialect
+
+    def candidates(self, digits: str) -> list[int]:
+        """The lines that an anchor's digits name, at the first level at which any do."""
+        found = self.hashes.matching(digits)
+        return found or (self.hashes.matching_context(digits) if len(digits) == FULL_DIGITS else [])
+
+    def in_sight(self, candidates: list[int]) -> list[int]:
+        """Those that the caller was shown; all of them when it was shown none."""
+        return [i for i in candidates if self.sight.was_shown(i)] or candidates
+
+
+def _matching(at: _Snapshot, anchor: str, name: str) -> tuple[list[int], int | None]:
+    """The lines that `anchor` matches, and the line number (0-based) that it carries. Raises `_Fails`."""
+    parsed = _ANCHOR.fullmatch(anchor)
+    found = at.candidates(parsed[2].lower()) if parsed else []
+    if not found:
+        hint = "" if parsed else " An anchor is 4 to 8 hex digits, or a line number with them: 119#c812f1."
+        message = f"No line has the hash {anchor[:PREVIEW_CHARS]!r}.{hint}"
+        raise _Fails("anchor_stale", message, "re-read_file", anchor=name, reason="missing", missing=[anchor])
+    assert parsed
+    return found, int(parsed[1]) - 1 if parsed[1] else None
+
+
+def _nearest(candidates: list[int], hint: int) -> list[int]:
+    """The candidates nearest to line `hint`: one, or two that are equally near."""
+    least = min(abs(i - hint) for i in candidates)
+    return [i for i in candidates if abs(i - hint) == least]
+
+
+def _by_occurrence(at: _Snapshot, found: list[int], occurrence: int, hint: int | None, anchor: str) -> int:
+    if not 1 <= occurrence <= len(found):
+        message = f"{anchor} matches {_count(len(found), 'line')}; there is no occurrence {occurrence}."
+        raise _ambiguous(at, "anchor_ambiguous", message, found, found)
+    chosen = found[occurrence - 1]
+    if hint is not None and chosen not in _nearest(found, hint):
+        message = f"Occurrence {occurrence} of {anchor} is line {chosen + 1}; line {hint + 1} asks for another one."
+        raise _ambiguous(at, "anchor_context_ambiguous", message, found, found)
+    return chosen
+
+
+def _by_hint(at: _Snapshot, found: list[int], hint: int, anchor: str) -> int:
+    if hint in found:
+        return hint
+    near = _nearest(at.in_sight(found), hint)
+    if len(near) > 1:
+        message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
+        raise _ambiguous(at, "anchor_context_ambiguous", message, near, found)
+    return near[0]
+
+
+def _hint(stated: int | None, carried: int | None) -> int | None:
+    """The line hint, 0-based: what the operation states, else the number inside the anchor."""
+    return carried if stated is None else stated - 1
+
+
+def _resolve_line(at: _Snapshot, op: AtLine) -> int:
+    """The one line that a single-line operation means. Raises `_Fails`."""
+    found, carried = _matching(at, op.hash, "hash")
+    hint = _hint(op.line, carried)
+    pool = at.in_sight(found)
+    if op.occurrence is not None:
+        return _by_occurrence(at, found, op.occurrence, hint, op.hash)
+    if all(at.hashes.quality(i) == "low" for i in pool):
+        unique = at.settings.low_entropy == "allow_unique" and len(found) == 1
+        if not unique:
+            raise _poor(at, pool if hint is None else _nearest(found, hint), found)
+    if hint is not None:
+        return _by_hint(at, found, hint, op.hash)
+    if len(pool) > 1:
+        code = "anchor_ambiguous" if _distinct(at, pool) else "anchor_context_ambiguous"
+        message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
+        raise _ambiguous(at, code, message, pool, found)
+    return pool[0]
+
+
+_ADVICE: Final = {
+    "anchor_ambiguous": "use the `anchor` of the one you mean, or `occurrence`",
+    "anchor_context_ambiguous": "nothing but `occurrence` or `line` tells them apart",
+}
+
+
+def _distinct(at: _Snapshot, candidates: list[int]) -> bool:
+    """Would a longer or a context anchor name each of them alone?"""
+    return len({at.hashes.full[i] for i in candidates}) == len(candidates) or len(
+        {at.hashes.context(i) for i in candidates}
+    ) == len(candidates)
+
+
+def _ambiguous(at: _Snapshot, code: str, message: str, pool: list[int], found: list[int]) -> _Fails:
+    places = {line: n for n, line in enumerate(found, 1)}
+    rows = [
+        {
+            "line": i + 1,
+            "preview": shown(at.hashes.text.lines[i])[:PREVIEW_CHARS],
+            "anchor": _telling_anchor(at, i, pool[:MOST_CANDIDATES]),
+            "occurrence": places[i],
+        }
+        for i in pool[:MOST_CANDIDATES]
+    ]
+    more = {"more_candidates": len(pool) - len(rows)} if len(pool) > len(rows) else {}
+    return _Fails(code, message, "use_candidate_anchor", candidates=rows, **more)
+
+
+def _telling_anchor(at: _Snapshot, line: int, among: list[int]) -> str:
+    """An anchor for `line` that names no other candidate: longer, or of its context; its number makes it certain."""
+    full = at.hashes.full[line]
+    if sum(at.hashes.full[i] == full for i in among) == 1:
+        return f"{line + 1}#{full}"
+    context = at.hashes.context(line)
+    alone = sum(at.hashes.context(i) == context for i in among) == 1
+    return f"{line + 1}#{context if alone else full[:SHOWN_DIGITS]}"
+
+
+def _poor(at: _Snapshot, pool: list[int], found: list[int]) -> _Fails:
+    line = pool[0]
+    content = shown(at.hashes.text.lines[line])
+    what = "blank" if not content.strip() else f"only {content.strip()[:PREVIEW_CHARS]!r}"
+    message = f"Line {line + 1} is {what}: too little to anchor on. Use a neighbour, or `occurrence`."
+    more = _ambiguous(at, "", "", found, found).details if len(found) > 1 else {}
+    return _Fails(
+        "anchor_low_entropy",
+        message,
+        "use_neighbor_anchor",
+        line=line + 1,
+        content=content,
+        neighbor_anchors=_neighbour_anchors(at.hashes, line),
+        **more,
+    )
+
+
+def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
+    """Anchors of lines close by that name themselves and nothing else."""
+    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.full)))
+    return [
+        hashes.anchor(i)
+        for i in around
+        if i != line and hashes.counts[hashes.full[i]] == 1 and hashes.quality(i) == "high"
+    ]
+
+
+# ── ranges ───────────────────────────────────────────────────────────────────
+
+
+def _end_candidates(at: _Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int]]:
+    """The lines that an end of a range may mean (one: settled), and all that match."""
+    found, carried = _matching(at, anchor, name)
+    hint = _hint(stated, carried)
+    if hint is None:
+        return at.in_sight(found), found
+    return ([hint] if hint in found else _nearest(at.in_sight(found), hint)), found
+
+
+def _resolve_range(at: _Snapshot, op: OverRange) -> tuple[int, int]:
+    """First and last line of a range, as the caller wrote them. Raises `_Fails`."""
+    starts, all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
+    ends, all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
+    if at.settings.range_ends == "nearest":
+        if len(starts) == 1 and len(ends) > 1:
+            ends = [_drawn(ends, starts[0], after=True)]
+        elif len(ends) == 1 and len(starts) > 1:
+            starts = [_drawn(starts, ends[0], after=False)]
+    for name, anchor, pool, found in (
+        ("start_hash", op.start_hash, starts, all_starts),
+        ("end_hash", op.end_hash, ends, all_ends),
+    ):
+        if len(pool) > 1:
+            message = f"{name} {anchor} matches lines {_numbers(pool)}; the end of a range must be one line."
+            failure = _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
+            failure.details["anchor"] = name
+            raise failure
+    return starts[0], ends[0]
+
+
+def _drawn(candidates: list[int], settled: int, after: bool) -> int:
+    """The candidate nearest to the settled end, on the side where a range would continue; else on the other."""
+    right = [i for i in candidates if (i > settled if after else i < settled)]
+    return min(right or candidates, key=lambda i: abs(i - settled))
+
+
+# ── the batch ────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Batch:
+    """What the operations of one call come to."""
+
+    splices: list[tuple[Splice, int]] = field(default_factory=list)  # with the index of the operation
+    failures: list[tuple[int, _Fails]] = field(default_factory=list)
+    corrections: list[dict[str, str]] = field(default_factory=list)
+
+
+def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
+    """The splices that the operations mean. All are judged on one snapshot, all or none."""
+    if not params.operations:
+        message = "There is no operation; give at least one."
+        raise Refused("empty_operations", message, "provide_at_least_one_operation")
+    at = _Snapshot(sight, LineHashes.of(sight.text), settings.dialects.edit)
+    batch = _Batch()
+    for index, op in enumerate(params.operations):
+        try:
+            batch.splices.append((_splice(at, op, batch), index))
+        except _Fails as failure:
+            batch.failures.append((index, failure))
+    if batch.failures:
+        raise _refusal(batch.failures, empty=not len(sight.text))
+    fields = {"auto_corrections": batch.corrections} if batch.corrections else {}
+    return Plan(_in_order(batch.splices), len(params.operations), fields=fields)
+
+
+def _splice(at: _Snapshot, op: AtLine | OverRange, batch: _Batch) -> Splice:
+    """What one operation does. Raises `_Fails`."""
+    match op:
+        case ReplaceLine():
+            line = _resolve_line(at, op)
+            return Splice(line, line + 1, tuple(content_lines(op.content)))
+        case InsertAfter():
+            gap = _resolve_line(at, op) + 1
+            return Splice(gap, gap, tuple(content_lines(op.content)))
+        case InsertBefore():
+            gap = _resolve_line(at, op)
+            return Splice(gap, gap, tuple(content_lines(op.content)))
+        case DeleteLine():
+            line = _resolve_line(at, op)
+            return Splice(line, line + 1)
+        case ReplaceRange():
+            first, last = _ordered(at, op, batch)
+            return Splice(first, last + 1, tuple(content_lines(op.content)))
+        case DeleteRange():
+            first, last = _ordered(at, op, batch)
+            return Splice(first, last + 1)
+
+
+def _ordered(at: _Snapshot, op: OverRange, batch: _Batch) -> tuple[int, int]:
+    """The ends of a range in the order of the file, swapped where the settings allow that."""
+    first, last = _resolve_range(at, op)
+    if first == last:
+        message = f"start_hash and end_hash are both line {first + 1}: a no-op range, start equals end."
+        raise _Fails("invalid_range_order", message, "use_single_line_operation", line=first + 1)
+    if first < last:
+        return first, last
+    if at.settings.range_order == "strict":
+        message = f"The range is invalid: start_line ({first + 1}) is after end_line ({last + 1})."
+        raise _Fails("invalid_range_order", message, "swap_range_ends", start_line=first + 1, end_line=last + 1)
+    detail = f"start_line ({first + 1}) was after end_line ({last + 1}). Swapped automatically."
+    batch.corrections.append({"type": "range_order_swapped", "detail": detail})
+    return last, first
+
+
+_KINDS: Final = {
+    "anchor_stale": 0,
+    "anchor_ambiguous": 1,
+    "anchor_context_ambiguous": 1,
+    "anchor_low_entropy": 2,
+    "invalid_range_order": 3,
+}
+
+
+def _refusal(failures: Sequence[tuple[int, _Fails]], empty: bool) -> Refused:
+    """One refusal for all failing operations: the code of the first kind, and every failure in full."""
+    kind = min(_KINDS[f.code] for _, f in failures)
+    leading = [f for _, f in failures if _KINDS[f.code] == kind]
+    first = leading[0]
+    details = dict(first.details)
+    if first.code == "anchor_stale":
+        details["missing"] = [hash for f in leading for hash in f.details["missing"]]
+    message = " ".join(dict.fromkeys(f.message for f in leading[:NEIGHBOURS]))
+    if len(leading) > NEIGHBOURS:
+        message += f" {_count(len(leading) - NEIGHBOURS, 'more operation')} of this kind: see `failures`."
+    if empty:
+        message = f"The file is empty and has no anchors; use write_file. {message}"
+    rows = [
+        {"operation_index": i, "error": f.code, "message": f.message, "suggested_action": f.action, **f.details}
+        for i, f in failures
+    ]
+    return Refused(first.code, message, "write_file" if empty else first.action, **details, failures=rows)
+
+
+def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
+    """Sorted by place; at one gap in call order, and insertions before what is replaced there.
+
+    Raises `Refused` when two operations touch one line, or one inserts inside what another replaces.
+    """
+    ordered = sorted(splices, key=lambda pair: (pair[0].start, pair[0].stop > pair[0].start))
+    reach, by = 0, -1
+    for s, index in ordered:
+        if s.start < reach:
+            lines = f"line {s.start + 1}" if s.stop > s.start else f"the gap before line {s.start + 1}"
+            raise Refused(
+                "overlapping_operations",
+                f"Operations {min(by, index)} and {max(by, index)} overlap at {lines}.",
+                "separate_operations",
+                operation_indices=sorted((by, index)),
+                line=s.start + 1,
+            )
+        if s.stop > reach:
+            reach, by = s.stop, index
+    return tuple(s for s, _ in ordered)
+
+
+def _numbers(lines: list[int]) -> str:
+    """Line numbers for a message, 1-based, not too many."""
+    named = ", ".join(str(i + 1) for i in lines[:8])
+    return named if len(lines) <= 8 else f"{named}, … ({len(lines)} in all)"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict")

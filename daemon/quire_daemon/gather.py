@@ -1,0 +1,178 @@
+"""Gather: what a request needs to see of the disk, reconciled with the journal on the way.
+
+Every look at a path ends in one of two states: the journal's head holds exactly the bytes on disk, or the head
+says why it does not (too large, secret, unreadable). When the disk has moved on, an outside version is noted.
+Nothing in here waits: a file that another program holds open for writing raises `HeldOpen`, and the loop comes
+back to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quire_daemon.config import Settings
+from quire_daemon.handlers.base import FileNow
+from quire_daemon.ignore import Ignore
+from quire_daemon.reconcile import OnDisk, Seen, difference
+from quire_daemon.recorder import Recorder
+from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
+from quire_journal.events import LINK, Event
+from quire_journal.ids import blob_id
+from quire_journal.text import Text
+from quire_journal.views.files import Version
+
+__all__ = ["Gather", "HeldOpen", "Observation"]
+
+
+@dataclass(frozen=True)
+class _Sighting:
+    """What a look at a path brought: what `reconcile` compares, and the bytes where they were read."""
+
+    disk: OnDisk
+    image: Image | None = None
+    text: Text | None = None  # without `image`: the journal's own copy, proved to be what is on disk
+    signature: Signature | None = None
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A path as the journal has it and as it was found, and the event that brings the one to the other."""
+
+    path: str
+    head: Version | None
+    event: Event | None
+    sighting: _Sighting
+
+
+class Gather:
+    """Looks at paths for requests, for the watcher and for scans."""
+
+    def __init__(self, workspace: Workspace, recorder: Recorder, ignore: Ignore, settings: Settings) -> None:
+        self.workspace = workspace
+        self.recorder = recorder
+        self.ignore = ignore
+        self.settings = settings
+
+    def file(self, given: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
+        """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.
+
+        Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file.
+        """
+        place = self.workspace.place(given, writing=writing, policy=self.settings.policy)
+        observation = self.observe(place.path, "read", unfinished_ok)
+        self.note(observation, observation.event)
+        sighting, head = observation.sighting, observation.head
+        if observation.event is not None:
+            self.recorder.commit()
+            head = self._head(place.path)
+        signature = sighting.signature
+        if sighting.disk.kind != "file" or signature is None:
+            return FileNow(place.path, sighting.disk.kind, version=head, resolved_from=place.resolved_from)
+        text = sighting.text or (Text.of(sighting.image.data) if sighting.image else None)
+        if text is not None and head is not None and not head.uncaptured:
+            self.recorder.texts.keep(text)
+        return FileNow(
+            place.path,
+            "file",
+            text=text,
+            version=head,
+            mode=signature.mode & 0o7777,
+            inode=signature.ino,
+            size=signature.size,
+            uncaptured=head.uncaptured if head is not None else "",
+            resolved_from=place.resolved_from,
+            links=signature.nlink,
+        )
+
+    def observe(self, path: str, evidence: str, unfinished_ok: bool = False) -> Observation:
+        """Look at `path` and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`."""
+        head = self._head(path)
+        sighting = self._look(path, head, unfinished_ok)
+        return Observation(path, head, difference(path, head, sighting.disk, evidence), sighting)
+
+    def note(self, observation: Observation, event: Event | None) -> None:
+        """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
+        sighting, path = observation.sighting, observation.path
+        if event is not None:
+            self.recorder.note(event)
+            if sighting.image is not None and not sighting.disk.why:
+                self.recorder.note_blob(sighting.image.data, path)
+        self._note_seen(path, sighting, observation.event is not None)
+
+    def _head(self, path: str) -> Version | None:
+        with self.recorder.history() as history:
+            return history.file(path)
+
+    def _note_seen(self, path: str, sighting: _Sighting, changed: bool) -> None:
+        """Remember under which signature these bytes stand, if the signature can be trusted to tell of a change."""
+        image, s = sighting.image, sighting.signature
+        if s is None or (image is not None and not image.settled):
+            if path in self.recorder.seen:
+                self.recorder.note_seen(path, None)
+            return
+        if image is None:
+            return  # proved by what was remembered before
+        blob, now_ns = sighting.disk.blob, self.recorder.clock.now_ns()
+        seen = Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)
+        if changed:
+            self.recorder.note_seen(path, seen)
+        else:
+            self.recorder.mark_seen({path: seen})
+
+    def _look(self, path: str, head: Version | None, unfinished_ok: bool) -> _Sighting:
+        """What is at `path`, with as little reading as a proof allows."""
+        look = self.workspace.look(path)
+        if look.kind == "link":
+            return self._link(path, look.signature)
+        if look.kind == "special":
+            return _Sighting(OnDisk("special"))
+        if look.kind != "file" or look.signature is None:
+            return _Sighting(OnDisk(look.kind))
+        return self._known(path, look, head) or self._read(path, look.signature, unfinished_ok)
+
+    def _known(self, path: str, look: Look, head: Version | None) -> _Sighting | None:
+        """The head, when the signature proves that the file still holds it."""
+        seen, s = self.recorder.seen.get(path), look.signature
+        if seen is None or s is None or head is None or head.gone or head.uncaptured or seen.blob != head.blob:
+            return None
+        now = (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode)
+        if now != (seen.dev, seen.ino, seen.size, seen.mtime_ns, seen.ctime_ns, seen.mode):
+            return None
+        if not self.workspace.verify_unchanged(path, s):
+            return None
+        with self.recorder.history() as history:
+            text = history.text_of(head.blob)
+        return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), text=text, signature=s)
+
+    def _read(self, path: str, signature: Signature, unfinished_ok: bool) -> _Sighting:
+        mode = signature.mode & 0o7777
+        try:
+            image = self.workspace.read(path, self.settings.capture.max_bytes, unfinished_ok=unfinished_ok)
+        except Vanished:
+            return _Sighting(OnDisk("missing"))
+        except NotRegular:
+            return _Sighting(OnDisk("special"))
+        except TooLarge as large:
+            return _Sighting(OnDisk("file", size=large.size, mode=mode, why="too_large"), signature=signature)
+        except PermissionError:
+            return _Sighting(OnDisk("file", size=signature.size, mode=mode, why="unreadable"), signature=signature)
+        disk = OnDisk(
+            "file",
+            blob_id(image.data),
+            len(image.data),
+            image.signature.mode & 0o7777,
+            why="secret" if self.ignore.secret(path) else "",
+            unfinished=not image.finished,
+        )
+        return _Sighting(disk, image=image, signature=image.signature)
+
+    def _link(self, path: str, signature: Signature | None) -> _Sighting:
+        """A link is a file whose bytes are its target."""
+        try:
+            target = self.workspace.read_link(path)
+        except (Vanished, NotRegular):
+            return _Sighting(OnDisk("missing"))
+        if signature is None:
+            return _Sighting(OnDisk("missing"))
+        image = Image(target, signature, settled=True, finished=True)
+        return _Sighting(OnDisk("link", blob_id(target), len(target), 0o777, LINK), image=image, signature=signature)

@@ -1,0 +1,67 @@
+"""What must be true of a file before a tool works on it, whoever asks."""
+
+from __future__ import annotations
+
+from quire_daemon.handlers.base import FileNow, World
+from quire_journal.ids import version_token, writer_name
+from quire_journal.points import rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+from quire_journal.views.files import Version
+
+
+def captured(now: FileNow) -> Version | None:
+    """The version that holds exactly the bytes on disk; None when the journal does not have them."""
+    version = now.version
+    return None if version is None or version.gone or version.uncaptured or now.uncaptured else version
+
+
+def require_file(now: FileNow, world: World) -> None:
+    """Refuse what is not a regular file."""
+    if now.kind == "missing":
+        raise Refused("not_found", f"{now.path} does not exist.{_how_it_went(now, world)}", "check_path", path=now.path)
+    if now.kind != "file":
+        raise Refused("not_a_file", f"{now.path} is {_ARTICLE.get(now.kind, now.kind)}.", "check_path", path=now.path)
+
+
+_ARTICLE = {"folder": "a folder", "special": "not a regular file", "link": "a link that leads to no file"}
+
+
+def _how_it_went(now: FileNow, world: World) -> str:
+    gone = now.version
+    if gone is None or not gone.gone:
+        return ""
+    where = f" It was moved to {gone.moved_to}" if gone.moved_to else " It was removed"
+    return f"{where} by {writer_name(gone.writer)} at {rfc3339(gone.at_ns)}, in {version_token(gone.seq)}."
+
+
+def require_text(now: FileNow, world: World) -> Text:
+    """The text of a file that text tools may work on. Refuses binary and too large ones."""
+    require_file(now, world)
+    require_size(now.path, now.size if now.text is None else len(now.text.data), world)
+    if now.text is None:
+        why = f" ({now.uncaptured})" if now.uncaptured else ""
+        raise Refused("permission_denied", f"{now.path} cannot be read{why}.", "check_permissions", path=now.path)
+    if now.text.binary:
+        raise Refused("binary_file", f"{now.path} holds NUL bytes; text tools leave it alone.", path=now.path)
+    return now.text
+
+
+def require_size(path: str, size: int, world: World) -> None:
+    """Refuse a text that is over the limit for editing."""
+    limit = world.settings.limits.edit_bytes
+    if size > limit:
+        message = f"{path} has {size} bytes; the limit for editing is {limit}."
+        raise Refused("file_too_large", message, path=path, sizeBytes=size, limit=limit)
+
+
+def require_captured(now: FileNow, allowed: bool) -> list[dict[str, str]]:
+    """Refuse to overwrite or remove bytes that are not in the journal, unless that is allowed: then a warning."""
+    if now.kind != "file" or captured(now) is not None:
+        return []
+    why = now.uncaptured or (now.version.uncaptured if now.version else "") or "not captured"
+    if not allowed:
+        message = f"The bytes of {now.path} are not in the journal ({why}): there would be no undo."
+        raise Refused("uncaptured", message, "allow_uncaptured", path=now.path, why=why)
+    message = f"The bytes of {now.path} were not in the journal ({why}): there is no undo."
+    return [{"type": "uncaptured", "message": message}]

@@ -1,0 +1,453 @@
+"""Ignore rules: which paths of the workspace the journal does not look at.
+
+The rules are git's, walked from the top: a folder that is ignored is never entered, so nothing below it can be
+taken back by a `!` pattern. pathspec translates the patterns; deciding path by path as `git check-ignore` does
+is done here (pathspec alone judges whole paths and then differs from git below ignored folders).
+
+Who decides, the strongest first; within one source the last pattern that matches:
+
+1. `.git` and `.quire`, of this workspace and of any repository or journal inside it: always ignored;
+2. `capture.ignore` of the settings;
+3. `.quireignore`, of the deepest folder first (it can take back what `.gitignore` ignores);
+4. `.gitignore`, of the deepest folder first;
+5. `.git/info/exclude`, also where `.git` is the file of a linked worktree.
+
+The user's global excludes file and git's index are not read: a tracked file that matches a pattern is ignored
+here, though `git status` shows it. Edits made through the daemon are journaled whatever these rules say.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+import stat
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pathspec.patterns.gitignore import GitIgnorePatternError
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+ALWAYS: Final = frozenset({".git", ".quire"})
+"""Names that are ignored wherever they stand, as folders or as files (the `.git` file of a worktree)."""
+
+GIT_RULES: Final = ".gitignore"
+OWN_RULES: Final = ".quireignore"
+
+_MOST_RULE_BYTES: Final = 1024 * 1024  # a longer rule file is cut off: it is no rule file
+_SEPARATOR: Final = "/"
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """One line: `regex` must match the whole of the name (or of the path below the rule file's folder)."""
+
+    regex: re.Pattern[str]
+    ignores: bool  # False: a `!` pattern
+    by_name: bool
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The patterns of one file, the last first, behind two alternations that dismiss most paths at once."""
+
+    patterns: tuple[_Pattern, ...]
+    any_name: re.Pattern[str] | None
+    any_path: re.Pattern[str] | None
+
+    def decide(self, name: str, path: str) -> bool | None:
+        """What the last matching pattern says; None when none does. Folders end with "/" in both."""
+        by_name = self.any_name is not None and self.any_name.fullmatch(name) is not None
+        by_path = self.any_path is not None and self.any_path.fullmatch(path) is not None
+        if by_name or by_path:
+            for pattern in self.patterns:
+                if pattern.regex.fullmatch(name if pattern.by_name else path):
+                    return pattern.ignores
+        return None
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What holds inside one folder. Rules come with the length of their folder's path in bytes, slash included."""
+
+    ignored: bool
+    git: tuple[tuple[int, _Rules], ...] = ()  # the deepest first
+    own: tuple[tuple[int, _Rules], ...] = ()
+    all: tuple[tuple[int, _Rules], ...] = ()  # in the order of asking
+
+
+_Signature = tuple[int, int, int, int]  # of a rule file: dev, inode, size, ctime_ns; all 0 where there is none
+
+
+class Ignore:
+    """The rules of one workspace, each file read when its folder is first asked about.
+
+    Safe to ask from several threads. Rule files that cannot be read count as empty; links in their place are
+    not followed, as in git.
+    """
+
+    def __init__(self, root: Path, patterns: Sequence[str] = (), secret_globs: Sequence[str] = ()) -> None:
+        self._root = root
+        self._settings = _compile(_as_bytes(pattern) for pattern in patterns)
+        self._secret = _any_glob(secret_globs)
+        self._levels: dict[str, _Level] = {}
+        self._signatures: dict[str, _Signature] = {}  # by path as the system opens it
+        self._governed: dict[str, str] = {}  # the same paths → the folder that they govern
+        self._lock = threading.Lock()
+
+    def ignored(self, path: str, folder: bool) -> bool:
+        """Whether the journal does not look at `path` (workspace-relative; `folder`: it is one). "" never is."""
+        if not path:
+            return False
+        parent, _, name = path.rpartition(_SEPARATOR)
+        level = self._levels.get(parent) or self._load(parent)
+        return level.ignored or _decide(level, name, path, folder)
+
+    def secret(self, path: str) -> bool:
+        """Whether only the hash of `path` may be kept: its name, or the whole path, matches `capture.secret_globs`.
+
+        Case does not matter, so that `.ENV` is as safe as `.env`.
+        """
+        if self._secret is None:
+            return False
+        name = path.rpartition(_SEPARATOR)[2]
+        return self._secret.match(name) is not None or self._secret.match(path) is not None
+
+    def governs(self, path: str) -> str | None:
+        """The folder whose rules stand in `path`; None when `path` is not a rule file. For `forget`."""
+        parent, _, name = path.rpartition(_SEPARATOR)
+        return parent if name in (GIT_RULES, OWN_RULES) else None
+
+    def forget(self, folder: str = "") -> None:
+        """Read the rules of `folder` and below again: one of its rule files changed, or it moved."""
+        with self._lock:
+            for known in [f for f in self._levels if _within(f, folder)]:
+                del self._levels[known]
+            for file in [f for f, governed in self._governed.items() if _within(governed, folder)]:
+                del self._governed[file], self._signatures[file]
+
+    def recheck(self) -> list[str]:
+        """Folders whose rule files are not as they were read; they are forgotten.
+
+        For the periodic scan: nothing watches `.git/info/exclude`, and an event may have been missed.
+        """
+        with self._lock:
+            files = list(self._governed.items())
+        changed = {folder for file, folder in files if _signature(file) != self._signatures.get(file)}
+        for folder in changed:
+            self.forget(folder)
+        return sorted(changed)
+
+    def _load(self, folder: str) -> _Level:
+        with self._lock:
+            return self._level(folder)
+
+    def _level(self, folder: str) -> _Level:
+        """The level of `folder`, loading those above it first. Under the lock."""
+        missing: list[str] = []
+        while (level := self._levels.get(folder)) is None:
+            missing.append(folder)
+            if not folder:
+                break
+            folder = folder.rpartition(_SEPARATOR)[0]
+        for name in reversed(missing):
+            level = self._below(level, name) if level is not None else self._top()
+            self._levels[name] = level
+        assert level is not None  # the loop ends with a level, or with the root in `missing`
+        return level
+
+    def _top(self) -> _Level:
+        exclude = _exclude_file(os.fspath(self._root))
+        weakest = self._read(exclude, "", 0) if exclude else ()
+        git = self._rules_in("", GIT_RULES) + weakest
+        return self._complete(git, self._rules_in("", OWN_RULES))
+
+    def _below(self, above: _Level, folder: str) -> _Level:
+        name = folder.rpartition(_SEPARATOR)[2]
+        if above.ignored or _decide(above, name, folder, folder=True):
+            return _Level(ignored=True)
+        git, own = self._rules_in(folder, GIT_RULES), self._rules_in(folder, OWN_RULES)
+        if not git and not own:
+            return above
+        return self._complete(git + above.git, own + above.own)
+
+    def _complete(self, git: tuple[tuple[int, _Rules], ...], own: tuple[tuple[int, _Rules], ...]) -> _Level:
+        settings = ((0, self._settings),) if self._settings.patterns else ()
+        return _Level(ignored=False, git=git, own=own, all=settings + own + git)
+
+    def _rules_in(self, folder: str, name: str) -> tuple[tuple[int, _Rules], ...]:
+        file = os.path.join(os.fspath(self._root), folder, name)
+        return self._read(file, folder, len(os.fsencode(folder)) + 1 if folder else 0)
+
+    def _read(self, file: str, folder: str, depth: int) -> tuple[tuple[int, _Rules], ...]:
+        # The signature is taken before the bytes: a change in between is seen by the next recheck.
+        self._governed[file] = folder
+        self._signatures[file] = _signature(file)
+        rules = _compile(_lines(_bytes_of(file)))
+        return ((depth, rules),) if rules.patterns else ()
+
+
+def _any_glob(globs: Sequence[str]) -> re.Pattern[str] | None:
+    parts = [f"(?:{fnmatch.translate(glob)})" for glob in globs]
+    return re.compile("|".join(parts), re.IGNORECASE) if parts else None
+
+
+def _decide(level: _Level, name: str, path: str, folder: bool) -> bool:
+    """Whether an entry of the level's folder is ignored, given that the folder is not."""
+    if name in ALWAYS:
+        return True
+    if not level.all:
+        return False
+    if not path.isascii():
+        name, path = _as_bytes(name), _as_bytes(path)
+    if folder:
+        name, path = name + _SEPARATOR, path + _SEPARATOR
+    for depth, rules in level.all:
+        decision = rules.decide(name, path[depth:] if depth else path)
+        if decision is not None:
+            return decision
+    return False
+
+
+def _as_bytes(text: str) -> str:
+    """`text` with a character for each byte on disk: in git's patterns `?` and sets match bytes."""
+    return os.fsencode(text).decode("latin-1")
+
+
+def _within(path: str, folder: str) -> bool:
+    return not folder or path == folder or path.startswith(folder + _SEPARATOR)
+
+
+# ── reading rule files ───────────────────────────────────────────────────────
+
+
+def _exclude_file(root: str) -> str | None:
+    """The path of git's own exclude file for the checkout at `root`; None when there is no repository.
+
+    `.git` is a folder, or in a linked worktree a file that names one (gitrepository-layout(5)).
+    """
+    git = os.path.join(root, ".git")
+    pointer = _bytes_of(git)
+    if pointer.startswith(b"gitdir:"):
+        git = os.path.join(root, os.fsdecode(pointer[len(b"gitdir:") :].strip()))
+        common = _bytes_of(os.path.join(git, "commondir")).strip()
+        git = os.path.join(git, os.fsdecode(common)) if common else git
+    elif not os.path.isdir(git):
+        return None
+    return os.path.join(git, "info", "exclude")
+
+
+def _signature(file: str) -> _Signature:
+    try:
+        found = os.stat(file, follow_symlinks=False)
+    except OSError:
+        return (0, 0, 0, 0)
+    return (found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns)
+
+
+def _bytes_of(file: str) -> bytes:
+    """The bytes of a regular file, at most `_MOST_RULE_BYTES`; b"" for anything else."""
+    try:
+        # Never waits (a FIFO), never follows a link (git does not either: the target may be anywhere).
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, _MOST_RULE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def _lines(text: bytes) -> list[str]:
+    """Lines as git splits them: at LF, one CR before it dropped, a UTF-8 byte order mark skipped."""
+    lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    return [line.removesuffix(b"\r").decode("latin-1") for line in lines]
+
+
+# ── patterns ─────────────────────────────────────────────────────────────────
+
+
+_FLAGS: Final = re.DOTALL | re.ASCII
+
+
+def _compile(lines: Iterable[str]) -> _Rules:
+    patterns = [pattern for line in lines if (pattern := _pattern(line)) is not None]
+    patterns.reverse()
+    return _Rules(
+        tuple(patterns),
+        _alternation(p.regex.pattern for p in patterns if p.by_name),
+        _alternation(p.regex.pattern for p in patterns if not p.by_name),
+    )
+
+
+def _alternation(sources: Iterable[str]) -> re.Pattern[str] | None:
+    joined = "|".join(f"(?:{source})" for source in dict.fromkeys(sources))
+    return re.compile(joined, _FLAGS) if joined else None
+
+
+def _pattern(line: str) -> _Pattern | None:
+    """The meaning of one line; None for comments, blank lines and patterns that git discards."""
+    line = _trimmed(line)
+    if not line or line.startswith("#"):
+        return None
+    held: list[str] = []
+    prepared = _open_ended(_hold_back(line, held))
+    if prepared is None:
+        return None
+    try:
+        source, ignores = GitIgnoreSpecPattern.pattern_to_regex(prepared)
+    except GitIgnorePatternError:
+        return None
+    if source is None or ignores is None:
+        return None
+    source, by_name = _whole(source)
+    for number, part in enumerate(held):
+        source = source.replace(_placeholder(number), part)
+    try:
+        return _Pattern(re.compile(source, _FLAGS), ignores, by_name)
+    except re.error:
+        return None  # a reversed range such as [z-a]: in git it matches nothing
+
+
+def _trimmed(line: str) -> str:
+    """Without trailing spaces, except one that a backslash protects."""
+    kept = line.rstrip(" ")
+    backslashes = len(kept) - len(kept.rstrip("\\"))
+    return kept + " " if backslashes % 2 and kept != line else kept
+
+
+def _placeholder(number: int) -> str:
+    """A character that no pattern can hold: there a character is a byte."""
+    return chr(0xD800 + number)
+
+
+def _hold_back(line: str, held: list[str]) -> str | None:
+    """`line` with what pathspec reads differently from git replaced by placeholders; `held` gets its regexes.
+
+    Bracket expressions (escapes and POSIX classes inside them) and white space. None when git would discard
+    the pattern: a bracket that does not close, a backslash at the end.
+    """
+    kept: list[str] = []
+
+    def hold(regex: str) -> None:
+        kept.append(_placeholder(len(held)))
+        held.append(regex)
+
+    at = 0
+    while at < len(line):
+        char = line[at]
+        if char == "\\":
+            if at + 1 == len(line):
+                return None
+            at += 1
+            if line[at].isspace():
+                hold(re.escape(line[at]))
+            else:
+                kept.append("\\" + line[at])
+        elif char == "[":
+            end, regex = _bracket(line, at + 1)
+            if not end:
+                return None
+            hold(regex)
+            at = end - 1
+        elif char.isspace():
+            hold(re.escape(char))
+        else:
+            kept.append(char)
+        at += 1
+    return "".join(kept) if len(held) < 1024 else None
+
+
+_CLASSES: Final = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": r" \t",
+    "cntrl": r"\x00-\x1f\x7f",
+    "digit": "0-9",
+    "graph": "!-~",
+    "lower": "a-z",
+    "print": " -~",
+    "punct": r"!-/:-@\[-`{-~",
+    "space": r"\s",
+    "upper": "A-Z",
+    "xdigit": "0-9a-fA-F",
+}
+
+
+def _bracket(line: str, at: int) -> tuple[int, str]:
+    """The regex of the bracket expression whose inside begins at `at`, and the index behind it; 0: not closed.
+
+    As in git's wildmatch.c: `!` or `^` negates, a `]` in first place is itself, a backslash makes the next
+    character plain, and no set matches "/".
+    """
+    negated = line[at : at + 1] in ("!", "^")
+    at += negated
+    first, members = at, ""
+    while at < len(line) and (line[at] != "]" or at == first):
+        name = re.match(r"\[:([a-z]*):\]", line[at:])
+        if name:
+            if name[1] not in _CLASSES:
+                return 0, ""
+            members, at = members + _CLASSES[name[1]], at + name.end()
+            continue
+        low, at = _member(line, at)
+        if line[at : at + 1] == "-" and line[at + 1 : at + 2] not in ("]", ""):
+            high, at = _member(line, at + 1)
+            members += f"{re.escape(low)}-{re.escape(high)}" if low <= high else ""
+        else:
+            members += re.escape(low)
+    if at >= len(line):
+        return 0, ""
+    inside = f"[^{members}]" if negated and members else f"[{members}]" if members else "." if negated else "(?!)"
+    return at + 1, f"(?!/){inside}"
+
+
+def _member(line: str, at: int) -> tuple[str, int]:
+    """One character of a set, and the index behind it."""
+    if line[at] == "\\" and at + 1 < len(line):
+        at += 1
+    return line[at], at + 1
+
+
+def _open_ended(line: str | None) -> str | None:
+    """Stars as pathspec means them.
+
+    A name of two or more stars is `**`. A pattern that ends in one gets a last name: pathspec would match the
+    folder before it as well.
+    """
+    if line is None:
+        return None
+    sign, body = ("!", line[1:]) if line.startswith("!") else ("", line)
+    names = ["**" if len(name) > 2 and not name.strip("*") else name for name in body.split("/")]
+    end = "/" if names[-1] == "" and len(names) > 1 else ""
+    if end:
+        names.pop()
+    if names == ["**"]:
+        names = ["*"]
+    elif names[-1] == "**":
+        names.append("*")
+    return sign + "/".join(names) + end
+
+
+_ANY_FOLDERS: Final = "(?:.+/)?"
+
+
+def _whole(source: str) -> tuple[str, bool]:
+    """pathspec's regex, which finds a match at the start, as one that spans a path; and whether a name is enough.
+
+    A walk from the top asks about each name itself, so the ways of matching something below it are cut away.
+    """
+    if source == ".":  # pathspec's short form of "*"
+        return ".+", True
+    source = source.removeprefix("^").replace("(?:(?P<ps_d>/)|$)", "/?").replace("(?P<ps_d>/)", "/")
+    if source == "/":  # its short form of "*/"
+        return ".+/", True
+    name = source.removeprefix(_ANY_FOLDERS)
+    plain = name.removesuffix("/?").removesuffix("/")
+    by_name = name != source and "/" not in plain.replace("[^/]", "")
+    return (name, True) if by_name else (source, False)

@@ -1,0 +1,56 @@
+"""The daemon's own log: one JSON object a line. Names and texts that came from outside are escaped by JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from typing import Any
+
+MAX_BYTES = 4 * 1024 * 1024
+
+
+class JsonLines(logging.Formatter):
+    """Time, level, event, and the fields that the caller passed as `extra={"fields": {...}}`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["trace"] = "".join(traceback.format_exception(*record.exc_info))
+        return json.dumps(line, ensure_ascii=True, default=repr)
+
+
+class Log:
+    """A structured log. `Log.to(path)` writes a file that rotates; `Log()` drops everything (tests)."""
+
+    def __init__(self, handler: logging.Handler | None = None) -> None:
+        self._logger = logging.Logger("quire")
+        self._logger.addHandler(handler or logging.NullHandler())
+
+    @classmethod
+    def to(cls, path: Path) -> Log:
+        handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=2)
+        handler.setFormatter(JsonLines())
+        return cls(handler)
+
+    def info(self, event: str, **fields: Any) -> None:
+        self._logger.info(event, extra={"fields": fields})
+
+    def warning(self, event: str, **fields: Any) -> None:
+        self._logger.warning(event, extra={"fields": fields})
+
+    def fault(self, event: str, **fields: Any) -> None:
+        """With the stack trace of the exception that is being handled."""
+        self._logger.error(event, exc_info=True, extra={"fields": fields})
+
+    def close(self) -> None:
+        for handler in self._logger.handlers:
+            handler.close()

@@ -1,0 +1,27 @@
+"""Tell systemd how we are: one datagram to $NOTIFY_SOCKET (sd_notify(3)). Without the variable, nothing."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Mapping
+
+
+def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
+    """Send `state`, for example `READY=1` or `WATCHDOG=1`. A manager that does not listen is not our fault."""
+    address = environ.get("NOTIFY_SOCKET", "")
+    if not address:
+        return
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as door:
+        try:
+            door.sendto(state.encode(), address)
+        except OSError:
+            return
+
+
+def watchdog_s(environ: Mapping[str, str] = os.environ) -> float:
+    """How often to send `WATCHDOG=1`: half of what the unit asks; 0 when it does not."""
+    asked, ours = environ.get("WATCHDOG_USEC", ""), str(os.getpid())
+    return int(asked) / 2_000_000 if asked.isdigit() and environ.get("WATCHDOG_PID", ours) == ours else 0.0

@@ -1,0 +1,255 @@
+"""What others do to the tree: the watcher's hints and the scans' differences, looked at and journaled.
+
+The watcher is a hint, the scan is the truth. Both only name paths; `Gather.reconcile` looks at each and notes
+what differs. A turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does
+not hold up an edit. A path that is held open for writing is looked at again until it has been closed; when that
+takes too long, what is there is recorded as unfinished, and looked at again.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from quire_daemon.crawl import crawl
+from quire_daemon.gather import Gather, HeldOpen, Observation
+from quire_daemon.ignore import Ignore
+from quire_daemon.reconcile import Seen, compare, with_moves
+from quire_daemon.recorder import Recorder
+from quire_daemon.watcher import Watcher
+from quire_daemon.workspace import Signature
+from quire_journal.events import WatchLost, WorkspaceScanned
+from quire_journal.refusals import Refused
+
+SLICE_S = 0.006  # of one turn, spent on looking
+COMMIT_EVERY = 256  # outside versions in one transaction
+RETRY_S = 0.002  # between two looks at a file that is held open
+UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
+AGAIN_S = 1.0  # and how often it is looked at from then on
+
+
+class Outside:
+    """Paths to look at, in the order in which they are due."""
+
+    def __init__(
+        self,
+        gather: Gather,
+        recorder: Recorder,
+        watcher: Watcher,
+        ignore: Ignore,
+        root: Path,
+        start_job: Callable[[Callable[[], Callable[[], None]]], None],
+    ) -> None:
+        self._gather, self._recorder, self._watcher, self._ignore, self._root = gather, recorder, watcher, ignore, root
+        self._start_job = start_job
+        self._due: list[tuple[float, int, str]] = []  # (monotonic s, tie, path)
+        self._dirty: dict[str, tuple[float, str]] = {}  # path → (first named, evidence)
+        self._tie = 0
+        self._scanning = ""  # the reason of the scan under way
+        self._scan_asked = ""
+        self._scan_total = 0
+        self._scan_left: set[str] = set()
+        self._scan_files = -1  # -1: the crawl has not come back
+        self._scan_changed = 0
+        self._captured = False  # the first scan is over
+        self._next_scan_s = 0.0
+        self._stopped = False
+        self._moves: list[tuple[str, str]] = []  # hints whose ends are not both looked at
+
+    # ── naming paths ──
+
+    def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
+        """Look at `path` soon."""
+        if path not in self._dirty:
+            self._dirty[path] = (now, evidence)
+        self._tie += 1
+        heapq.heappush(self._due, (now if at is None else at, self._tie, path))
+
+    def landed(self, path: str, signature: Signature | None, blob: bytes) -> None:
+        """A write of ours stands at `path`: what the watcher will tell of it is known already."""
+        if signature is None or not blob:
+            self._recorder.mark_seen({path: None})
+            return
+        s = signature
+        now_ns = self._recorder.clock.now_ns()
+        self._recorder.mark_seen({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})
+
+    def idle(self) -> bool:
+        """Has everything that was named been looked at?"""
+        return not self._dirty or (bool(self._scan_left) and len(self._dirty) == len(self._scan_left))
+
+    def next_look_s(self, now: float) -> float:
+        """When the loop should come here again, at the latest."""
+        at = self._next_scan_s if self._next_scan_s else now + 60
+        return min(at, self._due[0][0]) if self._due else at
+
+    # ── looking ──
+
+    def look(self, now: float) -> None:
+        """Take the watcher's hints and look at what is due, for one slice of time."""
+        self._take_hints(now)
+        end = now + SLICE_S
+        observed: list[Observation] = []
+        while self._due and self._due[0][0] <= now:
+            _, _, path = heapq.heappop(self._due)
+            if path in self._dirty:
+                observed += self._look_at(path, now)
+            if len(observed) >= COMMIT_EVERY or self._recorder.clock.mono_s() > end:
+                break
+        self._record(observed)
+        self._finish_scan()
+        minutes = self._gather.settings.capture.scan_minutes
+        if self._captured and minutes and now >= self._next_scan_s:
+            self.scan("periodic")
+
+    def _look_at(self, path: str, now: float) -> list[Observation]:
+        """Look at one path; empty when it has to wait, or is not ours to look at."""
+        since, evidence = self._dirty[path]
+        patient = now - since < UNFINISHED_S
+        try:
+            observation = self._gather.observe(path, evidence, unfinished_ok=not patient)
+        except HeldOpen:
+            self.name(path, evidence, now, now + (RETRY_S if patient else AGAIN_S))
+            return []
+        except Refused:
+            self._looked(path, False)  # it leads out through a link, or into .git: not part of the workspace
+            return []
+        self._looked(path, observation.event is not None)
+        if observation.sighting.disk.unfinished:
+            self.name(path, evidence, now, now + AGAIN_S)  # until it has been closed
+        return [observation]
+
+    def _looked(self, path: str, changed: bool) -> None:
+        del self._dirty[path]
+        if path in self._scan_left:
+            self._scan_left.discard(path)
+            self._scan_changed += changed
+
+    def _record(self, observed: list[Observation]) -> None:
+        """Commit what was found; two ends that the watcher's hints connect become one move."""
+        events = [o.event for o in observed if o.event is not None]
+        if events and self._moves:
+            heads = {o.path: o.head for o in observed if o.head is not None}
+            by_path = {
+                getattr(e, "to", None) or getattr(e, "path", ""): e for e in with_moves(events, heads, self._moves)
+            }
+        else:
+            by_path = {o.path: o.event for o in observed if o.event is not None}
+        for observation in observed:
+            self._gather.note(observation, by_path.get(observation.path))
+        if events:
+            self._recorder.commit()
+        if not self._dirty:
+            self._moves.clear()
+
+    def _take_hints(self, now: float) -> None:
+        batch = self._watcher.drain()
+        for path in batch.dirty:
+            governed = self._ignore.governs(path)
+            if governed is not None:
+                self._ignore.forget(governed)
+                self._watcher.rewatch(governed)
+                self.scan("rules")
+            self.name(path, "watched", now)
+        self._moves += batch.moved
+        for pair in batch.moved:
+            for path in pair:
+                self.name(path, "watched", now)
+        for folder in batch.folders:
+            self._crawl_folder(folder, now)
+        if batch.overflowed:
+            self._recorder.note(WatchLost("overflow"))
+            self.scan("overflow")
+
+    def _crawl_folder(self, folder: str, now: float) -> None:
+        """A folder came into being: everything in it may have been written before it was watched."""
+        known = [path for path in self._recorder.seen if path.startswith(folder + "/")] if folder else []
+        for path in known:
+            self.name(path, "watched", now)
+
+        def work() -> Callable[[], None]:
+            entries = list(crawl(self._root, self._ignore, folder, lambda: self._stopped))
+            self._watcher.cover([e.path for e in entries if e.kind == "folder"])
+            found = [e.path for e in entries if e.kind != "folder"]
+
+            def then() -> None:
+                mono = self._recorder.clock.mono_s()
+                for path in found:
+                    self.name(path, "watched", mono)
+
+            return then
+
+        self._start_job(work)
+
+    # ── scanning ──
+
+    def scan(self, reason: str) -> None:
+        """Compare the whole tree with the journal, on a worker thread."""
+        if self._scanning:
+            self._scan_asked = reason
+            return
+        self._scanning = reason
+        self._next_scan_s = self._recorder.clock.mono_s() + self._gather.settings.capture.scan_minutes * 60
+        seen = dict(self._recorder.seen)
+        with self._recorder.history() as history:
+            heads = {path for path, head in history.paths() if not head.gone}
+
+        def work() -> Callable[[], None]:
+            entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
+            result = compare(seen, entries)
+            self._watcher.cover(result.folders)
+            present = {e.path for e in entries}
+            lost = [path for path in heads if path not in seen and path not in present]  # the cache may lack them
+            unread = [path for path in heads & present if path not in seen]
+            look_at = dict.fromkeys([*result.changed, *result.vanished, *lost, *unread])
+            return lambda: self._scanned(list(look_at), result.files)
+
+        self._start_job(work)
+
+    def _scanned(self, look_at: list[str], files: int) -> None:
+        now = self._recorder.clock.mono_s()
+        evidence = "captured" if self._scanning == "start" and not self._captured else "scanned"
+        for path in look_at:
+            self.name(path, evidence, now)
+        self._scan_left = set(look_at)
+        self._scan_total = len(self._scan_left)
+        self._scan_files = files
+        self._scan_changed = 0
+        self._finish_scan()
+
+    def _finish_scan(self) -> None:
+        """When all that a scan named has been looked at, say so in the log."""
+        if not self._scanning or self._scan_files < 0 or self._scan_left:
+            return
+        self._recorder.note(WorkspaceScanned(self._scanning, self._scan_files, self._scan_changed))
+        self._captured = True
+        self._scanning, self._scan_total = "", 0
+        self._scan_files = -1
+        asked, self._scan_asked = self._scan_asked, ""
+        if asked:
+            self.scan(asked)
+
+    # ── telling ──
+
+    def progress(self) -> dict[str, Any]:
+        """How far the scan under way is."""
+        return {
+            "finished": self._captured and not self._scanning,
+            "captured": self._captured,
+            "total": self._scan_total,
+            "done": self._scan_total - len(self._scan_left),
+        }
+
+    def coverage(self) -> dict[str, Any]:
+        """Does the journal see everything? With the reasons where it does not."""
+        health = self._watcher.health()
+        reasons = list(health.reasons)
+        if not self._captured:
+            reasons.append("the first capture of the tree is under way")
+        return {"state": "degraded" if reasons else "full", "reasons": reasons}
+
+    def stop(self) -> None:
+        """Let crawls end early."""
+        self._stopped = True

@@ -1,0 +1,71 @@
+"""Rebase: a plan made on a caller's base, carried over what others wrote since.
+
+Stricter than a merge: a splice is carried only when the lines it touches and the lines beside them are what they
+were, and still stand together. Each splice moves by an offset of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from quire_journal.splice import Splice
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """A splice that cannot be carried, and the one by others that is in its way, in the coordinates before that one."""
+
+    mine: Splice
+    theirs: Splice
+    index: int  # of `mine` in the plan
+
+
+def carried(splices: Sequence[Splice], steps: Iterable[Sequence[Splice]], beside: int = 1) -> tuple[Splice, ...] | Conflict:
+    """`splices` after every step in turn, or the first conflict.
+
+    `beside` is how many lines on either side must be unchanged too: 1 over the work of others, 0 over one's own.
+    """
+    at = tuple(splices)
+    for step in steps:
+        moved: list[Splice] = []
+        for index, mine in enumerate(at):
+            offset = 0
+            for theirs in step:
+                if _in_the_way(mine, theirs, beside):
+                    return Conflict(mine, theirs, index)
+                if theirs.stop <= mine.start and theirs.start < mine.start + (theirs.start < theirs.stop):
+                    offset += theirs.shift
+            moved.append(replace(mine, start=mine.start + offset, stop=mine.stop + offset))
+        at = tuple(moved)
+    return at
+
+
+def _in_the_way(mine: Splice, theirs: Splice, beside: int) -> bool:
+    """Does `theirs` change a line that `mine` needs, or put one between them?"""
+    if theirs.start == theirs.stop:
+        first, last = mine.start - beside, mine.stop + beside
+        return first < theirs.start < last or (theirs.start == mine.start == mine.stop)
+    return theirs.start < mine.stop + beside and theirs.stop > mine.start - beside
+
+
+def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:
+    """The lines that a plan depends on: those it replaces, and for an insertion the ones on both sides."""
+    return [
+        (s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices
+    ]
+
+
+NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"
+
+
+def relation(theirs: Iterable[Splice], lines: Sequence[tuple[int, int]]) -> str:
+    """What a change means for these lines, before it: `conflicting` (changed, or torn apart), `touching`, `none`."""
+    found = NONE
+    for s in theirs:
+        for start, stop in lines:
+            if (s.start < stop and s.stop > start) or (s.start == s.stop and start < s.start < stop):
+                return CONFLICTING
+            if s.start <= stop and s.stop >= start:
+                found = TOUCHING
+    return found

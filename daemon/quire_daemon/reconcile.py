@@ -1,0 +1,249 @@
+"""Reconciling: what the journal holds against what is on disk. Values in, events out; nothing is opened here.
+
+The app looks (`crawl`, a consistent read), asks here what follows, and records it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from quire_daemon.crawl import Entry
+from quire_journal.events import (
+    FOLDER,
+    LINK,
+    REGULAR,
+    CaptureFailed,
+    Event,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+)
+from quire_journal.views.files import Version
+
+GRANULARITY_NS: Final = 20_000_000
+"""How coarse a file system's timestamps may be: two ticks of the slowest kernel clock (HZ=100)."""
+
+
+# ── the stat cache ───────────────────────────────────────────────────────────
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a path looked like when its bytes were read (table `seen`): equal now, and not racy, means equal bytes."""
+
+    dev: int
+    ino: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int  # the whole st_mode
+    blob: bytes  # sha256 of the bytes that were read, whether the journal holds them or not
+    taken_ns: int  # wall clock before the bytes were read
+
+    def matches(self, entry: Entry) -> bool:
+        """Whether `entry` has this signature."""
+        return (
+            self.ino == entry.ino
+            and self.ctime_ns == entry.ctime_ns
+            and self.mtime_ns == entry.mtime_ns
+            and self.size == entry.size
+            and self.mode == entry.mode
+            and self.dev == entry.dev
+        )
+
+    def racy(self, granularity_ns: int = GRANULARITY_NS) -> bool:
+        """Whether a write after the read may have left the signature as it is (git's "racy" entries).
+
+        So where the last stamp is as young as the read. A ctime in the future is racy too; an mtime in the future
+        was set by hand, and says nothing: a write would move the ctime.
+        """
+        youngest_safe = self.taken_ns - granularity_ns
+        return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + granularity_ns
+
+
+def seen(entry: Entry, blob: bytes, taken_ns: int) -> Seen:
+    """The cache entry for a file whose bytes were read after `taken_ns`, `entry` being equal before and after."""
+    return Seen(entry.dev, entry.ino, entry.size, entry.mtime_ns, entry.ctime_ns, entry.mode, bytes(blob), taken_ns)
+
+
+@dataclass
+class Comparison:
+    """What a crawl and the stat cache say together. Each path is a reason to look, not yet a fact."""
+
+    changed: list[str] = field(default_factory=list)
+    """New, different, racy, or not readable: read it."""
+    vanished: list[str] = field(default_factory=list)
+    """In the cache and not met: gone, or ignored by now. Look (`crawl.entry_at`) before calling it deleted."""
+    folders: list[str] = field(default_factory=list)
+    """Met, in their order; for `Watcher.cover`."""
+    unknown: list[str] = field(default_factory=list)
+    """Not to be listed or looked at: nothing is said about what the cache has at them and below."""
+    files: int = 0
+    """Files and links that were met."""
+
+
+def compare(
+    known: Mapping[str, Seen],
+    entries: Iterable[Entry],
+    start: str = "",
+    granularity_ns: int = GRANULARITY_NS,
+) -> Comparison:
+    """Compare a complete crawl from `start` with the stat cache (entries elsewhere are left alone).
+
+    An exception out of `entries` (a cancelled crawl) goes through: a part of a crawl proves no absence.
+    """
+    result = Comparison()
+    met: set[str] = set()
+    for entry in entries:
+        met.add(entry.path)
+        if entry.kind == "folder":
+            result.folders.append(entry.path)
+            if entry.path in known:
+                result.changed.append(entry.path)  # it was a file
+            continue
+        if entry.kind == "unreadable":
+            result.unknown.append(entry.path)
+            result.changed.append(entry.path)
+            continue
+        if entry.kind != "special":
+            result.files += 1
+        before = known.get(entry.path)
+        if before is None or not before.matches(entry) or before.racy(granularity_ns):
+            result.changed.append(entry.path)
+    hidden = set(result.unknown)
+    result.vanished = [p for p in known if p not in met and _within(p, start) and not _below_any(p, hidden)]
+    return result
+
+
+def _within(path: str, start: str) -> bool:
+    return not start or path == start or path.startswith(start + "/")
+
+
+def _below_any(path: str, folders: set[str]) -> bool:
+    if not folders:
+        return False
+    at = path.find("/")
+    while at >= 0:
+        if path[:at] in folders:
+            return True
+        at = path.find("/", at + 1)
+    return False
+
+
+# ── one path ─────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class OnDisk:
+    """What stands at a path, as a look and a read found it.
+
+    `why` says why the bytes of a file cannot be kept ("too_large", "secret", "unreadable"); "" where they can.
+    """
+
+    kind: str  # "missing", "file", "link", "folder", "special"
+    blob: bytes = b""  # sha256 of a file's bytes or of a link's target, where it could be computed
+    size: int = 0
+    mode: int = 0  # permission bits
+    entry: int = REGULAR  # REGULAR, LINK; FOLDER for a folder that is to be recorded (an empty one)
+    why: str = ""
+    unfinished: bool = False  # someone still had it open for writing
+    coalesced: bool = False  # saves in between may have been missed
+
+
+def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
+    """The event that brings the journal from `known`, the head of `path`, to what is on disk; None: it is there.
+
+    A folder is recorded only as an empty one (`entry` FOLDER); another is told by what is in it, and ends the file
+    that stood there. `evidence` is how it was found ("captured", "watched", "scanned", "read", …).
+    """
+    head = known if known is not None and not known.gone else None
+    if disk.kind == "missing":
+        return OutsideDeleted(path, evidence, head.seq) if head is not None else None
+    if disk.kind == "folder" and disk.entry != FOLDER:
+        is_news = head is not None and head.entry != FOLDER
+        return OutsideDeleted(path, evidence, head.seq) if head is not None and is_news else None
+    why = "not_a_file" if disk.kind == "special" else disk.why
+    if why:
+        return _withheld(path, head, disk, why)
+    if head is not None and _same_bytes(head, disk):
+        return _mode_change(path, head, disk, evidence)
+    return OutsideWritten(
+        path,
+        disk.blob,
+        disk.size,
+        disk.mode,
+        evidence,
+        base=head.seq if head is not None else 0,
+        entry=disk.entry,
+        unfinished=disk.unfinished,
+        coalesced=disk.coalesced,
+    )
+
+
+def _withheld(path: str, head: Version | None, disk: OnDisk, why: str) -> CaptureFailed | None:
+    if head is not None and (head.uncaptured, head.size, head.mode) == (why, disk.size, disk.mode):
+        # Hashes count where both are known: a file that was too large to read may have none.
+        same = not head.blob or not disk.blob or head.blob == disk.blob
+    else:
+        same = False
+    return None if same else CaptureFailed(path, why, disk.size, disk.blob, disk.mode)
+
+
+def _same_bytes(head: Version, disk: OnDisk) -> bool:
+    return not head.uncaptured and head.entry == disk.entry and head.blob == disk.blob
+
+
+def _mode_change(path: str, head: Version, disk: OnDisk, evidence: str) -> Event | None:
+    # A link has no mode of its own; what lstat shows there differs between systems.
+    if disk.entry == LINK or head.mode == disk.mode:
+        return None
+    return OutsideModeChanged(path, disk.blob, disk.size, disk.mode, evidence, head.seq)
+
+
+# ── renames ──────────────────────────────────────────────────────────────────
+
+
+def with_moves(events: Sequence[Event], heads: Mapping[str, Version], hints: Sequence[tuple[str, str]]) -> list[Event]:
+    """`events` of one batch, where a deletion and a new file that the hints connect become one `OutsideMoved`.
+
+    `heads` are the versions before these events; `hints` the watcher's renames, in order, of files or folders.
+    Both ends must hold the same bytes, and nothing may have stood at the new name: a rename onto an existing
+    file is how editors save, and that is a new version of the file that was there. The move stands in the place
+    of the new file, so that it comes after whatever freed its name.
+    """
+    gone = {event.path: event for event in events if isinstance(event, OutsideDeleted)}
+    new = {event.path: event for event in events if isinstance(event, OutsideWritten) and not event.base}
+    moves: dict[str, OutsideMoved] = {}  # by the new name
+    sources: set[str] = set()
+    for path in gone:
+        to = _followed(path, hints)
+        head, written = heads.get(path), new.get(to)
+        if head is None or written is None or to in moves or not _same_version(head, written):
+            continue
+        moves[to] = OutsideMoved(
+            path, to, written.blob, written.size, written.mode, written.evidence, head.seq, written.entry
+        )
+        sources.add(path)
+    return [
+        moves.get(event.path, event) if isinstance(event, OutsideWritten) else event
+        for event in events
+        if not (isinstance(event, OutsideDeleted) and event.path in sources)
+    ]
+
+
+def _same_version(head: Version, written: OutsideWritten) -> bool:
+    return not head.gone and not head.uncaptured and head.entry == written.entry != FOLDER and head.blob == written.blob
+
+
+def _followed(path: str, hints: Sequence[tuple[str, str]]) -> str:
+    """Where the renames, one after the other, brought what stood at `path`."""
+    for source, target in hints:
+        if path == source:
+            path = target
+        elif path.startswith(source + "/"):
+            path = target + path[len(source) :]
+    return path

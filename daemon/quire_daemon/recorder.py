@@ -1,0 +1,181 @@
+"""The journal as the loop uses it: what is committed, what will ride on the next commit, and texts at hand.
+
+Two kinds of events go in. Those that something waits for (a write, an outside version before an edit) are
+noted and then committed, synced. Those that nobody waits for (a read, a refusal, "these writes are on disk")
+are noted and ride on the next commit, or on the flush when the loop has nothing to do; a crash may forget the
+last second of them. Both get their seqs when they are noted, so the order in the log is the order of decisions.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from quire_daemon.clock import Clock
+from quire_daemon.reconcile import Seen
+from quire_journal import blobs
+from quire_journal.events import Event, ReadServed, WriterIntroduced
+from quire_journal.history import History, Shown
+from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import u32
+from quire_journal.text import Text
+from quire_journal.views import writers
+
+TEXT_CACHE_BYTES = 24 * 1024 * 1024
+
+
+class Texts:
+    """The texts used last, by blob, within a bound of bytes."""
+
+    def __init__(self, limit_bytes: int = TEXT_CACHE_BYTES) -> None:
+        self._texts: OrderedDict[bytes, Text] = OrderedDict()
+        self._limit = limit_bytes
+        self._held = 0
+
+    def find(self, blob: bytes) -> Text | None:
+        text = self._texts.get(blob)
+        if text is not None:
+            self._texts.move_to_end(blob)
+        return text
+
+    def keep(self, text: Text) -> None:
+        """Remember `text`; the one used longest ago goes. A text of more than a quarter of the bound is not kept."""
+        size = len(text.data)
+        if size * 4 > self._limit or text.blob in self._texts:
+            return
+        self._texts[text.blob] = text
+        self._held += size
+        while self._held > self._limit:
+            _, old = self._texts.popitem(last=False)
+            self._held -= len(old.data)
+
+
+class Recorder:
+    """Notes events, commits them, and answers from what is committed."""
+
+    def __init__(self, journal: Journal, clock: Clock) -> None:
+        self.journal = journal
+        self.clock = clock
+        self.texts = Texts()
+        self.seen: dict[str, Seen] = {}  # what stands on disk under a path, as it was last read
+        self._pending: list[Entry] = []
+        self._bytes: list[tuple[bytes, str | None]] = []
+        self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
+        self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
+        self._callers: dict[int, bytes] = {}  # writer → caller, of this run
+        self._next_writer = 0
+        self._stale_seen: set[str] = set()  # paths whose entry in the `seen` table is out of date
+        self._load_seen()
+
+    # ── noting ──
+
+    @property
+    def next_seq(self) -> Seq:
+        """The seq that the next noted event will get."""
+        return Seq(self.journal.head + 1 + len(self._pending))
+
+    @property
+    def waiting(self) -> int:
+        """How many noted events are not committed."""
+        return len(self._pending)
+
+    def note(self, event: Event, writer: WriterId = OUTSIDE, batch: int = 0, op: bytes = b"") -> Seq:
+        """Put `event` behind the last one. `batch` 0 makes it a batch of its own."""
+        seq = self.next_seq
+        self._pending.append(Entry(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
+        if isinstance(event, ReadServed):
+            self._recent[self._callers[writer], event.path] = Shown(event.version, event.shown, self.clock.now_ns())
+        return seq
+
+    def note_blob(self, data: bytes, path: str | None) -> None:
+        """These bytes are named by a noted event; they go into the same commit."""
+        self._bytes.append((data, path))
+
+    def note_seen(self, path: str, seen: Seen | None) -> None:
+        """With the next commit the journal knows what stands at `path`."""
+        self._seen[path] = seen
+
+    def writer(self, who: WriterIntroduced) -> WriterId:
+        """The number of this writer (`who.id` does not matter); it is introduced when the journal does not know it."""
+        with self.journal.store.reading() as reading:
+            known = writers.writer_id(reading, who)
+            if not self._next_writer:
+                self._next_writer = writers.next_writer_id(reading)
+        if known is None:
+            known = WriterId(self._next_writer)
+            self._next_writer += 1
+            self.note(msgspec.structs.replace(who, id=known))
+        self._callers[known] = writers.caller_key(who.uid, who.agent, who.agent_session)
+        return known
+
+    # ── committing ──
+
+    def commit(self) -> None:
+        """Everything noted, in one synced transaction.
+
+        Raises `StoreFailed` when the store could not: everything noted is dropped then, and the disk will be
+        looked at again (what was to be seen is not).
+        """
+        entries, self._pending = self._pending, []
+        bytes_, self._bytes = self._bytes, []
+        seen, self._seen = self._seen, {}
+        recent, self._recent = self._recent, {}
+        if entries or bytes_:
+            self.journal.append(entries, bytes_)
+        del recent  # the reads view holds them now
+        self.mark_seen(seen)
+
+    def mark_seen(self, seen: dict[str, Seen | None]) -> None:
+        """The journal knows what stands at these paths."""
+        for path, what in seen.items():
+            if what is None:
+                self.seen.pop(path, None)
+            else:
+                self.seen[path] = what
+        self._stale_seen.update(seen)
+
+    # ── asking ──
+
+    @contextmanager
+    def history(self) -> Iterator[History]:
+        """Questions to what is committed, and to the reads that are noted."""
+        with self.journal.store.reading() as reading:
+
+            def text_of(blob: bytes) -> Text:
+                text = self.texts.find(blob)
+                if text is None:
+                    text = Text.of(blobs.get(reading, blob))
+                    self.texts.keep(text)
+                return text
+
+            yield History(reading, text_of, self._recent)
+
+    # ── the cache of the disk ──
+
+    def _load_seen(self) -> None:
+        decode = msgspec.msgpack.Decoder(Seen).decode
+        with self.journal.store.reading() as reading:
+            for key, value in reading.scan("seen"):
+                path = reading.get("paths", key)
+                if path is not None:
+                    self.seen[path.decode("utf-8", "surrogateescape")] = decode(value)
+
+    def save_seen(self) -> None:
+        """Write the cache of the disk, so that the next start need not read every file. Losing it costs only time."""
+        if not self._stale_seen:
+            return
+        with self.journal.store.writing() as w:
+            for path in self._stale_seen:
+                path_id = self.journal.path_id(w, path)
+                if path_id is None:
+                    continue
+                what = self.seen.get(path)
+                if what is None:
+                    w.delete("seen", u32(path_id))
+                else:
+                    w.put("seen", u32(path_id), msgspec.msgpack.encode(what))
+        self._stale_seen.clear()

@@ -1,0 +1,156 @@
+"""After a stop that was not clean: every write that the log promised is finished, confirmed, or told as overtaken.
+
+For each batch that is not known to be on disk, judged by bytes, never by trust (`notes` of the write path in
+`workspace`):
+
+* the path holds the new bytes: confirmed;
+* the path still holds the base, in the very inode that the write was planned on: rolled forward, the journal has
+  the new bytes;
+* anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
+  is there stays, and becomes an outside version on top (the scan at start notes it).
+
+Running it twice is the same as running it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Vanished, Workspace
+from quire_journal.events import (
+    BytesDisplaced,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    Record,
+    WritesSettled,
+)
+from quire_journal.history import History
+from quire_journal.ids import blob_id
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+
+
+def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> int:
+    """Settle every unsettled write; how many were rolled forward. Files over `limit` bytes are left as they are."""
+    left = workspace.leftovers()
+    torn = {kept.seq for kept in left if kept.in_place}
+    with recorder.history() as history:
+        batches = history.unsettled()
+        records = [record for batch in batches for record in history.batch(batch)]
+        steps = [(record, step) for record in records if (step := _planned(record, history, workspace, limit, torn))]
+    _keep(recorder, left)
+    workspace.discard(left)
+    rolled = 0
+    for record, step in steps:
+        done = _roll_forward(workspace, recorder, step)
+        rolled += done
+        log.info("recovered", seq=record.seq, path=step.path, rolled_forward=done)
+    if records:
+        recorder.note(WritesSettled(max(r.seq for r in records)))
+    recorder.commit()
+    return rolled
+
+
+def _roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
+    """Perform a promised write; False when something stands in the way, which the scan will journal."""
+    try:
+        staged = workspace.stage(step)
+        result = workspace.perform(staged)
+    except (Refused, HeldOpen):
+        return False
+    if isinstance(result, Lost):
+        for kept in result.kept:
+            recorder.note_blob(kept.data, kept.path)
+            recorder.note(BytesDisplaced(kept.path, blob_id(kept.data), len(kept.data), "swap"))
+        recorder.commit()
+        workspace.discard(result.kept)
+        return False
+    return True
+
+
+def _planned(record: Record, history: History, workspace: Workspace, limit: int, torn: set[int]) -> Write | None:
+    """The write that `record` promised, when the path still holds the very base that it was planned on.
+
+    `torn` are writes into the file itself (hard links) that the end of the process cut off: what is there is a
+    mixture of old and new, so the path holds nothing of anybody's, and the new bytes go in.
+    """
+    event = record.event()
+    if isinstance(event, FileWritten) and record.seq in torn:
+        return _finish_torn(record, event, history, workspace, limit)
+    if isinstance(event, FileWritten | ModeChanged):
+        return _put(record, event, history, workspace, limit)
+    if isinstance(event, FileDeleted):
+        over = _base(event.path, event.base, event.inode, history, workspace, limit)
+        return Remove(record.seq, event.path, over) if over is not None and over.kind == "file" else None
+    if isinstance(event, FileMoved):
+        over = _base(event.path, event.base, event.inode, history, workspace, limit)
+        if over is None or over.kind != "file" or workspace.look(event.to).kind != "missing":
+            return None
+        return Move(record.seq, event.path, event.to, over)
+    return None
+
+
+def _put(
+    record: Record, event: FileWritten | ModeChanged, history: History, workspace: Workspace, limit: int
+) -> Put | None:
+    inode = event.inode if isinstance(event, FileWritten) else 0
+    over = _base(event.path, event.base, inode, history, workspace, limit)
+    if over is None:
+        return None
+    try:
+        data = history.bytes_of(event.blob)
+    except KeyError:
+        return None  # a secret: its bytes were never kept, so the promise ends with the process
+    if over.text is not None and over.text.data == data and over.mode == event.mode:
+        return None
+    return Put(record.seq, event.path, data, event.mode, over)
+
+
+def _base(path: str, base: int, inode: int, history: History, workspace: Workspace, limit: int) -> FileNow | None:
+    """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
+    look = workspace.look(path)
+    version = history.version(path, base) if base else None
+    if look.kind == "missing":
+        return FileNow(path, "missing") if version is None or version.gone else None
+    if look.kind != "file" or look.signature is None or version is None or version.gone:
+        return None
+    if inode and look.signature.ino != inode:
+        return None  # equal bytes in another inode: somebody put them there after us
+    try:
+        image = workspace.read(path, limit, unfinished_ok=True)
+    except (Vanished, NotRegular, TooLarge, HeldOpen):
+        return None
+    if blob_id(image.data) != version.blob:
+        return None
+    s = image.signature
+    return FileNow(path, "file", Text.of(image.data), version, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
+
+
+def _finish_torn(record: Record, event: FileWritten, history: History, workspace: Workspace, limit: int) -> Put | None:
+    try:
+        image = workspace.read(event.path, limit, unfinished_ok=True)
+    except (Vanished, NotRegular, TooLarge, HeldOpen):
+        return None
+    s = image.signature
+    if event.inode and s.ino != event.inode:
+        return None  # the path is another file by now
+    over = FileNow(
+        event.path, "file", Text.of(image.data), None, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink
+    )
+    return Put(record.seq, event.path, history.bytes_of(event.blob), event.mode, over)
+
+
+def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:
+    """Temporary files of the dead run: their bytes go into the journal if it lacks them."""
+    with recorder.history() as history:
+        for kept in left:
+            blob = blob_id(kept.data)
+            if not history.holds(blob):
+                recorder.note_blob(kept.data, kept.path or None)
+                recorder.note(BytesDisplaced(kept.path or f".quire/tmp/{kept.name}", blob, len(kept.data), "swap"))
+    recorder.commit()

@@ -1,0 +1,342 @@
+"""Safety: does an edit break what was sound before?
+
+A result is suspicious when its brackets were balanced before and are not now, or when a new line repeats its direct
+neighbour. A file that was broken before is never held against an edit; prose and data are not judged.
+
+What a grammar would know better (`syntax`) belongs in a third function beside `_unbalanced` and `_duplicates`,
+called from `check`; it needs the path, both texts and the splices, as they do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Any, Final, TypeAlias
+
+from quire_journal.line_hash import is_poor
+from quire_journal.splice import Splice
+from quire_journal.text import Text, shown
+
+JUDGED_BYTES: Final = 1024 * 1024
+"""Larger files are not judged by their brackets: the reading of a file this long costs more than the edit."""
+
+Suspicion: TypeAlias = dict[str, Any]
+"""`{type, message, line?}`; `line` is 1-based, in the text after the edit."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """What a bracket reader must know of a language."""
+
+    brackets: bytes
+    line_comment: tuple[bytes, ...] = ()
+    block_comment: tuple[bytes, bytes] | None = None
+    long_strings: tuple[bytes, ...] = ()  # delimiters of strings that go over lines
+    quotes: bytes = b"\"'"  # of strings that end on their line
+    templates: bool = False  # `…${…}…`
+    regex: bool = False  # /…/ where an operand can stand
+    short_quote: bool = False  # '…' holds one character; otherwise the quote means something else
+    apostrophes: bool = False  # a single quote behind a letter is one
+
+    @cached_property
+    def tokens(self) -> tuple[re.Pattern[bytes], dict[bytes, Callable[[_Reader, bytes], None]]]:
+        """What is looked for in the bytes, and how the reader goes on from there."""
+        acts: dict[bytes, Callable[[_Reader, bytes], None]] = dict.fromkeys(self.line_comment, _Reader.line_comment)
+        if self.block_comment:
+            acts[self.block_comment[0]] = _Reader.block_comment
+        acts.update(dict.fromkeys(self.long_strings, _Reader.long_string))
+        acts.update((bytes([quote]), _Reader.quote) for quote in self.quotes)
+        if self.templates:
+            acts[b"`"] = _Reader.template
+        if self.regex:
+            acts[b"/"] = _Reader.slash
+        acts.update((bytes([bracket]), _Reader.bracket) for bracket in self.brackets)
+        return re.compile(b"|".join(map(re.escape, acts))), acts
+
+    @cached_property
+    def passed_over(self) -> re.Pattern[bytes]:
+        """Comments and strings, as one pattern: a quick and slightly too generous reading."""
+        parts = [re.escape(mark) + rb"[^\n]*" for mark in self.line_comment]
+        if self.block_comment:
+            begin, end = map(re.escape, self.block_comment)
+            parts.append(begin + rb"[\s\S]*?" + end)
+        for mark in (*self.long_strings, *((b"`",) if self.templates else ())):
+            parts.append(re.escape(mark) + rb"[^\\]*?(?:\\[\s\S][^\\]*?)*?" + re.escape(mark))
+        for quote in self.quotes:
+            short = quote == ord("'") and self.short_quote
+            parts.append((_CHARACTER if short else _STRING[bytes([quote])]).pattern)
+        return re.compile(b"|".join(parts))
+
+
+_ALL: Final = b"()[]{}"
+_C: Final = Language(_ALL, (b"//",), (b"/*", b"*/"), short_quote=True)
+_PYTHON: Final = Language(_ALL, (b"#",), long_strings=(b'"""', b"'''"))
+_JS: Final = Language(_ALL, (b"//",), (b"/*", b"*/"), templates=True, regex=True, apostrophes=True)
+_GO: Final = Language(_ALL, (b"//",), (b"/*", b"*/"), long_strings=(b"`",), short_quote=True)
+_TRIPLE: Final = Language(_ALL, (b"//",), (b"/*", b"*/"), long_strings=(b'"""',), short_quote=True)
+_CSS: Final = Language(_ALL, (), (b"/*", b"*/"))
+_SCSS: Final = Language(_ALL, (b"//",), (b"/*", b"*/"))
+_JSON: Final = Language(_ALL, (b"//",), (b"/*", b"*/"), quotes=b'"')
+_TOML: Final = Language(b"[]{}", (b"#",), long_strings=(b'"""', b"'''"))
+_UNKNOWN: Final = Language(b"{}", apostrophes=True)
+
+_BY_SUFFIX: Final[dict[str, Language | None]] = {
+    **dict.fromkeys((".py", ".pyi", ".pyx", ".bzl", ".star"), _PYTHON),
+    **dict.fromkeys((".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"), _JS),
+    **dict.fromkeys((".c", ".h", ".cc", ".cpp", ".cxx", ".hh", ".hpp", ".hxx", ".m", ".mm", ".rs", ".proto"), _C),
+    **dict.fromkeys((".java", ".kt", ".kts", ".scala", ".swift", ".cs", ".dart", ".groovy", ".gradle"), _TRIPLE),
+    ".go": _GO,
+    ".css": _CSS,
+    **dict.fromkeys((".scss", ".less"), _SCSS),
+    **dict.fromkeys((".json", ".jsonc", ".json5"), _JSON),
+    ".toml": _TOML,
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".rst", ".adoc", ".org", ".csv", ".tsv", ".log"), None),
+}
+"""What is known of a file by its name; None: prose or data, not judged at all."""
+
+
+def check(path: str, before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
+    """What is suspicious about `after`, which is `before` with `splices`. Empty when nothing is."""
+    language = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), _UNKNOWN)
+    if language is None:
+        return []
+    return [*_unbalanced(language, before, after, splices), *_duplicates(before, after, splices)]
+
+
+# ── brackets ─────────────────────────────────────────────────────────────────
+
+
+def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
+    if max(len(before.data), len(after.data)) > JUDGED_BYTES or _keeps_balance(language, before, splices):
+        return []
+    if imbalance(language, before) is not None:
+        return []
+    found = imbalance(language, after)
+    if found is None:
+        return []
+    line, message = found
+    return [{"type": "unbalanced", "message": message, "line": line}]
+
+
+def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
+    """The first place (1-based line) where the brackets of a text do not match, and what is wrong; None when they do."""
+    slot = text.__dict__.setdefault("imbalance", {})  # beside the text: the next edit asks about the same one
+    if language not in slot:
+        data = text.slice(0, len(text))
+        slot[language] = None if _balanced_at_a_glance(language, data) else _Reader(language, data).read().fault
+    found: tuple[int, str] | None = slot[language]
+    return found
+
+
+def _keeps_balance(language: Language, before: Text, splices: Sequence[Splice]) -> bool:
+    """Can it be seen from the changed lines alone that the balance is what it was?
+
+    True when the old and the new lines of every splice are balanced by themselves, and nothing in them could end
+    or begin a comment or string that goes over lines: then it does not matter what they stand in.
+    """
+    return all(
+        _self_contained(language, b"\n".join(before.lines[s.start : s.stop]))
+        and _self_contained(language, b"\n".join(s.lines))
+        for s in splices
+    )
+
+
+def _self_contained(language: Language, piece: bytes) -> bool:
+    if any(mark in piece for mark in _over_lines(language)) or piece.endswith(b"\\"):
+        return False
+    read = _Reader(language, piece).read()
+    return read.fault is None and not read.odd
+
+
+def _over_lines(language: Language) -> tuple[bytes, ...]:
+    marks = language.long_strings + (language.block_comment or ())
+    return (*marks, b"`") if language.templates else marks
+
+
+def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
+    """Are the brackets balanced, read quickly? False may also mean that it takes a closer look."""
+    if any(data.count(mark) % 2 for mark in language.long_strings):
+        return False
+    left = language.passed_over.sub(b"", data).translate(None, _NOT_BRACKETS[language.brackets])
+    for _ in range(_GLANCES):
+        if not left:
+            return True
+        shorter = left.replace(b"()", b"").replace(b"[]", b"").replace(b"{}", b"")
+        if len(shorter) == len(left):
+            return False
+        left = shorter
+    return False
+
+
+_GLANCES: Final = 64  # how deep brackets may be nested for the quick look
+_NOT_BRACKETS: Final = {b: bytes(set(range(256)) - set(b)) for b in (_ALL, b"[]{}", b"{}")}
+_CLOSES: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
+_STRING: Final = {
+    b'"': re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"', re.DOTALL),
+    b"'": re.compile(rb"'[^'\\\n]*(?:\\.[^'\\\n]*)*'", re.DOTALL),
+}
+_CHARACTER: Final = re.compile(rb"'(?:\\'|\\[^\n']{1,12}|[^'\\\n\x80-\xff]|[\xc0-\xff][\x80-\xbf]{1,3})'")
+_REGEX: Final = re.compile(rb"/(?![*/>])(?:[^/\\\[\n]|\\[^\n]|\[(?:[^\]\\\n]|\\[^\n])*\])+/")
+_BEFORE_REGEX: Final = re.compile(rb"(?:^|[(,=:\[!&|?{};+\-*%>~^\n]|\b(?:return|typeof|case|in|of|do|else|void))\s*$")
+_TEMPLATE_STOP: Final = re.compile(rb"(?<!\\)(?:\\\\)*(`|\$\{)")
+_WORD: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
+_LOOK_BACK: Final = 32
+
+
+class _Reader:
+    """One pass over the bytes: brackets are kept, strings and comments passed over."""
+
+    def __init__(self, language: Language, data: bytes) -> None:
+        self.language, self.data, self.at = language, data, 0
+        self.fault: tuple[int, str] | None = None
+        self.odd = False  # there was a quote or slash that may mean more than it was taken for
+        self._open: list[tuple[bytes, int]] = []  # brackets; b"${" for a template that waits for its `}`
+        self._alone: dict[bytes, int] = {}  # quote → up to where it was found to have no partner
+
+    def read(self) -> _Reader:
+        """Go through to the end, or to the first fault."""
+        token, acts = self.language.tokens
+        while self.fault is None:
+            found = token.search(self.data, self.at)
+            if found is None:
+                break
+            self.at = found.start()
+            acts[found.group()](self, found.group())
+        if self.fault is None and self._open:
+            mark, at = self._open[-1]
+            self._fail(at, f"`{mark.decode()}` is never closed")
+        return self
+
+    def bracket(self, mark: bytes) -> None:
+        """Open, or close what is open."""
+        start, self.at = self.at, self.at + 1
+        opener = _CLOSES.get(mark)
+        if opener is None:
+            self._open.append((mark, start))
+        elif not self._open:
+            self._fail(start, f"`{mark.decode()}` closes nothing")
+        elif self._open[-1][0] == opener:
+            self._open.pop()
+        elif mark == b"}" and self._open[-1][0] == b"${":
+            self._open.pop()
+            self._inside_template(start)
+        else:
+            was, at = self._open[-1]
+            what = f"`{mark.decode()}` stands where the `{was.decode()}` of line {self._line(at)} should be closed"
+            self._fail(start, what)
+
+    def line_comment(self, mark: bytes) -> None:
+        """Pass over the rest of the line."""
+        self.at = self._end_of_line(self.at)
+
+    def block_comment(self, mark: bytes) -> None:
+        """Pass over a comment."""
+        assert self.language.block_comment
+        end = self.language.block_comment[1]
+        self._pass_over(mark, self.data.find(end, self.at + len(mark)), end)
+
+    def long_string(self, mark: bytes) -> None:
+        """Pass over a string that may go over lines."""
+        found = self.data.find(mark, self.at + len(mark))
+        while found > 0 and mark != b"`" and _is_escaped(self.data, found):
+            found = self.data.find(mark, found + 1)
+        self._pass_over(mark, found, mark)
+
+    def quote(self, mark: bytes) -> None:
+        """Pass over a string that ends on its line; a quote without a partner there is something else."""
+        start = self.at
+        self.at += 1
+        apostrophe = mark == b"'" and self.language.apostrophes and start > 0 and self.data[start - 1] in _WORD
+        short = mark == b"'" and self.language.short_quote
+        found = None
+        if not apostrophe and start >= self._alone.get(mark, 0):
+            found = (_CHARACTER if short else _STRING[mark]).match(self.data, start)
+        if found is not None:
+            self.at = found.end()
+        else:
+            self.odd = True
+            if not apostrophe and not short:
+                self._alone[mark] = self._end_of_line(start)
+
+    def template(self, mark: bytes) -> None:
+        """Go into a template."""
+        self._inside_template(self.at)
+
+    def slash(self, mark: bytes) -> None:
+        """Pass over a regular expression where an operand can stand; otherwise it is a division."""
+        start = self.at
+        self.at += 1
+        operand = _BEFORE_REGEX.search(self.data[max(start - _LOOK_BACK, 0) : start])
+        if operand and start >= self._alone.get(mark, 0):
+            found = _REGEX.match(self.data, start)
+            if found is not None:
+                self.at = found.end()
+            else:
+                self._alone[mark] = self._end_of_line(start)
+
+    def _inside_template(self, start: int) -> None:
+        """Pass over the text of a template, up to its end or to the next `${`."""
+        found = _TEMPLATE_STOP.search(self.data, start + 1)
+        if found is None:
+            self._fail(start, "The template here is never closed")
+            return
+        self.at = found.end()
+        if found.group(1) == b"${":
+            self._open.append((b"${", found.start(1)))
+
+    def _pass_over(self, mark: bytes, end: int, closing: bytes) -> None:
+        if end < 0:
+            self._fail(self.at, f"What `{mark.decode()}` begins is never closed")
+        else:
+            self.at = end + len(closing)
+
+    def _fail(self, at: int, what: str) -> None:
+        self.fault = self._line(at), f"{what} (line {self._line(at)})."
+
+    def _line(self, at: int) -> int:
+        return self.data.count(b"\n", 0, at) + 1
+
+    def _end_of_line(self, at: int) -> int:
+        end = self.data.find(b"\n", at)
+        return len(self.data) if end < 0 else end
+
+
+def _is_escaped(data: bytes, at: int) -> bool:
+    """Do an odd number of backslashes stand before `at`?"""
+    first = at
+    while first > 0 and data[first - 1] == 0x5C:
+        first -= 1
+    return (at - first) % 2 == 1
+
+
+# ── repeated lines ───────────────────────────────────────────────────────────
+
+
+def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
+    """New lines that are equal to the line beside them, where that was not so before."""
+    warnings: list[Suspicion] = []
+    moved = 0
+    for s in splices:
+        start = s.start + moved
+        moved += s.shift
+        if not s.lines:
+            continue
+        was = _repeats(before.lines[max(s.start - 1, 0) : s.stop + 1])
+        first = max(start - 1, 0)
+        around = after.lines[first : start + len(s.lines) + 1]
+        now = _repeats(around)
+        for line, count in now.items():
+            if count > was[line] and not is_poor(line):
+                at = next(i for i in range(1, len(around)) if around[i] == around[i - 1] == line)
+                message = f"Line {first + at + 1} repeats the line before it: {shown(line).strip()[:80]!r}"
+                warnings.append({"type": "duplicate_line", "message": message, "line": first + at + 1})
+    return warnings
+
+
+def _repeats(lines: Sequence[bytes]) -> Counter[bytes]:
+    """How often each line follows its own like."""
+    return Counter(b for a, b in zip(lines, lines[1:], strict=False) if a == b)

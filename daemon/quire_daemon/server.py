@@ -1,0 +1,150 @@
+"""The door: one ROUTER socket on a file of ours, requests in, replies out.
+
+The listener is made here, not by libzmq, which would unlink whatever stands at the path (a live daemon's
+socket too) and create the file with the umask's mode. It is handed over by `USE_FD`, which is also how a
+listener from systemd comes in. Frames are copied out and their sender is taken from the kernel
+(`Peer-Address` of the ipc transport is made from SO_PEERCRED by our side of the connection).
+
+One thread owns the socket. Whoever else has something for the loop calls `wake`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import zmq
+
+from quire_journal import VERSION, WIRE
+from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
+
+DRAIN_LIMIT = 256
+"""Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Who the kernel says is at the other end. pid 0 where the platform does not tell."""
+
+    uid: int
+    pid: int
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """A request as it came, and where its reply goes."""
+
+    identity: bytes
+    peer: Peer
+    request: Request | None  # None: the frame was not a request; `why` says how
+    why: str = ""
+
+
+def listen(path: Path) -> socket.socket:
+    """A listening unix socket at `path`, mode 0600. The caller holds the workspace's lock, so any other is stale."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    before = os.umask(0o177)  # at bind, so that the file never exists with wider rights
+    try:
+        listener.bind(os.fspath(path))
+    finally:
+        os.umask(before)
+    listener.listen(128)
+    listener.setblocking(False)
+    return listener
+
+
+def raise_file_limit() -> None:
+    """libzmq aborts the process when accept meets EMFILE, so take all descriptors that we may have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class Server:
+    """The poll loop's socket and its bell."""
+
+    def __init__(self, listener: socket.socket, path: Path, epoch: str) -> None:
+        self.path = path
+        self.epoch = epoch
+        self._listener = listener
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context.linger = 0
+        self._router = self._context.socket(zmq.ROUTER)
+        self._router.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
+        self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._router.setsockopt(zmq.SNDHWM, 1000)
+        self._router.setsockopt(zmq.USE_FD, listener.fileno())
+        self._router.bind(f"ipc://{path}")
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
+        self._bell_write = self._bell
+        if self._bell < 0:  # macOS: a pipe does the same
+            self._bell, self._bell_write = os.pipe()
+            os.set_blocking(self._bell, False)
+            os.set_blocking(self._bell_write, False)
+        self._poller = zmq.Poller()
+        self._poller.register(self._router, zmq.POLLIN)
+        self._poller.register(self._bell, zmq.POLLIN)
+        self.undeliverable = 0
+
+    def wake(self) -> None:
+        """End the current `poll`; from any thread."""
+        try:
+            os.write(self._bell_write, (1).to_bytes(8, "little"))
+        except BlockingIOError:
+            return  # it is ringing already
+
+    def poll(self, timeout_s: float) -> list[Incoming]:
+        """Wait for requests, a bell, or `timeout_s`; what has come, in order."""
+        ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
+        if self._bell in ready:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._bell, 4096)
+        return list(self._drain()) if self._router in ready else []
+
+    def _drain(self) -> Iterable[Incoming]:
+        for _ in range(DRAIN_LIMIT):
+            try:
+                frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
+            except zmq.Again:
+                return
+            identity, body = frames[0].bytes, frames[-1]
+            peer = _peer(body)
+            if len(frames) != 2:
+                yield Incoming(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
+                continue
+            try:
+                yield Incoming(identity, peer, decode_request(body.buffer))
+            except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+                yield Incoming(identity, peer, None, f"the message is not a request: {error}")
+
+    def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
+        """Send `body`. A caller that has gone, or does not read its replies, is counted and forgotten."""
+        frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
+        try:
+            self._router.send_multipart([identity, frame], zmq.NOBLOCK)
+        except zmq.ZMQError:
+            self.undeliverable += 1
+
+    def close(self) -> None:
+        """Give the socket and the bell back; the socket file goes, too."""
+        self._context.destroy(linger=0)
+        self._listener.detach()  # libzmq owned the descriptor, and has closed it
+        self.path.unlink(missing_ok=True)
+        for fd in {self._bell, self._bell_write}:
+            os.close(fd)
+
+
+def _peer(frame: zmq.Frame) -> Peer:
+    """The sender. libzmq 4.3 writes `host:uid:gid:pid` for ipc; without it only the file's mode protects us."""
+    try:
+        parts = str(frame.get("Peer-Address")).rsplit(":", 3)
+        return Peer(int(parts[1]), int(parts[3] or 0))
+    except (zmq.ZMQError, ValueError, IndexError):
+        return Peer(os.getuid(), 0)

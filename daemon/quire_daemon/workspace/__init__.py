@@ -1,0 +1,270 @@
+"""The checkout: the only code that touches it.
+
+Confined opens (`confine`, `places`), consistent reads (`reading`), writes that compare and swap (`staging`,
+`swap`), and the watch over what was displaced (`lingering`). Nothing here waits, keeps a thread, or knows the
+journal; the order of durability is the app's.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from quire_daemon.config import Policy
+from quire_daemon.handlers.base import Write
+from quire_daemon.workspace import probe
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
+from quire_daemon.workspace.places import Places
+from quire_daemon.workspace.reading import Reading, read_all
+from quire_daemon.workspace.staging import IN_PLACE, PART, Staged, Staging
+from quire_daemon.workspace.swap import STEPS, Swapping
+from quire_daemon.workspace.values import (
+    HeldOpen,
+    Image,
+    Kept,
+    Late,
+    Look,
+    Lost,
+    NotRegular,
+    Place,
+    Protection,
+    Signature,
+    Swapped,
+    TooLarge,
+    Vanished,
+)
+from quire_journal.refusals import Refused
+
+__all__ = [
+    "STEPS",
+    "HeldOpen",
+    "Image",
+    "Kept",
+    "Late",
+    "Look",
+    "Lost",
+    "NotRegular",
+    "Place",
+    "Protection",
+    "Signature",
+    "Staged",
+    "Swapped",
+    "TooLarge",
+    "Vanished",
+    "Workspace",
+]
+
+HOME: Final = ".quire"
+TMP: Final = ".quire/tmp"
+COOKIES: Final = ".quire/cookies"
+_PROBE: Final = "probe-"
+
+
+def _no_step(name: str) -> None:
+    """Between two steps, nothing happens."""
+
+
+class Workspace:
+    """One checkout. All methods but `stage` are for one thread; `stage` may run on others beside it."""
+
+    _tmp = -1  # `.quire/tmp`; not open
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        steps: Callable[[str], None] = _no_step,
+        protection: Protection | None = None,
+        wall_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
+        """Open the folder `root`, make `.quire/{tmp,cookies}` in it and find out what protects it.
+
+        `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
+        `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
+        Raises OSError; Refused where `.quire` is not a plain folder.
+        """
+        self.root = Path(os.path.abspath(root))
+        self._step = steps
+        self._token = secrets.token_hex(4)
+        fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        confined = probe.can_openat2(fd) if protection is None else protection.openat2
+        self._beneath = Beneath(fd, confined)
+        self._lingering = Lingering(-1)
+        try:
+            self._make_home()
+            self._lingering.tmp = self._tmp = self._open_home(TMP)
+            prefix = f"{_PROBE}{self._token}"
+            self.protection = protection or probe.find_protection(self._tmp, prefix, confined)
+        except BaseException:
+            self.close()
+            raise
+        given = self.protection
+        self._places = Places(self.root, self._beneath, given.folds_case)
+        self._reading = Reading(self._beneath, given, wall_ns)
+        self._staging = Staging(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
+        self._swapping = Swapping(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
+
+    def _make_home(self) -> None:
+        for path, mode in ((HOME, 0o755), (TMP, 0o700), (COOKIES, 0o700)):
+            with self._beneath.parent(path) as (folder, name):
+                try:
+                    os.mkdir(name, mode, dir_fd=folder)
+                except FileExistsError:
+                    continue
+        home = self._open_home(HOME)
+        try:
+            fd = os.open(".gitignore", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=home)
+        except FileExistsError:
+            return
+        finally:
+            os.close(home)
+        with os.fdopen(fd, "wb") as ignore:
+            ignore.write(b"*\n")
+
+    def _open_home(self, path: str) -> int:
+        try:
+            return self._beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        except OSError as error:  # a cloned repository may bring a link or a file of that name
+            message = f"{path} is not a folder of this workspace: {os.strerror(error.errno or 0)}."
+            raise Refused("permission_denied", message, path=path) from error
+
+    # --- seeing ----------------------------------------------------------------------------------------------------
+
+    def place(self, given: str, *, writing: bool, policy: Policy) -> Place:
+        """The place that `given` means: relative or absolute, links followed inside the workspace.
+
+        Raises Refused: schema_invalid, outside_workspace, permission_denied (protected, forbidden, too many links;
+        for `writing`, a link that leads to nothing).
+        """
+        return self._places.place(given, writing, policy)
+
+    def look(self, path: str) -> Look:
+        """What is at `path`, without opening it or following a link. Raises Refused (a closed folder)."""
+        return self._beneath.look(path)
+
+    def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
+        """The bytes of the file `path`, as one whole.
+
+        `limit`: in bytes. `unfinished_ok`: also while another program has it open for writing.
+        Raises HeldOpen, Vanished, NotRegular, TooLarge, Refused.
+        """
+        return self._reading.read(path, limit, unfinished_ok)
+
+    def read_link(self, path: str) -> bytes:
+        """Where the link `path` points to. Raises Vanished, NotRegular, Refused."""
+        return self._beneath.read_link(path)
+
+    def verify_unchanged(self, path: str, signature: Signature) -> bool:
+        """Whether `path` still holds what a *settled* `signature` was taken of. False when in doubt."""
+        return self._reading.is_unchanged(path, signature)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def stage(self, write: Write) -> Staged:
+        """Prepare a write: the temporary file, complete and synced. Any thread. Raises Refused, OSError.
+
+        A staged write is performed, or abandoned.
+        """
+        return self._staging.stage(write)
+
+    def perform(self, staged: Staged, *, pinned: bool = False) -> Swapped | Lost:
+        """Compare and swap.
+
+        `pinned`: one of several that stand or fall together; what it displaces stays until `release` or `revert`.
+        Raises HeldOpen (perform again later, or `abandon`), Refused (nothing changed, nothing to abandon), OSError
+        (a fault of the disk: what is at the path has to be looked at).
+        """
+        return self._swapping.perform(staged, pinned)
+
+    def release(self, staged: Staged) -> None:
+        """The batch of a pinned write is complete."""
+        item = self._lingering.find(staged.name)
+        if item is not None:
+            item.pinned = False
+
+    def revert(self, staged: Staged) -> Swapped | Lost:
+        """Undo a performed, pinned write if the path is still as it left it. Raises as `perform`."""
+        return self._swapping.revert(staged)
+
+    def abandon(self, staged: Staged) -> None:
+        """Forget a write that will not be performed. Harmless if it was."""
+        self._swapping.abandon(staged)
+
+    def discard(self, kept: Iterable[Kept | Late]) -> None:
+        """Remove the files of `kept`, whose bytes are in the journal by now."""
+        for one in kept:
+            item = self._lingering.find(one.name)
+            if item is not None:
+                item.owned = True  # a late writer may still have it; it goes when its time is over
+            elif one.name:
+                unlink(self._tmp, one.name)
+            self._step("discard.unlinked")
+
+    def sync_folder(self, path: str) -> None:
+        """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError, Vanished."""
+        folder = path.rpartition("/")[0] or "."
+        fd = self._beneath.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+    # --- what was displaced ----------------------------------------------------------------------------------------
+
+    def sweep(self, mono_s: float) -> list[Late]:
+        """Answer lease breaks and let go what was watched long enough; every few ms while `lingering()` is not 0.
+
+        `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
+        them, then `discard` them.
+        """
+        return self._lingering.sweep(mono_s)
+
+    def lingering(self) -> int:
+        """How many displaced files are being watched."""
+        return len(self._lingering.items)
+
+    def leftovers(self) -> list[Kept]:
+        """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
+
+        Files that were never complete are removed. One that a program still writes into is told by `sweep` later.
+        """
+        found: list[Kept] = []
+        for name in sorted(os.listdir(self._tmp)):
+            words = name.split(".")
+            if self._token in words:
+                continue
+            if words[-1] == PART or name.startswith(_PROBE):
+                unlink(self._tmp, name)
+                continue
+            found.extend(self._left(name, int(words[0]) if words[0].isdecimal() else 0))
+        return found
+
+    def _left(self, name: str, seq: int) -> list[Kept]:
+        path = f"{TMP}/{name}"
+        look = self.look(path)
+        if look.kind == "link":
+            return [Kept(name, "", self.read_link(path), seq)]
+        if look.kind != "file":
+            return []  # a folder that a race put there; it stays, for its owner to see
+        held = self._swapping.hold_temporary(name)
+        data = read_all(held.fd, held.signature.size)
+        if self.protection.lease and not (held.leased and held.stands()):
+            self._lingering.add(Displaced("", name, held, None, owned=False, broken=True))
+            return []
+        held.drop()
+        return [Kept(name, "", data, seq, in_place=name.endswith("." + IN_PLACE))]
+
+    def close(self) -> None:
+        """Give everything back. Idempotent."""
+        if self._tmp >= 0:
+            self._lingering.close()
+            os.close(self._tmp)
+            self._tmp = -1
+        if self._beneath.fd >= 0:
+            os.close(self._beneath.fd)
+            self._beneath.fd = -1

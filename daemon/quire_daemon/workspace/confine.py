@@ -1,0 +1,129 @@
+"""Opening beneath the workspace: no path, link or race of links leads a descriptor out of it.
+
+The kernel does it (openat2 with BENEATH, NO_SYMLINKS and NO_MAGICLINKS) in one step; `realpath` and then open,
+which is the usual way, lost one race of links in four. Where openat2 is missing, the path is walked from folder
+to folder without following links: as tight against links, only slower.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quire_daemon.workspace import kernel
+from quire_daemon.workspace.values import Look, NotRegular, Signature, Vanished
+from quire_journal.refusals import Refused
+
+_RULES = kernel.BENEATH | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def refusal(error: OSError, path: str) -> Refused | OSError:
+    """What to raise for `error`: a refusal where the disk forbids or is full, else the error itself (a fault)."""
+    reason = os.strerror(error.errno or 0)
+    if error.errno in _FORBIDDEN:
+        return Refused("permission_denied", f"The disk does not allow it: {path}: {reason}.", path=path)
+    if error.errno in _FULL:
+        return Refused("disk_full", f"There is no room to write {path}: {reason}.", path=path)
+    if error.errno == errno.EXDEV:
+        return Refused("permission_denied", f"{path} is on another mount than the workspace.", path=path)
+    if error.errno == errno.ENAMETOOLONG:
+        return Refused("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
+    return error
+
+
+class Beneath:
+    """A folder, and everything that can be reached below it without a link."""
+
+    def __init__(self, fd: int, use_openat2: bool) -> None:
+        """Take over the folder descriptor `fd`."""
+        self.fd = fd
+        self._use_openat2 = use_openat2
+
+    def open(self, path: str, flags: int) -> int:
+        """A descriptor for `path`, following no link at all. Raises OSError."""
+        if self._use_openat2:
+            return kernel.openat2(self.fd, os.fsencode(path), flags | os.O_NOFOLLOW, _RULES)
+        return self._walk(path, flags | os.O_NOFOLLOW)
+
+    def _walk(self, path: str, flags: int) -> int:
+        *folders, last = path.split("/")
+        here = os.dup(self.fd)
+        try:
+            for name in folders:
+                self._refuse_parent(name)
+                below = os.open(name, kernel.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
+                os.close(here)
+                here = below
+            self._refuse_parent(last)
+            return os.open(last, flags | os.O_CLOEXEC, dir_fd=here)
+        finally:
+            os.close(here)
+
+    def _refuse_parent(self, name: str) -> None:
+        if name == "..":
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    @contextmanager
+    def parent(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder of `path` as a descriptor, and the last name. Raises Vanished, Refused."""
+        folder, _, name = path.rpartition("/")
+        fd = self._reach(folder or ".", kernel.O_PATH | os.O_DIRECTORY, path)
+        try:
+            yield fd, name
+        finally:
+            os.close(fd)
+
+    def _reach(self, path: str, flags: int, named: str) -> int:
+        try:
+            return self.open(path, flags)
+        except OSError as error:
+            if error.errno in _GONE:
+                raise Vanished(named) from error
+            raise refusal(error, named) from error
+
+    def look(self, path: str) -> Look:
+        """What is at `path`, without opening it. Raises Refused where a folder on the way is closed to us."""
+        try:
+            fd = self._reach(path, kernel.O_PATH, path)
+        except Vanished:
+            return Look("missing", None)
+        try:
+            signature = Signature.of(os.fstat(fd))
+        finally:
+            os.close(fd)
+        return Look(signature.kind, signature)
+
+    def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
+        """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused; BlockingIOError on a lease.
+
+        It is looked at before it is opened: opening a FIFO, even without blocking, lets its writer go on and then
+        kills it with SIGPIPE, and opening a device may do anything.
+        """
+        seen = self._reach(path, kernel.O_PATH, path)
+        try:
+            if Signature.of(os.fstat(seen)).kind != "file":
+                raise NotRegular(path)
+            return kernel.reopen(seen, flags | os.O_NONBLOCK | os.O_NOCTTY)
+        except BlockingIOError:
+            raise
+        except OSError as error:
+            raise refusal(error, path) from error
+        finally:
+            os.close(seen)
+
+    def read_link(self, path: str) -> bytes:
+        """Where the link `path` points to. Raises Vanished, NotRegular (not a link)."""
+        with self.parent(path) as (folder, name):
+            try:
+                return os.readlink(os.fsencode(name), dir_fd=folder)
+            except FileNotFoundError as error:
+                raise Vanished(path) from error
+            except OSError as error:
+                if error.errno == errno.EINVAL:
+                    raise NotRegular(path) from error
+                raise refusal(error, path) from error

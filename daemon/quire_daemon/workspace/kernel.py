@@ -1,0 +1,168 @@
+"""The calls of the kernel that Python does not wrap: openat2, renameat2, file leases, naming an unnamed file.
+
+Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). The numbers are those of x86_64 and of the
+generic table (aarch64, riscv64). A call that this system does not have raises OSError(ENOSYS); `probe.py`
+finds out once which there are, and callers choose the documented fallback by `Protection`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import platform
+import signal
+import sys
+from functools import cache, partial
+from typing import Any, Final
+
+NOREPLACE: Final = 1
+EXCHANGE: Final = 2
+_SWAP_DARWIN: Final = 2  # RENAME_SWAP of renameatx_np
+_EXCL_DARWIN: Final = 4  # RENAME_EXCL
+
+NO_MAGICLINKS: Final = 0x02
+NO_SYMLINKS: Final = 0x04
+BENEATH: Final = 0x08
+
+O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none; a plain descriptor does for folders
+O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
+
+_AT_FDCWD: Final = -100
+_AT_SYMLINK_FOLLOW: Final = 0x400
+_RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
+_OPENAT2: Final = 437  # the same everywhere: younger than the common table
+
+
+class _OpenHow(ctypes.Structure):
+    """struct open_how."""
+
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+@cache
+def _how(flags: int, resolve: int) -> _OpenHow:
+    return _OpenHow(flags | os.O_CLOEXEC, 0, resolve)
+
+
+@cache
+def _openat2() -> Any:
+    # `[...]` makes a new function object each time, so that these argument types are its own
+    call = _libc()["syscall"]
+    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.POINTER(_OpenHow), ctypes.c_size_t)
+    call.restype = ctypes.c_long
+    return call
+
+
+@cache
+def _rename() -> Any:
+    """renameat2 as a function of (folder, name, folder, name, flags); None where the number is not known."""
+    names = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
+    if sys.platform == "darwin":
+        call = _libc()["renameatx_np"]
+        call.argtypes = names
+        return call
+    number = _RENAMEAT2.get(platform.machine())
+    if number is None:
+        return None
+    call = _libc()["syscall"]
+    call.argtypes = (ctypes.c_long, *names)
+    call.restype = ctypes.c_long
+    return partial(call, number)
+
+
+def _check(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def openat2(folder: int, path: bytes, flags: int, resolve: int) -> int:
+    """Open `path` from `folder` under the RESOLVE_* rules. Raises OSError (EXDEV, ELOOP: the rules forbid it)."""
+    if sys.platform != "linux":
+        raise OSError(errno.ENOSYS, "openat2")
+    return _check(_openat2()(_OPENAT2, folder, path, _how(flags, resolve), ctypes.sizeof(_OpenHow)))
+
+
+def rename_flags(from_folder: int, name: str, to_folder: int, to: str, flags: int) -> None:
+    """renameat2 with NOREPLACE or EXCHANGE. Raises OSError (ENOSYS, EINVAL: not here; EXDEV: another mount)."""
+    call = _rename()
+    if call is None:
+        raise OSError(errno.ENOSYS, "renameat2")
+    if sys.platform == "darwin":
+        flags = _SWAP_DARWIN if flags == EXCHANGE else _EXCL_DARWIN
+    _check(call(from_folder, os.fsencode(name), to_folder, os.fsencode(to), flags))
+
+
+def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
+    """Rename to a name that must not exist. Raises FileExistsError, FileNotFoundError, other OSError."""
+    try:
+        rename_flags(from_folder, name, to_folder, to, NOREPLACE)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EINVAL):
+            raise
+        # link(2) never replaces either; for an instant the file has both names
+        os.link(name, to, src_dir_fd=from_folder, dst_dir_fd=to_folder, follow_symlinks=False)
+        os.unlink(name, dir_fd=from_folder)
+
+
+def name_unnamed(fd: int, folder: int, name: str) -> None:
+    """Give an O_TMPFILE inode a name. The way by /proc needs no capability, AT_EMPTY_PATH would."""
+    source = ctypes.c_char_p(b"/proc/self/fd/%d" % fd)
+    target = ctypes.c_char_p(os.fsencode(name))
+    flags = ctypes.c_int(_AT_SYMLINK_FOLLOW)
+    _check(_libc().linkat(ctypes.c_int(_AT_FDCWD), source, ctypes.c_int(folder), target, flags))
+
+
+def reopen(fd: int, flags: int) -> int:
+    """Open the very inode that the O_PATH descriptor `fd` stands for."""
+    return os.open(f"/proc/self/fd/{fd}", flags | os.O_CLOEXEC)
+
+
+def take_lease(fd: int, write: bool = False) -> bool | None:
+    """Take a lease: a read lease, or a write lease (nobody else has the file open at all).
+
+    True: held. False: somebody has it open in a way that forbids it. None: no leases here (not our file and no
+    CAP_LEASE, or the file system has none).
+
+    A broken lease signals its holder, by default with SIGIO, which kills. SIGURG is asked for instead, because its
+    default is to be ignored: that holds for this descriptor alone, in any thread, and leaves the process's own
+    handlers as they are. Nobody listens; `lease_stands` is asked where it matters.
+    """
+    if not hasattr(fcntl, "F_SETLEASE"):
+        return None
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK if write else fcntl.F_RDLCK)
+    except OSError as error:
+        if error.errno == errno.EAGAIN:
+            return False
+        if error.errno in (errno.EINVAL, errno.EACCES, errno.ENOLCK, errno.EOPNOTSUPP):
+            return None
+        raise
+    return True
+
+
+def lease_stands(fd: int) -> bool:
+    """Whether the read lease on `fd` is still unbroken: nobody opened the file for writing since it was taken."""
+    return fcntl.fcntl(fd, fcntl.F_GETLEASE) == fcntl.F_RDLCK
+
+
+def give_lease_back(fd: int) -> None:
+    """Let waiting writers go on.
+
+    Always said aloud, not left to close(2): a child forked meanwhile shares the open file, and the lease would
+    live on in it.
+    """
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except OSError as error:
+        if error.errno != errno.EAGAIN:  # there was none any more
+            raise

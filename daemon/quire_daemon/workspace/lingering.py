@@ -1,0 +1,132 @@
+"""Displaced files, watched for a while: a program may have resolved the path before the swap and open it after.
+
+It then writes into an inode that has no path any more. The read lease is kept on that inode, so such an open
+waits and breaks the lease; the break is answered at the next sweep (at once, or the program would hang for up to
+/proc/sys/fs/lease-break-time, 45 s), and when the program is done, what it wrote is handed out as `Late`.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Final
+
+from quire_daemon.workspace import kernel
+from quire_daemon.workspace.reading import Held, read_all
+from quire_daemon.workspace.values import Late, Signature
+
+GRACE_S: Final = 1.0
+"""How long a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its core."""
+
+MOST: Final = 256
+"""At most so many (each is a descriptor); beyond, the oldest are let go before their time."""
+
+
+def unlink(tmp: int, name: str) -> None:
+    """Remove `name` from `.quire/tmp` if it is there and a file. A folder that a swap brought out stays."""
+    try:
+        os.unlink(name, dir_fd=tmp)
+    except (FileNotFoundError, IsADirectoryError):
+        return
+
+
+@dataclass(eq=False)
+class Displaced:
+    """One displaced inode."""
+
+    path: str
+    name: str  # in `.quire/tmp`
+    held: Held
+    expected: bytes | None  # its bytes when it was displaced; None: not known, and any are worth reporting
+    owned: bool = True  # ours to unlink; False: its bytes were handed out as `Kept`, and `discard` says when
+    pinned: bool = False  # a batch may still want it back
+    since: float | None = None  # monotonic seconds of the first sweep that saw it
+    broken: bool = False  # a program opened it for writing; the lease was given back
+
+
+@dataclass(eq=False)
+class Lingering:
+    """All displaced inodes. For the loop's thread only."""
+
+    tmp: int
+    items: list[Displaced] = field(default_factory=list)
+
+    def add(self, item: Displaced) -> None:
+        """Watch `item`; its descriptor is taken over."""
+        self.items.append(item)
+
+    def find(self, name: str) -> Displaced | None:
+        """The watched file that is called `name`."""
+        return next((item for item in self.items if item.name == name), None)
+
+    def release(self, item: Displaced) -> None:
+        """Stop watching `item` and close it; its name stays."""
+        self.items.remove(item)
+        item.held.drop()
+
+    def sweep(self, mono_s: float) -> list[Late]:
+        """Answer lease breaks, let go what was watched long enough, and say what was written late."""
+        surplus = len(self.items) - MOST
+        late: list[Late] = []
+        rest: list[Displaced] = []
+        for at, item in enumerate(self.items):
+            if item.since is None:
+                item.since = mono_s
+            self._answer_break(item)
+            grace_over = at < surplus or mono_s - item.since > GRACE_S
+            if item.pinned or not self._is_quiet(item, grace_over) or not self._is_done(item, late, grace_over):
+                rest.append(item)
+        self.items[:] = rest
+        return late
+
+    def close(self) -> None:
+        """Let everything go, whatever its time. What is being written stays in `.quire/tmp` for the next start."""
+        for item in self.items:
+            self._answer_break(item)
+            untouched = item.held.leased and not item.broken
+            item.held.drop()
+            if untouched and item.owned:
+                unlink(self.tmp, item.name)
+        self.items.clear()
+
+    def _answer_break(self, item: Displaced) -> None:
+        held = item.held
+        if held.leased and not kernel.lease_stands(held.fd):
+            kernel.give_lease_back(held.fd)
+            held.leased = False
+            item.broken = True
+
+    def _is_quiet(self, item: Displaced, grace_over: bool) -> bool:
+        if not item.broken:
+            return grace_over
+        # The writer is done when a lease can be had again; None cannot come, there was one before.
+        item.held.leased = kernel.take_lease(item.held.fd) is True
+        return item.held.leased
+
+    def _is_done(self, item: Displaced, late: list[Late], grace_over: bool) -> bool:
+        """Close a quiet item and add to `late` what was written into it. False: it has to be watched further."""
+        held = item.held
+        if item.broken or not held.leased:
+            changed, data = self._difference(item)
+            if held.leased and not kernel.lease_stands(held.fd):
+                self._answer_break(item)  # the next writer came while we read
+                return False
+            if changed:
+                held.drop()
+                late.append(Late(item.path, data, item.name))
+                return True
+            if not grace_over:
+                item.broken = False  # opened and nothing written; another may still come
+                return False
+        held.drop()
+        if item.owned:
+            unlink(self.tmp, item.name)
+        return True
+
+    def _difference(self, item: Displaced) -> tuple[bool, bytes]:
+        now = Signature.of(os.fstat(item.held.fd))
+        # A link has no bytes to change. A hard link has another path, where the change is seen.
+        if now.kind != "file" or now.nlink > 1:
+            return False, b""
+        data = read_all(item.held.fd, now.size)
+        return data != item.expected, data

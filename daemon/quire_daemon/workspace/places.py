@@ -1,0 +1,272 @@
+"""From the path that a caller wrote to the one place in the workspace that it means, or a refusal.
+
+Links are followed here, one by one and only inside the workspace; the answer is free of links, and every later
+open refuses to follow any (`Beneath`). If somebody puts a link in the way meanwhile, the open fails: nothing
+that was decided here is relied upon for confinement.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pathspec
+
+from quire_daemon.config import Policy
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.values import NotRegular, Place, Vanished
+from quire_journal.refusals import Refused
+
+_MAX_LINKS: Final = 40  # the kernel's own limit
+_MAX_PATH: Final = 4095  # bytes, PATH_MAX without its NUL
+_MAX_NAME: Final = 255
+_MAX_GITFILE: Final = 4096
+
+_ANYWHERE: Final = frozenset({".git", "git~1", ".quireignore"})
+_AT_ROOT: Final = frozenset({".quire", "quire~1", ".quire.toml"})
+_OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
+
+# Code points that HFS+ ignores in names; the list is git's (utf8.c, next_hfs_char).
+_IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF], None)
+
+
+def fold(name: str) -> str:
+    """`name` as a file system that ignores case and Unicode form would compare it."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def _disguised(name: str) -> str:
+    """`fold`, and without what HFS+ and NTFS overlook: ignorable characters, streams, final dots and spaces."""
+    return fold(name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
+
+
+@dataclass
+class _Route:
+    """A resolved path."""
+
+    done: list[str]
+    named: str = ""  # the path through the first link that was followed
+    dangling: bool = False  # a link leads to nothing
+
+
+class Places:
+    """Resolves paths and keeps callers off what is protected."""
+
+    def __init__(self, root: Path, beneath: Beneath, folds_case: bool) -> None:
+        """`root`: absolute, as the user wrote it."""
+        self._roots = tuple(dict.fromkeys((os.path.normpath(root), os.path.realpath(root))))
+        self._beneath = beneath
+        self._folds_case = folds_case
+        self._own: tuple[tuple[int, int], frozenset[tuple[int, int]]] = ((0, 0), frozenset())
+        self._globs: tuple[tuple[str, ...], pathspec.PathSpec[pathspec.Pattern] | None] = ((), None)
+
+    def place(self, given: str, writing: bool, policy: Policy) -> Place:
+        """Where `given` leads. Raises Refused (schema_invalid, outside_workspace, permission_denied)."""
+        self._check_shape(given)
+        names = self._relative(given, policy)
+        route = self._resolve(names, given)
+        path = "/".join(route.done) or "."
+        for spelled in (path, route.named):
+            self._check_names(spelled, given, policy)
+        self._check_inodes(route.done, given)
+        if writing and route.dangling:
+            raise Refused("permission_denied", f"{given} is a link that leads to nothing.", path=given)
+        return Place(path, "" if route.named == path else route.named)
+
+    def _check_shape(self, given: str) -> None:
+        problem = ""
+        try:
+            raw = os.fsencode(given)
+        except UnicodeEncodeError:
+            raw, problem = b"", "holds a lone surrogate"
+        if not given:
+            problem = "is empty"
+        elif "\0" in given:
+            problem = "holds a NUL"
+        elif len(raw) > _MAX_PATH or any(len(name) > _MAX_NAME for name in raw.split(b"/")):
+            problem = "is too long for a file system"
+        if problem:
+            raise Refused("schema_invalid", f"`path` {problem}.", argument="path")
+
+    def _relative(self, given: str, policy: Policy) -> list[str]:
+        if not given.startswith("/"):
+            return given.split("/")
+        below = self._below_root(given)
+        if below is None or not policy.allow_absolute_paths:
+            why = "leads out of the workspace" if below is None else "is absolute, which the settings forbid"
+            raise Refused("outside_workspace", f"{given} {why}.", path=given)
+        return below
+
+    def _below_root(self, absolute: str) -> list[str] | None:
+        """The names below the workspace in `absolute`; None where it is elsewhere."""
+        for root in self._roots:
+            if absolute == root:
+                return ["."]
+            if absolute.startswith(root.rstrip("/") + "/"):
+                return absolute[len(root.rstrip("/")) + 1 :].split("/")
+        # another spelling of the way to the workspace (a link above it, `..`); it only tells what to resolve below
+        folder, _, name = absolute.rpartition("/")
+        real = os.path.realpath(folder or "/")
+        for root in self._roots:
+            if real == root or real.startswith(root.rstrip("/") + "/"):
+                return [*real[len(root.rstrip("/")) + 1 :].split("/"), name]
+        return None
+
+    def _resolve(self, names: Sequence[str], given: str) -> _Route:
+        plain = [name for name in names if name not in ("", ".")]
+        if plain and ".." not in plain and not self._folds_case:
+            path = "/".join(plain)
+            look = self._beneath.look(path)
+            if look.kind not in ("missing", "link"):
+                return _Route(plain)
+        return self._walk(deque(plain), given)
+
+    def _walk(self, todo: deque[str], given: str) -> _Route:
+        route = _Route([])
+        links = 0
+        after_link: int | None = None  # how many names were left behind the last link: fewer left, and it is passed
+        while todo:
+            name = todo.popleft()
+            if name in ("", "."):
+                continue
+            if name == "..":
+                if not route.done:
+                    raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
+                route.done.pop()  # free of links, so that the name before is the folder above
+                continue
+            path = "/".join([*route.done, name])
+            kind = self._beneath.look(path).kind
+            if kind == "link":
+                links += 1
+                if links > _MAX_LINKS:
+                    raise Refused("permission_denied", f"{given}: too many links.", path=given)
+                route.named = route.named or "/".join([*route.done, name, *(n for n in todo if n not in ("", "."))])
+                after_link = len(todo)
+                self._enter_link(path, route, todo, given)
+                continue
+            if kind == "missing":
+                name = self._as_on_disk("/".join(route.done), name)
+                route.dangling = route.dangling or (after_link is not None and len(todo) >= after_link)
+            elif self._folds_case:
+                name = self._as_on_disk("/".join(route.done), name)
+            route.done.append(name)
+        return route
+
+    def _enter_link(self, path: str, route: _Route, todo: deque[str], given: str) -> None:
+        try:
+            target = os.fsdecode(self._beneath.read_link(path))
+        except Vanished:
+            todo.appendleft(path.rpartition("/")[2])  # gone meanwhile: looked at again, it is missing
+            return
+        names: Sequence[str] = target.split("/")
+        if target.startswith("/"):
+            below = self._below_root(target)
+            if below is None:
+                raise Refused("outside_workspace", f"{given} is a link out of the workspace.", path=given)
+            route.done.clear()
+            names = below
+        todo.extendleft(reversed(names))
+
+    def _as_on_disk(self, folder: str, name: str) -> str:
+        """The one sibling that `name` cannot be told from, or `name` itself.
+
+        Everywhere, a name in another Unicode form (macOS archives have them) means the file that is there;
+        where the file system ignores case, so does a name in another case. ASCII names on ordinary file systems
+        are not looked up, so that no folder is listed for them.
+        """
+        if name.isascii() and not self._folds_case:
+            return name
+        form = fold if self._folds_case else _composed
+        try:
+            fd = self._beneath.open(folder or ".", os.O_RDONLY | os.O_DIRECTORY)
+        except OSError:
+            return name
+        try:
+            siblings = os.listdir(fd)
+        finally:
+            os.close(fd)
+        if name in siblings:
+            return name
+        alike = [sibling for sibling in siblings if form(sibling) == form(name)]
+        return alike[0] if len(alike) == 1 else name
+
+    def _check_names(self, path: str, given: str, policy: Policy) -> None:
+        names = path.split("/")
+        disguised = [_disguised(name) for name in names]
+        if _ANYWHERE.intersection(disguised) or disguised[0] in _AT_ROOT:
+            raise Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
+        globs = self._compiled(policy.forbidden_globs)
+        if globs is None:
+            return
+        forms = {path, unicodedata.normalize("NFC", path)}
+        if any(globs.match_file(form) for form in forms | {fold(form) for form in forms}):
+            raise Refused("permission_denied", f"{given} is forbidden by the settings (forbidden_globs).", path=given)
+
+    def _compiled(self, globs: tuple[str, ...]) -> pathspec.PathSpec[pathspec.Pattern] | None:
+        known, spec = self._globs
+        if known != globs:
+            # folded twins beside the patterns, not instead: `[A-Z]` folded is another set
+            lines = [*globs, *(fold(glob) for glob in globs)]
+            spec = pathspec.PathSpec.from_lines("gitwildmatch", lines, backend="simple") if lines else None
+            self._globs = (globs, spec)
+        return spec
+
+    def _check_inodes(self, names: Sequence[str], given: str) -> None:
+        """Refuse what is a protected file under another name: a bind mount, a hard link, a spelling we do not know."""
+        guarded = self._guarded()
+        for count in range(1, len(names) + 1):
+            seen = self._stat("/".join(names[:count]))
+            if seen is None:
+                return
+            if (seen.st_dev, seen.st_ino) in guarded:
+                raise Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
+
+    def _guarded(self) -> frozenset[tuple[int, int]]:
+        """(dev, ino) of what is protected; looked up again when a name in the workspace's own folder changes."""
+        top = os.fstat(self._beneath.fd)
+        stamp = (top.st_mtime_ns, top.st_ctime_ns)
+        if self._own[0] != stamp:
+            self._own = (stamp, self._find_guarded())
+        return self._own[1]
+
+    def _find_guarded(self) -> frozenset[tuple[int, int]]:
+        found = [self._stat(name) for name in _OWN_FILES]
+        git = self._stat(".git")
+        found.append(git)
+        if git is not None and stat.S_ISREG(git.st_mode):
+            found.append(self._git_folder())
+        return frozenset((seen.st_dev, seen.st_ino) for seen in found if seen is not None)
+
+    def _git_folder(self) -> os.stat_result | None:
+        """What a `.git` file (of a linked worktree or a submodule) points to."""
+        try:
+            fd = self._beneath.open_file(".git")
+        except (Vanished, NotRegular, Refused, OSError):
+            return None
+        try:
+            text = os.fsdecode(os.read(fd, _MAX_GITFILE))
+        finally:
+            os.close(fd)
+        word, _, target = text.strip().partition(" ")
+        if word != "gitdir:":
+            return None
+        try:
+            return os.stat(os.path.join(self._roots[-1], target))
+        except OSError:
+            return None
+
+    def _stat(self, path: str) -> os.stat_result | None:
+        try:
+            return os.stat(path, dir_fd=self._beneath.fd, follow_symlinks=False)
+        except OSError:
+            return None
+
+
+def _composed(name: str) -> str:
+    return unicodedata.normalize("NFC", name)

@@ -1,0 +1,137 @@
+"""Which protections there are, found out by trying each on a file in `.quire/tmp`."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+from typing import Final
+
+from quire_daemon.workspace import kernel
+from quire_daemon.workspace.values import Protection
+
+_ABSENT: Final = (
+    errno.ENOSYS,
+    errno.EINVAL,
+    errno.EOPNOTSUPP,
+    errno.EPERM,  # a seccomp filter that does not know the call
+    errno.EACCES,
+    errno.EISDIR,  # what a kernel without O_TMPFILE says
+    errno.ENOENT,
+)
+
+
+def can_openat2(folder: int) -> bool:
+    """Whether the kernel confines opens."""
+    try:
+        fd = kernel.openat2(folder, b".", kernel.O_PATH, kernel.BENEATH | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+    os.close(fd)
+    return True
+
+
+def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
+    """Try everything in `tmp`, with names that begin with `prefix`. Raises OSError if nothing can be written."""
+    one, two = f"{prefix}a", f"{prefix}b"
+    try:
+        for name in (one, two):
+            os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp))
+        return Protection(
+            lease=_can_lease(tmp, one),
+            exchange=_can_exchange(tmp, one, two),
+            openat2=has_openat2,
+            tmpfile=_can_tmpfile(tmp, f"{prefix}c"),
+            stamps=_stamps_stores(tmp, one),
+            fine_stamps=_stamps_finely(tmp, one),
+            folds_case=_folds_case(tmp, one),
+        )
+    finally:
+        for name in (one, two, f"{prefix}c"):
+            _unlink_if_there(tmp, name)
+
+
+def _unlink_if_there(tmp: int, name: str) -> None:
+    try:
+        os.unlink(name, dir_fd=tmp)
+    except FileNotFoundError:
+        return
+
+
+def _can_lease(tmp: int, name: str) -> bool:
+    fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC, dir_fd=tmp)
+    try:
+        if kernel.take_lease(fd) is not True:
+            return False
+        stands = kernel.lease_stands(fd)
+        kernel.give_lease_back(fd)
+        return stands
+    finally:
+        os.close(fd)
+
+
+def _can_exchange(tmp: int, one: str, two: str) -> bool:
+    try:
+        kernel.rename_flags(tmp, one, tmp, two, kernel.EXCHANGE)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+    return True
+
+
+def _can_tmpfile(tmp: int, name: str) -> bool:
+    if not kernel.O_TMPFILE:
+        return False
+    try:
+        fd = os.open(".", kernel.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp)
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise
+    try:
+        kernel.name_unnamed(fd, tmp, name)
+    except OSError as error:
+        if error.errno in _ABSENT:  # no /proc
+            return False
+        raise
+    finally:
+        os.close(fd)
+    return True
+
+
+def _stamps_stores(tmp: int, name: str) -> bool:
+    """Whether a store into a mapping that was read before moves mtime. tmpfs maps such a page writable at once."""
+    fd = os.open(name, os.O_RDWR | os.O_CLOEXEC, dir_fd=tmp)
+    try:
+        os.pwrite(fd, b"x", 0)
+        with mmap.mmap(fd, 1) as mapped:
+            read = mapped[0]
+            os.utime(fd, ns=(0, 0))
+            mapped[0] = read ^ 1
+        return os.fstat(fd).st_mtime_ns != 0
+    finally:
+        os.close(fd)
+
+
+def _stamps_finely(tmp: int, name: str) -> bool:
+    fd = os.open(name, os.O_RDWR | os.O_CLOEXEC, dir_fd=tmp)
+    try:
+        seen = set()
+        rounds = 16  # within one tick of the coarse clock
+        for _ in range(rounds):
+            os.pwrite(fd, b"x", 0)
+            seen.add(os.fstat(fd).st_ctime_ns)
+        return len(seen) == rounds
+    finally:
+        os.close(fd)
+
+
+def _folds_case(tmp: int, name: str) -> bool:
+    try:
+        os.stat(name.upper(), dir_fd=tmp, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

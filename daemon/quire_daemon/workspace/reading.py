@@ -1,0 +1,162 @@
+"""Reading a file as one whole, never half a save, without waiting for anybody.
+
+Under a read lease no program has the file open for writing or mapped writable, and none can start without
+breaking the lease: an unbroken lease before and after proves that the bytes belong together. Leases need the
+file to be ours (or CAP_LEASE) and a file system that has them. Elsewhere: stat, read, stat, and nothing changed
+for `RACY_NS` before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from quire_daemon.workspace import kernel
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.values import (
+    HeldOpen,
+    Image,
+    NotRegular,
+    Protection,
+    Signature,
+    TooLarge,
+    Vanished,
+)
+from quire_journal.refusals import Refused
+
+RACY_NS: Final = 12_000_000
+"""A change this old, in ns, has a stamp that no later change can share: three ticks of 4 ms, the usual longest."""
+
+_FUTURE_NS: Final = 2_000_000_000  # stamps further ahead than this come from a clock that was set back
+_CHUNK: Final = 1 << 20
+
+
+def read_all(fd: int, expected: int) -> bytes:
+    """All bytes of `fd` from the start; `expected` is their likely number."""
+    parts: list[bytes] = []
+    at = 0
+    while True:
+        part = os.pread(fd, max(expected - at, 0) + 1 if at <= expected else _CHUNK, at)
+        if not part:
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+        parts.append(part)
+        at += len(part)
+
+
+@dataclass
+class Held:
+    """An open regular file, under a read lease where there are any. `drop` it."""
+
+    fd: int
+    signature: Signature
+    leased: bool
+
+    def stands(self) -> bool:
+        """Whether nobody wrote, or is about to write, since it was taken. Renames do not count."""
+        if self.leased:
+            return kernel.lease_stands(self.fd)
+        now = os.fstat(self.fd)
+        return (now.st_size, now.st_mtime_ns) == (self.signature.size, self.signature.mtime_ns)
+
+    def refresh(self) -> Signature:
+        """The signature as it is now, also kept: our own rename and chmod move ctime."""
+        self.signature = Signature.of(os.fstat(self.fd))
+        return self.signature
+
+    def hand_over(self) -> Held:
+        """The same for a new owner; this one is empty afterwards."""
+        given = Held(self.fd, self.signature, self.leased)
+        self.fd = -1
+        return given
+
+    def drop(self) -> None:
+        """Give the lease back and close. Twice is harmless."""
+        if self.fd < 0:
+            return
+        if self.leased:
+            kernel.give_lease_back(self.fd)
+        os.close(self.fd)
+        self.fd = -1
+
+
+class Reading:
+    """Consistent reads of regular files."""
+
+    def __init__(self, beneath: Beneath, protection: Protection, wall_ns: Callable[[], int]) -> None:
+        """`wall_ns`: now, in ns of the clock that stamps files."""
+        self._beneath = beneath
+        self._protection = protection
+        self._wall_ns = wall_ns
+
+    def hold(self, path: str) -> Held:
+        """The file, open and leased. Raises HeldOpen, Vanished, NotRegular, Refused."""
+        return self.hold_fd(self._beneath.open_file(path), path)
+
+    def hold_fd(self, fd: int, path: str) -> Held:
+        """The same for a file that is open already; `fd` is taken over, also on an error."""
+        try:
+            leased = kernel.take_lease(fd) if self._protection.lease else None
+            signature = Signature.of(os.fstat(fd))
+            if leased is False or (leased is None and self._is_fresh(signature)):
+                raise HeldOpen(path)
+        except BaseException:
+            os.close(fd)
+            raise
+        return Held(fd, signature, leased is True)
+
+    def _is_fresh(self, signature: Signature) -> bool:
+        # ctime, not mtime: programs can set mtime to anything
+        age = self._wall_ns() - signature.ctime_ns
+        return -_FUTURE_NS < age < RACY_NS
+
+    def settles(self, signature: Signature) -> bool:
+        """Whether any later change will move `signature`, which has just been seen. See `Image.settled`."""
+        given = self._protection
+        return given.stamps and (given.fine_stamps or not self._is_fresh(signature))
+
+    def read(self, path: str, limit: int, unfinished_ok: bool) -> Image:
+        """The bytes of `path`, at most `limit`. Raises HeldOpen, Vanished, NotRegular, TooLarge, Refused."""
+        try:
+            held = self.hold(path)
+        except HeldOpen:
+            if not unfinished_ok:
+                raise
+            return self._read_unfinished(path, limit)
+        try:
+            data = self._bytes(held, path, limit)
+            if held.stands():
+                return Image(data, held.signature, self.settles(held.signature), finished=True)
+        finally:
+            held.drop()
+        if not unfinished_ok:
+            raise HeldOpen(path)
+        return self._read_unfinished(path, limit)
+
+    def _bytes(self, held: Held, path: str, limit: int) -> bytes:
+        if held.signature.size > limit:
+            raise TooLarge(path, held.signature.size)
+        return read_all(held.fd, held.signature.size)
+
+    def _read_unfinished(self, path: str, limit: int) -> Image:
+        fd = self._beneath.open_file(path)
+        try:
+            signature = Signature.of(os.fstat(fd))
+            data = self._bytes(Held(fd, signature, leased=False), path, limit)
+        finally:
+            os.close(fd)
+        return Image(data[:limit], signature, settled=False, finished=False)
+
+    def is_unchanged(self, path: str, signature: Signature) -> bool:
+        """Whether `path` is still what a settled `signature` was taken of. False when in doubt."""
+        if not self._protection.stamps:
+            return False
+        try:
+            held = self.hold(path)
+        except (HeldOpen, Vanished, NotRegular, Refused):
+            return False
+        try:
+            return held.signature == signature and held.stands()
+        finally:
+            held.drop()

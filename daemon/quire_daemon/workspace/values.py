@@ -1,0 +1,155 @@
+"""What the workspace says about the disk, as values, and the three ways in which a file cannot be had just now."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What fstat said about an inode. Two equal signatures mean equal bytes only where the first was `settled`."""
+
+    dev: int
+    ino: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    mode: int  # the whole st_mode
+    nlink: int
+
+    @classmethod
+    def of(cls, seen: os.stat_result) -> Signature:
+        """The signature in a stat result."""
+        return cls(
+            seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode, seen.st_nlink
+        )
+
+    @property
+    def kind(self) -> str:
+        """ "file", "folder", "link" or "special"."""
+        if stat.S_ISREG(self.mode):
+            return "file"
+        if stat.S_ISDIR(self.mode):
+            return "folder"
+        return "link" if stat.S_ISLNK(self.mode) else "special"
+
+    def same_inode(self, other: Signature) -> bool:
+        """Whether both are of one inode."""
+        return (self.dev, self.ino) == (other.dev, other.ino)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is at a path. `kind` is "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
+
+    kind: str
+    signature: Signature | None
+
+
+@dataclass(frozen=True)
+class Image:
+    """The bytes of a file, read as one whole.
+
+    `settled`: any later change moves the signature, so that an equal signature proves these bytes. It holds for
+    a read under an unbroken read lease (a mapping that is already dirty takes stores without moving mtime, and
+    a lease is refused while a writable mapping exists), on a file system that stamps the first store into a
+    mapping and gives every change a stamp of its own; where stamps are as coarse as the kernel's tick, only if
+    the last change is older than `reading.RACY_NS`. Without leases that age is all there is to go by, and a
+    mapping that stays open can deceive it.
+
+    `finished`: False if another program had the file open for writing (only with `unfinished_ok`).
+    """
+
+    data: bytes
+    signature: Signature
+    settled: bool
+    finished: bool
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path that is inside the workspace and not protected."""
+
+    path: str  # workspace-relative, "/" between names, as the disk spells it; bytes outside UTF-8 as surrogates
+    resolved_from: str = ""  # the path that the caller named, when a link in it led to `path`
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Bytes that a swap brought out and that belong to somebody else; they stay in `.quire/tmp/<name>` until `discard`.
+
+    From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
+    `in_place`: the run died while it wrote into the file itself; the path may hold a mixture of old and new.
+    """
+
+    name: str
+    path: str
+    data: bytes
+    seq: int = 0
+    in_place: bool = False
+
+
+@dataclass(frozen=True)
+class Late:
+    """What a program wrote into a displaced file, through a path that it had resolved before the swap."""
+
+    path: str
+    data: bytes
+    name: str = ""  # in `.quire/tmp`, "" if it has no name any more
+
+
+@dataclass(frozen=True)
+class Swapped:
+    """Done. `signature` is of what is now at the path (of a move: at the new one), None after a removal."""
+
+    signature: Signature | None
+    settled: bool = False  # as in `Image`: an equal signature proves the bytes that were put there
+    in_place: bool = False  # written into the inode, so that its other names show it too
+    hard_link_broken: bool = False  # the other names of the displaced inode still hold the old bytes
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The path was not what was planned on; it is as the others left it.
+
+    `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept` are bytes that nobody has at a
+    path any more, because several writers replaced the file within the microseconds of the swap.
+    """
+
+    why: str
+    kept: tuple[Kept, ...] = ()
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Which protections the kernel and the file system of the workspace give. All true on local Linux disks."""
+
+    lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `reading.RACY_NS` has to do
+    exchange: bool  # renameat2 EXCHANGE (renamex_np SWAP); else backup link, check, rename: a window of microseconds
+    openat2: bool  # RESOLVE_BENEATH in the kernel; else a walk from folder to folder that follows no link
+    tmpfile: bool  # O_TMPFILE; else named temporary files, swept at the next start
+    stamps: bool  # the first store into a mapping moves mtime (tmpfs: not always); else no signature proves anything
+    fine_stamps: bool  # every change has a stamp of its own (multigrain stamps, Linux 6.13); else see `Image.settled`
+    folds_case: bool = False  # names that differ in case or Unicode form are one file
+
+
+class HeldOpen(Exception):
+    """Another program has the file open for writing. Nothing was changed; try again shortly."""
+
+
+class Vanished(Exception):
+    """There is nothing at the path (any more)."""
+
+
+class NotRegular(Exception):
+    """The path is a folder, a link, a FIFO, a socket or a device; it was not opened."""
+
+
+class TooLarge(Exception):
+    """The file has more than the allowed number of bytes; `size` is how many."""
+
+    def __init__(self, path: str, size: int) -> None:
+        super().__init__(f"{path}: {size} bytes")
+        self.size = size

@@ -1,0 +1,357 @@
+"""Blobs: bytes by their sha256, each stored once, most of them as a delta against an earlier version of the path.
+
+A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame*: the bytes
+themselves, zstd of them, or zstd with the bytes of another blob, its *base*, as prefix. Bases follow skip-deltas:
+of the blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 16 divides i against
+i - 16^k with the largest 16^k that divides i. So a chain has at most 15 links for each hexadecimal digit of i,
+and every blob is the base of few others.
+
+Nothing that comes out is trusted: declared sizes are held against what was stored and against `MAX_BYTES` before
+anything is unpacked, frames carry a checksum (a wrong prefix would otherwise unpack to wrong text), and every
+blob's sha256 is computed when it is read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from quire_journal import zstd
+from quire_journal.ids import BlobId, blob_id
+from quire_journal.log import Damaged, Reading, Writing, u64
+
+MAX_BYTES: Final = 1 << 30
+"""Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
+
+MAX_CHAIN: Final = 64
+"""Most links from a blob to its keyframe; a further one becomes a keyframe."""
+
+RADIX: Final = 16
+"""Of the skip-deltas."""
+
+PLAIN: Final = 0
+"""Kind of a frame: the bytes as they are."""
+PACKED: Final = 1
+"""Kind of a frame: zstd of the bytes."""
+DELTA: Final = 2
+"""Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
+
+_LEVEL: Final = 3
+_MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
+_SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
+
+
+class NotHeld(KeyError):
+    """The journal does not have these bytes: never captured, or dropped."""
+
+    def __init__(self, blob: bytes) -> None:
+        super().__init__(blob)
+        self.blob = blob
+
+    def __str__(self) -> str:
+        return f"the journal does not hold the bytes with sha256 {self.blob.hex()}"
+
+
+class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A blob as it stands in the table. New fields go last, with a default."""
+
+    base: int  # number of the blob that the frame needs; 0: none
+    links: int  # from here to the keyframe
+    size: int  # of the bytes
+    kind: int
+    frame: bytes
+
+
+class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place is divisible by 16^k."""
+
+    count: int  # blobs since the keyframe, which has place 0
+    first: tuple[int, bytes]  # number and address of that keyframe
+    levels: tuple[tuple[int, bytes], ...]
+
+    @classmethod
+    def starting(cls, number: int, blob: bytes) -> Chain:
+        return cls(1, (number, blob), ((number, blob),))
+
+    @property
+    def base(self) -> tuple[int, bytes]:
+        """Number and address of the blob that the next one should be made against."""
+        level = _level(self.count)
+        return self.levels[level] if level < len(self.levels) else self.first
+
+    def longer(self, number: int, blob: bytes) -> Chain:
+        """The chain with one more blob."""
+        levels = list(self.levels)
+        top = _level(self.count)
+        levels += [self.first] * (top + 1 - len(levels))
+        for level in range(top + 1):
+            levels[level] = (number, blob)
+        return Chain(self.count + 1, self.first, tuple(levels))
+
+
+def _level(place: int) -> int:
+    """The largest k such that 16^k divides `place`, which is not 0."""
+    level = 0
+    while place % RADIX == 0:
+        place //= RADIX
+        level += 1
+    return level
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Bytes made ready to be stored, outside of any transaction: the slow part of a first capture."""
+
+    blob: BlobId
+    size: int
+    kind: int
+    body: bytes
+
+
+class BlobCache:
+    """Bytes of blobs used last, at most `limit_bytes` of them. Addressed by content, so that it is never wrong.
+
+    For one thread.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit = limit_bytes
+        self._held: OrderedDict[bytes, bytes] = OrderedDict()
+        self._bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes held now."""
+        return self._bytes
+
+    def find(self, blob: bytes) -> bytes | None:
+        """The bytes, if they are here."""
+        data = self._held.get(blob)
+        if data is not None:
+            self._held.move_to_end(blob)
+        return data
+
+    def keep(self, blob: bytes, data: bytes) -> None:
+        """Hold `data`, unless it would take more than a quarter of the limit; the longest unused go."""
+        if blob in self._held or len(data) * 4 > self._limit:
+            return
+        self._held[blob] = data
+        self._bytes += len(data)
+        while self._bytes > self._limit:
+            self._bytes -= len(self._held.popitem(last=False)[1])
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
+_decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
+
+
+def compress(data: bytes) -> Frame:
+    """`data` as a keyframe, for workers: pure; other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
+    _require_size(data)
+    packed = _pack(data, b"")
+    if len(packed) < len(data):
+        return Frame(blob_id(data), len(data), PACKED, packed)
+    return Frame(blob_id(data), len(data), PLAIN, data)
+
+
+def put(w: Writing, data: bytes, path: str | None = None, cache: BlobCache | None = None) -> BlobId:
+    """Store `data`, once, and say its address.
+
+    `path` is the path that it is a version of: the delta is made against an earlier one of the same path. Raises
+    `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write does. A base that is damaged is not built upon.
+    """
+    _require_size(data)
+    blob = blob_id(data)
+    chain = _chain(w, path)
+    if not _join(w, blob, path, chain):
+        stored = _delta(w, data, chain, cache) if chain is not None else None
+        if stored is None:
+            frame = compress(data)
+            stored = Stored(0, 0, frame.size, frame.kind, frame.body)
+        _add(w, blob, stored, path, chain)
+    if cache is not None:
+        cache.keep(blob, data)
+    return blob
+
+
+def put_prepared(w: Writing, frame: Frame, path: str | None = None) -> BlobId:
+    """Store a frame from `compress`, as it is. Where the path has earlier versions, `put` would store less."""
+    if not _join(w, frame.blob, path, _chain(w, path)):
+        _add(w, frame.blob, Stored(0, 0, frame.size, frame.kind, frame.body), path, None)
+    return frame.blob
+
+
+def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
+    """The bytes of `blob`. Raises `NotHeld`, or `log.Damaged` when what is stored does not give these bytes."""
+    if cache is not None and (cached := cache.find(blob)) is not None:
+        return cached
+    number = r.get("addresses", blob) if len(blob) == 32 else None
+    if number is None:
+        raise NotHeld(blob)
+    at = int.from_bytes(number, "big")
+    data = unpack(r, at)
+    if hashlib.sha256(data).digest() != blob:
+        raise Damaged(f"blob {at} does not have the bytes with sha256 {blob.hex()} any more; run `quire verify`")
+    if cache is not None:
+        cache.keep(blob, data)
+    return data
+
+
+def holds(r: Reading, blob: bytes) -> bool:
+    """Does the journal have these bytes?"""
+    return len(blob) == 32 and r.get("addresses", blob) is not None
+
+
+def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
+    """What the frames of blob `number` and of its bases give; whether it is what it must be is for `get` to say.
+
+    `cache` saves unpacking a base again. It holds what this function gave, by number: not the cache of `get`.
+    Raises `log.Damaged`.
+    """
+    links: list[tuple[int, Stored]] = []
+    at, data = number, None
+    while data is None:
+        stored = _stored(r, at)
+        if stored is None:
+            raise Damaged(f"blob {at}, which blob {number} is made from, is gone; run `quire verify`")
+        links.append((at, stored))
+        if stored.kind != DELTA:
+            break
+        if not 0 < stored.base < at:
+            raise Damaged(f"blob {at} names blob {stored.base} as its base; run `quire verify`")
+        at = stored.base
+        data = cache.find(u64(at)) if cache is not None else None
+    data = data or b""
+    for at, stored in reversed(links):
+        data = _unframe(at, stored, data)
+        if cache is not None:
+            cache.keep(u64(at), data)
+    return data
+
+
+def stored_at(r: Reading, number: int) -> Stored:
+    """Blob `number` as it is stored. Raises `NotHeld` or `log.Damaged`."""
+    stored = _stored(r, number)
+    if stored is None:
+        raise NotHeld(u64(number))
+    return stored
+
+
+def _require_size(data: bytes) -> None:
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"{len(data)} bytes are more than a blob may have ({MAX_BYTES})")
+
+
+def _stored(r: Reading, number: int) -> Stored | None:
+    found = r.get("blobs", u64(number))
+    if found is None:
+        return None
+    try:
+        return _decode_stored(found)
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
+
+
+def _chain_key(path: str) -> bytes:
+    # Not the path's number: chains outlive the views, and the first blob of a path comes before its number.
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:16]
+
+
+def _chain(r: Reading, path: str | None) -> Chain | None:
+    found = None if path is None else r.get("chains", _chain_key(path))
+    if found is None:
+        return None
+    try:
+        return _decode_chain(found)
+    except msgspec.MsgspecError:
+        return None  # it only ever saves space: the next blob begins another
+
+
+def _join(w: Writing, blob: bytes, path: str | None, chain: Chain | None) -> bool:
+    """Is `blob` stored already? A path without versions then begins its chain with it, as after a rename."""
+    number = w.get("addresses", blob)
+    if number is None:
+        return False
+    if path is not None and chain is None:
+        w.put("chains", _chain_key(path), _encode(Chain.starting(int.from_bytes(number, "big"), blob)))
+    return True
+
+
+def _add(w: Writing, blob: bytes, stored: Stored, path: str | None, chain: Chain | None) -> None:
+    """Give the blob the next number, and the path its place in the chain: a keyframe begins another."""
+    last = next(w.scan("blobs", reverse=True), None)
+    number = 1 if last is None else int.from_bytes(last[0], "big") + 1
+    w.append("blobs", u64(number), _encode(stored))
+    w.put("addresses", blob, u64(number))
+    if path is not None:
+        grown = chain.longer(number, blob) if chain is not None and stored.base else Chain.starting(number, blob)
+        w.put("chains", _chain_key(path), _encode(grown))
+
+
+def _delta(r: Reading, data: bytes, chain: Chain, cache: BlobCache | None) -> Stored | None:
+    """`data` against its base in `chain`; None where a keyframe is better."""
+    number, blob = chain.base
+    try:
+        base_stored = _stored(r, number)
+        if base_stored is None or base_stored.links >= MAX_CHAIN or base_stored.size < _MIN_PREFIX_BYTES:
+            return None
+        base = get(r, blob, cache)
+    except (Damaged, NotHeld):
+        return None
+    packed = _pack(data, base)
+    # Compared with plain zstd only where the bytes themselves leave a doubt: that takes as long as the delta.
+    if len(packed) * _SURE_GAIN > len(data) and len(packed) * 2 > min(len(data), len(_pack(data, b""))):
+        return None
+    return Stored(number, base_stored.links + 1, len(data), DELTA, packed)
+
+
+def _window_log(size: int) -> int:
+    """The smallest window that spans `size` bytes, in the bounds of zstd."""
+    bounds = zstd.CompressionParameter.window_log.bounds()
+    return max(bounds[0], min(bounds[1], size.bit_length()))
+
+
+def _pack(data: bytes, prefix: bytes) -> bytes:
+    window = _window_log(len(data) + len(prefix))
+    options: dict[int, int] = {
+        zstd.CompressionParameter.compression_level: _LEVEL,
+        zstd.CompressionParameter.checksum_flag: 1,
+        # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file.
+        zstd.CompressionParameter.enable_long_distance_matching: 1,
+        zstd.CompressionParameter.window_log: window,
+    }
+    if not prefix:
+        return zstd.compress(data, options=options)
+    return zstd.compress(data, options=options, zstd_dict=zstd.ZstdDict(prefix, is_raw=True).as_prefix)
+
+
+def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
+    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.Damaged`."""
+    if not 0 <= stored.size <= MAX_BYTES:
+        raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
+    if stored.kind == PLAIN:
+        data = stored.frame
+    elif stored.kind in (PACKED, DELTA):
+        prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind == DELTA else None
+        try:
+            declared = zstd.get_frame_info(stored.frame).decompressed_size
+            if declared != stored.size:
+                raise Damaged(f"the frame of blob {number} declares {declared} bytes, not {stored.size}")
+            window = _window_log(stored.size + len(base))
+            limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window}
+            unpacking = zstd.ZstdDecompressor(zstd_dict=prefix, options=limits)
+            data = unpacking.decompress(stored.frame, max_length=stored.size + 1)
+            if not data and not unpacking.eof:
+                raise Damaged(f"the frame of blob {number} is cut off; run `quire verify`")
+        except (zstd.ZstdError, ValueError) as error:
+            raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
+    else:
+        raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
+    if len(data) != stored.size:
+        raise Damaged(f"blob {number} has {len(data)} bytes, not {stored.size}; run `quire verify`")
+    return data

@@ -1,0 +1,91 @@
+"""Carrying: what a change to one version of a text means for a later one.
+
+`changes` says how two texts differ, line breaks included. `carry` moves such splices over what others did since:
+each keeps its own lines or is told what is in its way, and none is ever placed by its old line number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from quire_journal.diff import diff
+from quire_journal.splice import Splice, apply
+from quire_journal.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """A splice that could not be carried: another one built on its lines. `start..stop` are that one's lines after it."""
+
+    splice: Splice  # in the coordinates before
+    start: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """Splices after others came in between."""
+
+    splices: tuple[Splice, ...]  # in the coordinates afterwards
+    blocked: tuple[Blocked, ...] = ()
+    met: int = 0  # how many were done already: the other side made the very same change
+
+
+def changes(a: Text, b: Text) -> tuple[Splice, ...]:
+    """The splices that make `b` of `a`, each with its breaks; a line of which only the break differs counts as changed.
+
+    The byte order mark and whether the last line has a break are properties of the file and not among them: a line
+    that is appended behind an unfinished last one does not change that one.
+    """
+    return diff(_ended(a), _ended(b))
+
+
+def _ended(text: Text) -> Text:
+    """`text` with a break behind its last line."""
+    if text.final_break:
+        return text
+    return Text(text.bom, text.lines, [*text.breaks[:-1], text.break_for(len(text) - 1)])
+
+
+def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
+    """`splices` after `over`; both sorted, both in the coordinates of one text.
+
+    Touching is not a conflict: a line inserted at the edge of a replaced range, or a neighbour that changed, leaves
+    no doubt about the result. Two insertions into one gap do (which comes first?), unless they are the same.
+    """
+    done: list[Splice] = []
+    blocked: list[Blocked] = []
+    met, moved, i = 0, 0, 0
+    for s in splices:
+        while i < len(over) and _before(over[i], s):
+            moved += over[i].shift
+            i += 1
+        other = over[i] if i < len(over) else None
+        if other is None or not _clash(other, s):
+            done.append(Splice(s.start + moved, s.stop + moved, s.lines, s.breaks))
+        elif (other.start, other.stop, other.lines) == (s.start, s.stop, s.lines):
+            met += 1
+        else:
+            start = other.start + moved
+            blocked.append(Blocked(s, start, start + len(other.lines)))
+    return Carried(tuple(done), tuple(blocked), met)
+
+
+def _before(other: Splice, s: Splice) -> bool:
+    """Does `other` lie wholly before `s`?"""
+    return other.stop <= s.start and not (other.start == s.stop)
+
+
+def _clash(other: Splice, s: Splice) -> bool:
+    """Do both touch one line, or one gap? `other` is known not to lie before `s`."""
+    return other.start < s.stop or (other.start == other.stop == s.start == s.stop)
+
+
+def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, Carried]:
+    """`theirs` with what `mine` changed in `base`. Where both changed the same lines, those of `theirs` stay."""
+    carried = carry(changes(base, mine), changes(base, theirs))
+    final_break = mine.final_break if mine.final_break != base.final_break else theirs.final_break
+    bom = mine.bom if mine.bom != base.bom else theirs.bom
+    made = apply(theirs, carried.splices, final_break=final_break)
+    return Text(bom, made.lines, made.breaks), carried

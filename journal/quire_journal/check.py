@@ -1,0 +1,357 @@
+"""Check a journal: is everything in it what it must be?
+
+Nothing is changed and nothing repaired. Each finding is a sentence that names the record, or the table and key.
+
+* the log: records from 1 without a gap, each holding the hash of the one before, each of a shape that its kind
+  has, or of a kind that this version does not know;
+* the blobs: every one has one address, its base, and the bytes that its address is the sha256 of;
+* the views: the same, byte for byte, as the log folded again from nothing;
+* in between: every version names bytes that are held, unless the log says that they were not captured.
+
+Records and blobs never change once written, so they are read in many short snapshots, also of a journal that is in
+use. The views change, so they are compared in one snapshot, after what the log gained in the meantime is folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from quire_journal import blobs, replay
+from quire_journal.blobs import BlobCache, Chain, NotHeld, Stored
+from quire_journal.events import (
+    GENESIS,
+    CaptureFailed,
+    Event,
+    Record,
+    decode_record,
+    record_hash,
+)
+from quire_journal.ids import blob_id
+from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
+from quire_journal.stores.memory import MemoryStore
+from quire_journal.views import VIEWS
+from quire_journal.views.files import Version
+
+Progress = Callable[[str, int, int], None]
+"""Told from time to time: what is being checked ("records", "blobs", "views"), how many are done, of how many."""
+
+_CHUNK: Final = 1000
+"""Rows that are read in one snapshot."""
+
+_FEW: Final = 5
+"""Differences of one table that are told one by one."""
+
+_CACHE_BYTES: Final = 32 * 1024 * 1024
+"""Unpacked bytes kept at hand, because a blob is mostly the base of the next one."""
+
+_VIEW_TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
+
+_decode_version: Final = msgspec.msgpack.Decoder(Version).decode
+_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
+_decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not what it must be."""
+
+    sentence: str
+    table: str
+    key: bytes = b""
+    seq: int = 0  # of the record that it is about; 0: of none
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def check(store: Store, read_data: bool = True, progress: Progress | None = None) -> Iterator[Finding]:
+    """Everything that is wrong with the journal in `store`, as it is found; nothing when it is sound.
+
+    `read_data` False leaves out unpacking every blob, which takes most of the time. Raises `log.Damaged` only where
+    the store itself cannot be read any further.
+    """
+    tell = progress or (lambda what, done, total: None)
+    with MemoryStore().writing() as again:
+        log = _Log(again)
+        yield from log.read(store, tell)
+        yield from _blobs(store, read_data, tell)
+        with store.reading() as r:
+            yield from log.finish(r)
+            tell("views", 0, len(VIEWS))
+            yield from _chains(r)
+            yield from _versions_held(r, log.uncaptured)
+            if log.stopped:
+                yield Finding(f"The views were not compared with the log: {log.stopped}.", "meta")
+                return
+            for at, view in enumerate(VIEWS, 1):
+                for table in view.tables:
+                    yield from _differences(table, r, again)
+                yield from _watermark(view.name, r, again)
+                tell("views", at, len(VIEWS))
+
+
+class _Log:
+    """Reads the log once, in order: checks each record and folds it into views of its own."""
+
+    def __init__(self, again: Writing) -> None:
+        self.uncaptured: set[bytes] = set()  # blobs that the log says were never kept
+        self.stopped = ""  # why records are not folded any more
+        self._again = again
+        self._seq = 0
+        self._prev = GENESIS
+        self._at_ns = 0
+        self._cache = BlobCache(_CACHE_BYTES)
+
+    def read(self, store: Store, tell: Progress) -> Iterator[Finding]:
+        """Check the records that there are now, in short snapshots."""
+        while True:
+            with store.reading() as r:
+                rows = list(islice(r.scan("records", u64(self._seq + 1)), _CHUNK))
+                found = self._rows(r, rows)
+                total = r.count("records")
+            yield from found
+            tell("records", self._seq, total)
+            if len(rows) < _CHUNK:
+                return
+
+    def finish(self, r: Reading) -> Iterator[Finding]:
+        """Check the records that came meanwhile, so that the log stands where the views of `r` do."""
+        yield from self._rows(r, r.scan("records", u64(self._seq + 1)))
+
+    def _rows(self, r: Reading, rows: list[tuple[bytes, bytes]] | Iterator[tuple[bytes, bytes]]) -> list[Finding]:
+        found: list[Finding] = []
+        sound: list[tuple[Record, Event | None]] = []
+        for key, stored in rows:
+            before = len(found)
+            event = self._row(key, stored, found)
+            if event is not None:
+                sound.append(event)
+            elif len(found) > before and not self.stopped:
+                self._fold(r, sound, found)
+                sound = []
+                self.stopped = f"record {self._seq} is damaged or missing"
+        self._fold(r, sound, found)
+        return found
+
+    def _row(self, key: bytes, stored: bytes, found: list[Finding]) -> tuple[Record, Event | None] | None:
+        """Check one record; it and its event when they can be folded."""
+        seq = int.from_bytes(key, "big")
+        gap = seq != self._seq + 1
+
+        def tell(sentence: str) -> None:
+            found.append(Finding(sentence, "records", key, seq))
+
+        if gap:
+            first = self._seq + 1
+            missing = f"Record {first} is" if seq == first + 1 else f"Records {first} to {seq - 1} are"
+            tell(f"{missing} missing from the log.")
+        expected, self._prev, self._seq = self._prev, record_hash(stored), seq
+        try:
+            record = decode_record(stored)
+        except msgspec.MsgspecError as error:
+            tell(f"Record {seq} is not a record ({error}).")
+            return None
+        if record.seq != seq:
+            tell(f"The record at {seq} says that it is record {record.seq}.")
+            return None
+        if record.prev != expected and not gap:
+            tell(f"Record {seq} does not hold the hash of the record before it: one of the two was changed.")
+        if record.at_ns < self._at_ns:
+            tell(f"Record {seq} is dated before the one in front of it.")
+        if not 0 < record.batch <= seq:
+            tell(f"Record {seq} belongs to batch {record.batch}, which cannot have begun yet.")
+        self._at_ns = max(self._at_ns, record.at_ns)
+        try:
+            event = record.event()
+        except msgspec.MsgspecError as error:
+            tell(f"The body of record {seq} is not a {record.kind!r} ({error}).")
+            return None
+        if isinstance(event, CaptureFailed) and event.blob:
+            self.uncaptured.add(event.blob)
+        return None if gap else (record, event)
+
+    def _fold(self, r: Reading, records: list[tuple[Record, Event | None]], found: list[Finding]) -> None:
+        if self.stopped or not records:
+            return
+        try:
+            replay.fold_all(_Beside(r, self._again), records, lambda r, blob: blobs.get(r, blob, self._cache))
+        except (Damaged, OutOfOrder, msgspec.MsgspecError, KeyError, ValueError, IndexError) as error:
+            first, last = records[0][0].seq, records[-1][0].seq
+            self.stopped = f"folding one of the records {first} to {last} failed ({error})"
+
+
+class _Beside:
+    """A transaction whose views are in memory, and whose log and blobs are those of the store that is checked."""
+
+    def __init__(self, r: Reading, views: Writing) -> None:
+        self._r = r
+        self._views = views
+        self._owned = {*_VIEW_TABLES, "meta"}
+
+    def _of(self, table: str) -> Reading:
+        return self._views if table in self._owned else self._r
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        return self._of(table).get(table, key)
+
+    def scan(
+        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        return self._of(table).scan(table, start, stop, reverse)
+
+    def count(self, table: str) -> int:
+        return self._of(table).count(table)
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        self._own(table).put(table, key, value)
+
+    def append(self, table: str, key: bytes, value: bytes) -> None:
+        self._own(table).append(table, key, value)
+
+    def delete(self, table: str, key: bytes) -> bool:
+        return self._own(table).delete(table, key)
+
+    def clear(self, table: str) -> None:
+        self._own(table).clear(table)
+
+    def _own(self, table: str) -> Writing:
+        if table not in self._owned:
+            raise KeyError(f"a fold writes to {table!r}, which is not a view's")
+        return self._views
+
+
+def _blobs(store: Store, read_data: bool, tell: Progress) -> Iterator[Finding]:
+    """Blobs and addresses, each against the other, then the bytes."""
+    with store.reading() as r:
+        total = r.count("blobs")
+        newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
+        address_of, found = _addresses(r)
+    yield from found
+    cache = BlobCache(_CACHE_BYTES)
+    at = 0
+    while True:
+        with store.reading() as r:
+            rows = list(islice(r.scan("blobs", u64(at + 1)), _CHUNK))
+            found = []
+            for key, value in rows:
+                at = int.from_bytes(key, "big")
+                if at <= newest:  # one that came after the addresses were read is for the next check
+                    found += _blob(r, key, value, address_of.get(at), read_data, cache)
+        yield from found
+        tell("blobs", min(at, total), total)
+        if len(rows) < _CHUNK:
+            return
+
+
+def _addresses(r: Reading) -> tuple[dict[int, bytes], list[Finding]]:
+    """Blob number → address."""
+    address_of: dict[int, bytes] = {}
+    found: list[Finding] = []
+    for address, value in r.scan("addresses"):
+        number = int.from_bytes(value, "big")
+        name = f"The address {address.hex()}"
+        if len(address) != 32 or len(value) != 8:
+            found.append(Finding(f"{name} is not a sha256 with a blob's number.", "addresses", address))
+        elif number in address_of:
+            found.append(Finding(f"{name} leads to blob {number}, as another one does.", "addresses", address))
+        elif r.get("blobs", value) is None:
+            found.append(Finding(f"{name} leads to blob {number}, which is missing.", "addresses", address))
+        else:
+            address_of[number] = address
+    return address_of, found
+
+
+def _blob(
+    r: Reading, key: bytes, value: bytes, address: bytes | None, read_data: bool, cache: BlobCache
+) -> Iterator[Finding]:
+    number = int.from_bytes(key, "big")
+    if address is None:
+        yield Finding(f"Blob {number} has no address: nothing leads to it.", "blobs", key)
+    try:
+        stored = _decode_stored(value)
+    except msgspec.MsgspecError as error:
+        yield Finding(f"Blob {number} is not a blob ({error}).", "blobs", key)
+        return
+    if (stored.kind == blobs.DELTA) != (0 < stored.base < number):
+        yield Finding(f"Blob {number} names blob {stored.base} as its base, which cannot be.", "blobs", key)
+        return
+    if stored.base and r.get("blobs", u64(stored.base)) is None:
+        yield Finding(f"Blob {number} is made from blob {stored.base}, which is missing.", "blobs", key)
+        return
+    if not read_data:
+        return
+    try:
+        data = blobs.unpack(r, number, cache)
+    except (Damaged, NotHeld) as error:
+        yield Finding(f"The bytes of blob {number} are lost: {error}.", "blobs", key)
+        return
+    if address is not None and blob_id(data) != address:
+        yield Finding(f"The bytes of blob {number} do not have the sha256 {address.hex()}: lost.", "blobs", key)
+
+
+def _chains(r: Reading) -> Iterator[Finding]:
+    """Where chains stand matters for space only, yet a wrong one is a sign of damage."""
+    for key, value in r.scan("chains"):
+        try:
+            chain = _decode_chain(value)
+        except msgspec.MsgspecError as error:
+            yield Finding(f"The chain {key.hex()} cannot be decoded ({error}).", "chains", key)
+            continue
+        for number, blob in (chain.first, *chain.levels):
+            if r.get("addresses", blob) != u64(number):
+                yield Finding(f"The chain {key.hex()} names blob {number} by another address.", "chains", key)
+                break
+
+
+def _versions_held(r: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:
+    """Do the versions name bytes that can be had?"""
+    for key, value in r.scan("versions"):
+        try:
+            version = _decode_version(value)
+        except msgspec.MsgspecError as error:
+            yield Finding(f"The version {key.hex()} cannot be decoded ({error}).", "versions", key)
+            continue
+        blob = version.blob
+        if blob and not version.uncaptured and blob not in uncaptured and not blobs.holds(r, blob):
+            sentence = f"Record {version.seq} made a version with the bytes {blob.hex()}, which are not held."
+            yield Finding(sentence, "versions", key, version.seq)
+
+
+def _differences(table: str, r: Reading, again: Reading) -> Iterator[Finding]:
+    """Where the table is not what the log makes of it."""
+    count = 0
+    for key, sentence in _compare(table, r.scan(table), again.scan(table)):
+        count += 1
+        if count <= _FEW:
+            yield Finding(sentence, table, key)
+    if count > _FEW:
+        yield Finding(f"{count - _FEW} more keys of {table} differ from the log.", table)
+
+
+def _compare(
+    table: str, held: Iterator[tuple[bytes, bytes]], again: Iterator[tuple[bytes, bytes]]
+) -> Iterator[tuple[bytes, str]]:
+    a, b = next(held, None), next(again, None)
+    while a is not None or b is not None:
+        if b is None or (a is not None and a[0] < b[0]):
+            assert a is not None
+            yield a[0], f"{table} has the key {a[0].hex()}, which the log does not make."
+            a = next(held, None)
+        elif a is None or b[0] < a[0]:
+            yield b[0], f"{table} lacks the key {b[0].hex()}, which the log makes."
+            b = next(again, None)
+        else:
+            if a[1] != b[1]:
+                yield a[0], f"{table} holds something else at {a[0].hex()} than the log makes."
+            a, b = next(held, None), next(again, None)
+
+
+def _watermark(view: str, r: Reading, again: Reading) -> Iterator[Finding]:
+    key = b"view:" + view.encode()
+    if (r.get("meta", key) or b"") != (again.get("meta", key) or b""):
+        yield Finding(f"The view {view} does not say that it stands at the end of the log.", "meta", key)

@@ -1,0 +1,156 @@
+"""The difference between two texts, as splices of the first; and how a caller is told about changed lines.
+
+Two lines are equal when their content and their break are. Common ends are cut off first; what is left is compared
+by longest common subsequence (rapidfuzz' Indel, which works on bits: fast, and its result is minimal). Its memory
+grows with the product of both sides, so larger pieces are first split at lines that occur once on each side.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rapidfuzz.distance import Indel
+
+from quire_journal.splice import Splice
+from quire_journal.text import Text
+
+MOST_PAIRS: Final = 8_000 * 8_000
+"""Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
+
+_STEP: Final = 256
+_Lines = Sequence[Any]
+
+
+def diff(a: Text, b: Text) -> tuple[Splice, ...]:
+    """The splices that turn `a` into `b`; `apply(a, diff(a, b), b.final_break)` is `b`, except for a BOM."""
+    head, tail = common_ends(a, b)
+    a_stop, b_stop = len(a) - tail, len(b) - tail
+    if head in (a_stop, b_stop):
+        blocks = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
+    else:
+        blocks = [
+            (i + head, j + head, k + head, m + head)
+            for i, j, k, m in _blocks(*_interned(a, b, head, a_stop, b_stop))
+        ]
+    return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in blocks)
+
+
+def common_ends(a: Text, b: Text) -> tuple[int, int]:
+    """How many lines at the beginning, and how many of the others at the end, are equal."""
+    most = min(len(a), len(b))
+    head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))
+    most -= head
+    tail = min(_common_end(a.lines, b.lines, most), _common_end(a.breaks, b.breaks, most))
+    return head, tail
+
+
+def first_difference(a: Text, b: Text) -> int:
+    """The first line whose content differs; the number of lines when there is none. Breaks do not matter here."""
+    return _common_start(a.lines, b.lines, min(len(a), len(b)))
+
+
+def _common_start(a: _Lines, b: _Lines, most: int) -> int:
+    at = 0
+    while at < most and a[at : at + _STEP] == b[at : at + _STEP]:  # slices compare at the speed of C
+        at += _STEP
+    at = min(at, most)
+    while at < most and a[at] == b[at]:
+        at += 1
+    return at
+
+
+def _common_end(a: _Lines, b: _Lines, most: int) -> int:
+    at, a_len, b_len = 0, len(a), len(b)
+    while at + _STEP <= most and a[a_len - at - _STEP : a_len - at] == b[b_len - at - _STEP : b_len - at]:
+        at += _STEP
+    while at < most and a[a_len - at - 1] == b[b_len - at - 1]:
+        at += 1
+    return at
+
+
+def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[list[int], list[int]]:
+    """Both middles as numbers; equal lines have equal ones."""
+    numbers: dict[tuple[bytes, bytes], int] = {}
+    return (
+        [numbers.setdefault(p, len(numbers)) for p in zip(a.lines[head:a_stop], a.breaks[head:a_stop], strict=True)],
+        [numbers.setdefault(p, len(numbers)) for p in zip(b.lines[head:b_stop], b.breaks[head:b_stop], strict=True)],
+    )
+
+
+def _blocks(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int, int]]:
+    """What differs: lines i..j of `a` have become lines k..m of `b`. In order; blocks never touch."""
+    at_a = at_b = 0
+    for i, k, length in _matches(a, b):
+        if at_a < i or at_b < k:
+            yield at_a, i, at_b, k
+        at_a, at_b = i + length, k + length
+    if at_a < len(a) or at_b < len(b):
+        yield at_a, len(a), at_b, len(b)
+
+
+def _matches(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int]]:
+    """Equal runs (start in `a`, start in `b`, length), increasing on both sides."""
+    if len(a) * len(b) <= MOST_PAIRS:
+        for op in Indel.opcodes(a, b):
+            if op.tag == "equal":
+                yield op.src_start, op.dest_start, op.src_end - op.src_start
+        return
+    at_a = at_b = 0
+    for i, k in [*_unique_pairs(a, b), (len(a), len(b))]:
+        piece_a, piece_b = a[at_a:i], b[at_b:k]
+        if len(piece_a) * len(piece_b) <= MOST_PAIRS:
+            for x, y, length in _matches(piece_a, piece_b):
+                yield at_a + x, at_b + y, length
+        if i < len(a):
+            yield i, k, 1
+        at_a, at_b = i + 1, k + 1
+
+
+def _unique_pairs(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+    """Lines that occur once on each side, the longest sequence of them that is in order on both (patience)."""
+    in_a, in_b = Counter(a), Counter(b)
+    place = {n: k for k, n in enumerate(b) if in_b[n] == 1}
+    pairs = [(i, place[n]) for i, n in enumerate(a) if in_a[n] == 1 and n in place]
+    ends: list[int] = []  # ends[r]: the smallest last place in `b` of a sequence of r+1 pairs
+    best: list[int] = []  # which pair that is
+    before: list[int] = []
+    for index, (_, k) in enumerate(pairs):
+        rank = bisect_left(ends, k)
+        before.append(best[rank - 1] if rank else -1)
+        if rank == len(ends):
+            ends.append(k)
+            best.append(index)
+        else:
+            ends[rank], best[rank] = k, index
+    chain: list[tuple[int, int]] = []
+    index = best[-1] if best else -1
+    while index >= 0:
+        chain.append(pairs[index])
+        index = before[index]
+    return chain[::-1]
+
+
+def changed_ranges(splices: Sequence[Splice]) -> list[dict[str, int]]:
+    """The splices as callers see them, 1-based and inclusive: where the lines stand now, where they stood.
+
+    `shift` is by how much the lines after this place have moved in all. A range without lines ends one before its
+    start: nothing is there (any more, or yet).
+    """
+    moved = 0
+    out: list[dict[str, int]] = []
+    for s in splices:
+        start = s.start + moved
+        moved += s.shift
+        out.append(
+            {
+                "start": start + 1,
+                "end": start + len(s.lines),
+                "was_start": s.start + 1,
+                "was_end": s.stop,
+                "shift": moved,
+            }
+        )
+    return out

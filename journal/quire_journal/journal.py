@@ -1,0 +1,184 @@
+"""The journal as one thing: bytes, records and views of one store, changed together or not at all.
+
+`append` is the only way in. One transaction stores the bytes, seals the records into the chain and folds them
+into every view; when it returns, all of that is durable, and when it raises, nothing happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from quire_journal import FORMAT, VERSION, blobs, replay
+from quire_journal.blobs import BlobCache, Frame
+from quire_journal.events import GENESIS, Event, Record, decode_record, encode_record, record_hash, seal
+from quire_journal.ids import BatchId, PathId, Seq, WriterId
+from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.stores import random_id
+from quire_journal.views.paths import path_id
+
+CACHE_BYTES: Final = 12 * 1024 * 1024
+"""Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
+
+
+class NewerFormat(Exception):
+    """The journal was made by a later version of Quire. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An event that is to become a record. Its seq is its place: `journal.head` + 1 + index in the call."""
+
+    event: Event
+    writer: WriterId
+    at_ns: int  # wall clock, UTC; a record is never dated before the one in front of it
+    batch: BatchId  # seq of the batch's first record, known from the place
+    op: bytes = b""  # the caller's operation id, on the first record of a batch
+
+
+class Journal:
+    """An open journal. Only one thread appends; others read through `store.reading()`."""
+
+    def __init__(
+        self, store: Store, workspace_id: str, last: Record | None, last_hash: bytes, cache_bytes: int
+    ) -> None:
+        self._store = store
+        self._workspace_id = workspace_id
+        self._cache = BlobCache(cache_bytes)
+        self._head = Seq(last.seq if last else 0)
+        self._last_hash = last_hash
+        self._last_at_ns = last.at_ns if last else 0
+
+    @classmethod
+    def open(
+        cls, store: Store, now_ns: int, workspace_id: str | None = None, cache_bytes: int = CACHE_BYTES
+    ) -> Journal:
+        """The journal in `store`; an empty store becomes one, under `workspace_id` or a random one.
+
+        Views that are behind the log are caught up. Raises `NewerFormat` (nothing changed), `Damaged` or
+        `StoreFailed`.
+        """
+        with store.reading() as r:
+            found = r.get("meta", b"format")
+            if found is None and any(r.count(table) for table in ("meta", "records", "blobs")):
+                raise Damaged("the journal does not say its format; keep a copy of its folder before anything else")
+        if found is None:
+            _create(store, now_ns, workspace_id or random_id())
+        else:
+            _require_format(found)
+        with store.reading() as r:
+            name = r.get("meta", b"workspace") or b""
+            last, last_hash = _last(r)
+        replay.catch_up(store)
+        return cls(store, name.decode("ascii", "replace"), last, last_hash, cache_bytes)
+
+    @property
+    def store(self) -> Store:
+        """Where it stands; for readers, and for the tables that are no view and no log (`seen`)."""
+        return self._store
+
+    @property
+    def workspace_id(self) -> str:
+        """Names the workspace for life: 32 hexadecimal digits."""
+        return self._workspace_id
+
+    @property
+    def head(self) -> Seq:
+        """The newest record; 0 for an empty log."""
+        return self._head
+
+    @property
+    def last_hash(self) -> bytes:
+        """sha256 of the newest record as stored: `prev` of the next. Who remembers it can tell a changed past."""
+        return self._last_hash
+
+    @property
+    def last_at_ns(self) -> int:
+        """When the newest record is dated; 0 for an empty log."""
+        return self._last_at_ns
+
+    def append(
+        self, entries: Sequence[Entry], bytes_named: Sequence[tuple[bytes | Frame, str | None]] = ()
+    ) -> list[Record]:
+        """Store the bytes, then one record for each entry, and fold them: one durable transaction.
+
+        `bytes_named` are the bytes that the events name by sha256, or frames made ready by `blobs.compress`, each
+        with the path that it is a version of. Raises `ValueError` for a batch that cannot be (a caller's mistake),
+        and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
+        """
+        sealed: list[tuple[Record, Event | None]] = []
+        encoded: list[bytes] = []
+        prev, at_ns = self._last_hash, self._last_at_ns
+        for seq, entry in enumerate(entries, self._head + 1):
+            self._require_batch(seq, entry, entries)
+            at_ns = max(at_ns, entry.at_ns)
+            record = seal(Seq(seq), at_ns, entry.writer, entry.batch, entry.event, prev, entry.op)
+            encoded.append(encode_record(record))
+            prev = record_hash(encoded[-1])
+            sealed.append((record, entry.event))
+        if not sealed and not bytes_named:
+            return []
+        with self._store.writing() as w:
+            for data, path in bytes_named:
+                if isinstance(data, Frame):
+                    blobs.put_prepared(w, data, path)
+                else:
+                    blobs.put(w, data, path, self._cache)
+            for (record, _), stored in zip(sealed, encoded, strict=True):
+                w.append("records", u64(record.seq), stored)
+            replay.fold_all(w, sealed, self._bytes_of)
+        self._head = Seq(self._head + len(sealed))
+        self._last_hash, self._last_at_ns = prev, at_ns
+        return [record for record, _ in sealed]
+
+    def _require_batch(self, seq: int, entry: Entry, entries: Sequence[Entry]) -> None:
+        """A batch is named by its first record: one that is stored, this one, or one before it in this call."""
+        first = entry.batch - self._head - 1
+        if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
+            raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
+
+    def _bytes_of(self, r: Reading, blob: bytes) -> bytes:
+        return blobs.get(r, blob, self._cache)
+
+    def path_id(self, r: Reading, path: str) -> PathId | None:
+        """The number of `path`; None when the log does not name it."""
+        return path_id(r, path)
+
+    def close(self) -> None:
+        """Close the store. Idempotent."""
+        self._store.close()
+
+
+def _create(store: Store, now_ns: int, workspace_id: str) -> None:
+    with store.writing() as w:
+        w.put("meta", b"workspace", workspace_id.encode("ascii"))
+        w.put("meta", b"created", str(now_ns).encode())
+        w.put("meta", b"created_by", VERSION.encode())
+        w.put("meta", b"format", str(FORMAT).encode())
+
+
+def _require_format(found: bytes) -> None:
+    if not found.isdigit():
+        raise Damaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
+    if int(found) > FORMAT:
+        raise NewerFormat(
+            f"this journal has format {int(found)}, and Quire {VERSION} reads up to {FORMAT}; "
+            "nothing was changed; start a newer Quire"
+        )
+
+
+def _last(r: Reading) -> tuple[Record | None, bytes]:
+    """The newest record, and its hash as stored. Raises `Damaged` when it is not one, or others are missing."""
+    for key, stored in r.scan("records", reverse=True):
+        seq = int.from_bytes(key, "big")
+        try:
+            record = decode_record(stored)
+        except msgspec.MsgspecError as error:
+            raise Damaged(f"record {seq}, the newest, cannot be decoded ({error}); run `quire verify`") from error
+        if record.seq != seq or r.count("records") != seq:
+            raise Damaged(f"the log ends with record {record.seq} at {seq}, and holds {r.count('records')} records")
+        return record, record_hash(stored)
+    return None, GENESIS

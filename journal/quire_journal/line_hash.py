@@ -1,0 +1,171 @@
+"""Anchors: short names for lines, made of what the line says and nothing else.
+
+The hash of a line is over its exact bytes without the break: indentation counts, its number does not. A hash is
+how a caller points at a line that it was shown; which line that is, the caller's base decides, not the hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Final
+
+import xxhash
+
+from quire_journal.splice import Splice
+from quire_journal.text import Text, shown
+
+SHOWN_DIGITS: Final = 6
+"""Digits of a hash as reads show it."""
+
+FULL_DIGITS: Final = 8
+"""Digits of the longest form, which tells apart what six digits do not."""
+
+COMMON_ABOVE: Final = 3
+"""A line that occurs more often than this is a poor anchor (`med`)."""
+
+_POOR: Final = b" \t\v\f{}()[]<>,;'\"`"
+_SLOT: Final = "line_hashes"
+
+
+def hash8(line: bytes) -> str:
+    """The 8-digit hash of a line; every shorter form is a prefix of it."""
+    return hashlib.md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS]
+
+
+def context8(before: bytes, line: bytes, after: bytes) -> str:
+    """The context form: 8 digits over the previous non-blank line, the line, and the next non-blank one.
+
+    Where there is no such neighbour it counts as empty.
+    """
+    return hash8(b"\n".join((before, line, after)))
+
+
+def line_id(line: bytes) -> str:
+    """The ID in a hashline reference `LINE#ID`: 4 hex digits of the line's exact text."""
+    return f"{xxhash.xxh32_intdigest(line) & 0xFFFF:04x}"
+
+
+def is_poor(line: bytes) -> bool:
+    """Is the line blank or only brackets, quotes, commas and semicolons, so that it says nothing about where it is?"""
+    return not line.strip(_POOR)
+
+
+def quality(line: bytes, occurrences: int) -> str:
+    """How well `line` serves as an anchor in a file that holds it `occurrences` times: `low`, `med` or `high`."""
+    if is_poor(line):
+        return "low"
+    return "med" if occurrences > COMMON_ABOVE else "high"
+
+
+class LineHashes:
+    """The hashes of every line of one text. Made once per text: ask `LineHashes.of`."""
+
+    __slots__ = ("__dict__", "full", "text")
+
+    def __init__(self, text: Text, full: Sequence[str]) -> None:
+        self.text = text
+        self.full = full
+
+    @classmethod
+    def of(cls, text: Text) -> LineHashes:
+        """The hashes of `text`, kept beside it."""
+        kept = text.__dict__.get(_SLOT)
+        if kept is None:
+            kept = text.__dict__[_SLOT] = cls(text, _hash_all(text.lines))
+        assert isinstance(kept, LineHashes)
+        return kept
+
+    def carry(self, splices: Iterable[Splice], result: Text) -> LineHashes:
+        """The hashes of `result`, which is this text after `splices`; only new lines are hashed."""
+        full: list[str] = []
+        at = 0
+        for s in splices:
+            full += self.full[at : s.start]
+            full += _hash_all(s.lines)
+            at = s.stop
+        full += self.full[at:]
+        if len(full) != len(result):  # a CR and an LF met and are one break now
+            return LineHashes.of(result)
+        made = result.__dict__[_SLOT] = LineHashes(result, full)
+        return made
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """How often each hash occurs."""
+        return Counter(self.full)
+
+    @cached_property
+    def _joined(self) -> str:
+        return "\n" + "\n".join(self.full)
+
+    def matching(self, prefix: str) -> list[int]:
+        """The lines whose hash begins with `prefix` (lower-case hex), in order."""
+        found: list[int] = []
+        wanted = "\n" + prefix
+        at = self._joined.find(wanted)
+        while at >= 0:
+            found.append(at // (FULL_DIGITS + 1))
+            at = self._joined.find(wanted, at + 1)
+        return found
+
+    def matching_context(self, context: str) -> list[int]:
+        """The lines whose context form is `context`."""
+        return [i for i, form in enumerate(self._contexts) if form == context]
+
+    @cached_property
+    def _contexts(self) -> list[str]:
+        lines = self.text.lines
+        return [
+            context8(before, line, after)
+            for before, line, after in zip(
+                _last_non_blank(lines), lines, reversed(_last_non_blank(lines[::-1])), strict=True
+            )
+        ]
+
+    def context(self, line: int) -> str:
+        """The context form of line `line`."""
+        lines = self.text.lines
+        before = next((lines[i] for i in range(line - 1, -1, -1) if lines[i].strip()), b"")
+        after = next((lines[i] for i in range(line + 1, len(lines)) if lines[i].strip()), b"")
+        return context8(before, lines[line], after)
+
+    def quality(self, line: int) -> str:
+        """How well line `line` serves as an anchor."""
+        return quality(self.text.lines[line], self.counts[self.full[line]])
+
+    def anchor(self, line: int) -> str:
+        """The anchor of line `line` as callers may send it back: `119#c812f1`."""
+        return f"{line + 1}#{self.full[line][:SHOWN_DIGITS]}"
+
+    def row(self, line: int) -> str:
+        """Line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
+        return f"{line + 1}#{self.full[line][:SHOWN_DIGITS]} [{self.quality(line)}]|{shown(self.text.lines[line])}"
+
+    @cached_property
+    def rows(self) -> list[str]:
+        """Every line as a read with hashes shows it."""
+        return [self.row(i) for i in range(len(self.full))]
+
+    @cached_property
+    def references(self) -> list[str]:
+        """Every line as a hashline read shows it: `119#3f1c|text`."""
+        return [f"{n}#{line_id(line)}|{shown(line)}" for n, line in enumerate(self.text.lines, 1)]
+
+
+def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
+    """For each line, the nearest non-blank one before it."""
+    out: list[bytes] = []
+    last = b""
+    for line in lines:
+        out.append(last)
+        last = line if line.strip() else last
+    return out
+
+
+def _hash_all(lines: Sequence[bytes]) -> list[str]:
+    md5 = hashlib.md5  # `hash8` without a call for each line: this is most of the cost of a first read
+    known = {line: md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in set(lines)}
+    return [known[line] for line in lines]

@@ -1,0 +1,117 @@
+"""Points: the ways in which a caller names a place in the log, and times as people write them.
+
+A point is a version (`v12`), `seq:N`, a time in RFC 3339, or a checkpoint's name; it means the state right
+after the record it leads to. Times are nanoseconds since 1970 in here and RFC 3339 in UTC at the edges.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+
+from quire_journal.history import History
+from quire_journal.ids import Seq, parse_version_token
+from quire_journal.refusals import Refused
+
+FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
+"""The accepted forms, for messages."""
+
+MAX_NAME: Final = 200
+"""Characters in a checkpoint's name."""
+
+_TIME: Final = re.compile(
+    r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
+)
+_SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
+_TIME_LIKE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
+_SECOND: Final = 1_000_000_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def parse_point(point: str, history: History) -> Seq:
+    """The newest record that belongs to the state which `point` names.
+
+    Raises `Refused`: `schema_invalid` for something that has none of the forms, `not_found` for a version, seq or
+    name that the journal does not have. A time before the journal began is the empty state, 0.
+    """
+    seq = _parse_seq(point)
+    if seq is not None:
+        head = history.head()
+        if seq > head:
+            raise _unknown(f"{point!r} is later than the newest record, seq:{head}.", point)
+        return seq
+    at_ns = parse_rfc3339(point)
+    if at_ns is not None:
+        return history.seq_at(at_ns)
+    if not is_name(point):
+        raise Refused("schema_invalid", f"{point!r} is not a point: it must be {FORMS}.", "name_a_point", point=point)
+    named = history.checkpoint(point)
+    if named is None:
+        raise _unknown(f"There is no checkpoint {point!r}; a point is {FORMS}.", point)
+    return named
+
+
+def is_name(name: str) -> bool:
+    """Can a checkpoint have this name? It must be printable, short, and nothing that means another kind of point."""
+    return (
+        0 < len(name) <= MAX_NAME
+        and name.isprintable()
+        and name.strip() == name
+        and _parse_seq(name) is None
+        and not name.startswith("seq:")
+        and not _TIME_LIKE.fullmatch(name)
+    )
+
+
+def rfc3339(at_ns: int) -> str:
+    """A time as people and callers see it, in UTC; exact, so that it leads back to the record it came from."""
+    seconds, fraction = divmod(at_ns, _SECOND)
+    whole = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    if not fraction:
+        return f"{whole}Z"
+    digits = f"{fraction:09d}"
+    while digits.endswith("000"):
+        digits = digits[:-3]
+    return f"{whole}.{digits}Z"
+
+
+def parse_rfc3339(text: str) -> int | None:
+    """Nanoseconds since 1970 of a time with its offset; None when `text` is not one.
+
+    A leap second counts as the second after it, digits beyond nanoseconds are dropped.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in found.groups()[:6])
+    fraction, _, sign, off_hours, off_minutes = found.groups()[6:]
+    leap = second == 60
+    try:
+        zone = _zone(sign, off_hours, off_minutes)
+        moment = datetime(year, month, day, hour, minute, 59 if leap else second, tzinfo=zone)
+    except ValueError:
+        return None
+    since = moment - _EPOCH
+    seconds = since.days * 86_400 + since.seconds + leap
+    return seconds * _SECOND + int((fraction or "0")[:9].ljust(9, "0"))
+
+
+def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
+    """The offset of a time. Raises ValueError for one that no clock has."""
+    if sign is None or hours is None or minutes is None:
+        return UTC
+    if int(minutes) > 59:
+        raise ValueError(f"no offset has {minutes} minutes")
+    offset = timedelta(hours=int(hours), minutes=int(minutes))
+    return timezone(-offset if sign == "-" else offset)
+
+
+def _parse_seq(point: str) -> Seq | None:
+    """The seq in `v12` or `seq:12`; None for another form."""
+    found = _SEQ.fullmatch(point)
+    return Seq(int(found[1])) if found else parse_version_token(point)
+
+
+def _unknown(message: str, point: str) -> Refused:
+    return Refused("not_found", message, "name_a_point", point=point)

@@ -1,0 +1,150 @@
+"""Replay: the log folded into the views, a record at a time as it is written or from any point again.
+
+For each view a watermark says up to which record, and by which version of the fold, its tables were built. It
+moves in the transaction that changes the tables, so a crash leaves no view half folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import Event, Record, decode_record
+from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u32, u64
+from quire_journal.views import VIEWS, View
+from quire_journal.views.anchors import BytesOf
+
+CHUNK: Final = 1000
+"""Records that one transaction of a replay folds."""
+
+
+def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
+    """Fold the record that comes next into every view. See `fold_all`."""
+    fold_all(w, ((record, event),), bytes_of)
+
+
+def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None) -> None:
+    """Fold records, the next ones of the log and without a gap, into every view, and move the watermarks.
+
+    The records stand in the log and their blobs are held, or `bytes_of` gives them, when this is called.
+    Raises `log.OutOfOrder` when a view is not at the record before the first: `catch_up` comes first.
+    """
+    if not records:
+        return
+    first, last = records[0][0].seq, records[-1][0].seq
+    for view in VIEWS:
+        if _watermark(w, view) != (view.version, first - 1):
+            raise OutOfOrder(f"the view {view.name!r} is not at record {first - 1}: catch up before folding {first}")
+    for at, (record, event) in enumerate(records, first):
+        if record.seq != at:
+            raise OutOfOrder(f"record {record.seq} stands where record {at} is expected")
+        for view in VIEWS:
+            _apply(view, w, record, event, bytes_of)
+    for view in VIEWS:
+        _set_watermark(w, view, last)
+
+
+def catch_up(store: Store, chunk: int = CHUNK) -> int:
+    """Fold what the views lack and return how many records that were. A view built by another version begins again.
+
+    Raises `log.Damaged` when a record cannot be read; the views stay at the last whole transaction.
+    """
+    with store.reading() as r:
+        behind = _outdated(r) or any(at < _newest(r) for at in _watermarks(r).values())
+    if not behind:
+        return 0
+    with store.writing() as w:
+        for view in _outdated(w):
+            for table in view.tables:
+                w.clear(table)
+            _set_watermark(w, view, 0)
+    folded = 0
+    while True:
+        with store.writing() as w:
+            count = _fold_chunk(w, chunk)
+        folded += count
+        if count < chunk:
+            return folded
+
+
+def rebuild(store: Store, chunk: int = CHUNK) -> int:
+    """Throw every view away and fold the whole log again; how many records that were."""
+    with store.writing() as w:
+        for view in VIEWS:
+            for table in view.tables:
+                w.clear(table)
+            _set_watermark(w, view, 0)
+    return catch_up(store, chunk)
+
+
+def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
+    """Everything in these tables (by default those of all views), to compare one state with another."""
+    named = tuple(table for view in VIEWS for table in view.tables) if tables is None else tuple(tables)
+    return {table: list(r.scan(table)) for table in named}
+
+
+def _key(view: View) -> bytes:
+    return b"view:" + view.name.encode()
+
+
+def _watermark(r: Reading, view: View) -> tuple[int, int]:
+    """(version of the fold, seq of the last record folded); a view that was never built is at its version and 0."""
+    stored = r.get("meta", _key(view))
+    if stored is None:
+        return view.version, 0
+    return int.from_bytes(stored[:4], "big"), int.from_bytes(stored[4:], "big")
+
+
+def _set_watermark(w: Writing, view: View, seq: int) -> None:
+    w.put("meta", _key(view), u32(view.version) + u64(seq))
+
+
+def _watermarks(r: Reading) -> dict[str, int]:
+    return {view.name: _watermark(r, view)[1] for view in VIEWS}
+
+
+def _newest(r: Reading) -> int:
+    for key, _ in r.scan("records", reverse=True):
+        return int.from_bytes(key, "big")
+    return 0
+
+
+def _outdated(r: Reading) -> list[View]:
+    """The views to build from nothing: of another version, beyond the log, or ahead of a view that needs them."""
+    newest = _newest(r)
+    marks = {view.name: _watermark(r, view) for view in VIEWS}
+    again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > newest}
+    for view in reversed(VIEWS):  # a view stands after those that it needs
+        at = 0 if view.name in again else marks[view.name][1]
+        again |= {name for name in view.needs if marks[name][1] > at}
+    return [view for view in VIEWS if view.name in again]
+
+
+def _fold_chunk(w: Writing, limit: int) -> int:
+    """Fold up to `limit` records, from the first that some view lacks; how many there were."""
+    marks = _watermarks(w)
+    rows = list(islice(w.scan("records", u64(min(marks.values()) + 1)), limit))
+    for key, stored in rows:
+        seq = int.from_bytes(key, "big")
+        try:
+            record = decode_record(stored)
+            event = record.event()
+        except msgspec.MsgspecError as wrong:
+            raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong
+        for view in VIEWS:
+            if marks[view.name] < seq:
+                _apply(view, w, record, event, None)
+                marks[view.name] = seq
+    for view in VIEWS:
+        _set_watermark(w, view, marks[view.name])
+    return len(rows)
+
+
+def _apply(view: View, w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None) -> None:
+    if bytes_of is not None and view.apply_with is not None:
+        view.apply_with(w, record, event, bytes_of)
+    else:
+        view.apply(w, record, event)

@@ -1,0 +1,182 @@
+"""A store in memory: for tests, for comparing views with their replay, and as the plainest reading of the contract.
+
+Committed tables are never changed. A transaction copies a table when it first writes to it and puts the copies in
+place when it ends, so that a reader goes on reading the tables it began with. A commit therefore costs as much as
+the tables it touches are long; that is fine for tests and for one long replay, and not meant for more.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from quire_journal.log import TABLES, OutOfOrder, StoreFailed
+from quire_journal.stores import checked_key
+
+
+class _Table:
+    """Pairs, and their keys in order."""
+
+    __slots__ = ("keys", "pairs")
+
+    def __init__(self, keys: list[bytes], pairs: dict[bytes, bytes]) -> None:
+        self.keys = keys
+        self.pairs = pairs
+
+    def copy(self) -> _Table:
+        return _Table(self.keys.copy(), self.pairs.copy())
+
+
+class _Snapshot:
+    """A state of the tables, until its block ends."""
+
+    def __init__(self, tables: dict[str, _Table]) -> None:
+        self._tables = tables
+        self._ended = False
+
+    def _table(self, table: str) -> _Table:
+        if self._ended:
+            raise RuntimeError("the transaction has ended; copy what it reads inside its block")
+        return self._tables[table]
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        return self._table(table).pairs.get(checked_key(key))
+
+    def scan(
+        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        # Each step looks up its place anew: a transaction may put and delete while it scans.
+        last: bytes | None = None
+        while True:
+            held = self._table(table)
+            low = bisect_left(held.keys, start)
+            high = len(held.keys) if stop is None else bisect_left(held.keys, stop)
+            if not reverse and last is not None:
+                low = bisect_left(held.keys, last, low)
+                low += low < len(held.keys) and held.keys[low] == last
+            if low >= high:
+                return
+            last = held.keys[high - 1 if reverse else low]
+            if reverse:
+                stop = last
+            yield last, held.pairs[last]
+
+    def count(self, table: str) -> int:
+        return len(self._table(table).keys)
+
+    def end(self) -> None:
+        """Nothing can be read from now on."""
+        self._ended = True
+
+
+class _Transaction(_Snapshot):
+    """A snapshot whose written tables are its own."""
+
+    def __init__(self, tables: dict[str, _Table]) -> None:
+        super().__init__(dict(tables))
+        self._own: set[str] = set()
+
+    @property
+    def tables(self) -> dict[str, _Table]:
+        """Every table as this transaction leaves it."""
+        return self._tables
+
+    def _own_table(self, table: str) -> _Table:
+        held = self._table(table)
+        if table not in self._own:
+            held = self._tables[table] = held.copy()
+            self._own.add(table)
+        return held
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        held = self._own_table(table)
+        if checked_key(key) not in held.pairs:
+            if not held.keys or key > held.keys[-1]:
+                held.keys.append(key)
+            else:
+                insort(held.keys, key)
+        held.pairs[key] = bytes(value)
+
+    def append(self, table: str, key: bytes, value: bytes) -> None:
+        held = self._table(table)
+        if held.keys and held.keys[-1] >= checked_key(key):
+            raise OutOfOrder(f"{table}: key {key.hex()} does not come after {held.keys[-1].hex()}, the last one")
+        self.put(table, key, value)
+
+    def delete(self, table: str, key: bytes) -> bool:
+        if checked_key(key) not in self._table(table).pairs:
+            return False
+        held = self._own_table(table)
+        del held.pairs[key]
+        del held.keys[bisect_left(held.keys, key)]
+        return True
+
+    def clear(self, table: str) -> None:
+        self._table(table)
+        self._tables[table] = _Table([], {})
+        self._own.add(table)
+
+
+class MemoryStore:
+    """Ordered tables of bytes in memory.
+
+    `fault` is called at the end of each transaction, before anything of it can be seen; what it raises is what a
+    caller of a failing disk gets (`StoreFailed`), and nothing of the transaction is kept.
+    """
+
+    def __init__(self, fault: Callable[[], None] | None = None) -> None:
+        self.fault = fault
+        self._tables = {table: _Table([], {}) for table in TABLES}
+        self._writer = threading.Lock()
+        self._writer_thread: int | None = None
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[_Snapshot]:
+        """One state of the tables."""
+        self._require_open()
+        snapshot = _Snapshot(self._tables)
+        try:
+            yield snapshot
+        finally:
+            snapshot.end()
+
+    @contextmanager
+    def writing(self) -> Iterator[_Transaction]:
+        """A transaction. A second one waits for the first, and on the same thread raises `RuntimeError`."""
+        self._require_open()
+        if self._writer_thread == threading.get_ident():
+            raise RuntimeError("this thread is already in a writing transaction")
+        with self._writer:
+            self._writer_thread = threading.get_ident()
+            transaction = _Transaction(self._tables)
+            try:
+                yield transaction
+                if self.fault is not None:
+                    self.fault()
+                self._tables = transaction.tables
+            finally:
+                transaction.end()
+                self._writer_thread = None
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise StoreFailed("the store is closed")
+
+    def size_bytes(self) -> int:
+        """Bytes of keys and values."""
+        return sum(len(key) + len(value) for table in self._tables.values() for key, value in table.pairs.items())
+
+    def sync(self) -> None:
+        """Make every commit last. Nothing lasts here."""
+
+    def reader_check(self) -> int:
+        """Forget readers of processes that died; how many there were. There are none here."""
+        return 0
+
+    def close(self) -> None:
+        """Give everything back. Idempotent."""
+        self._closed = True
+        self._tables = {table: _Table([], {}) for table in TABLES}

@@ -1,0 +1,289 @@
+"""The anchors view, the hash index: which lines each version of a path took away and brought, by their hashes.
+
+It answers where a line that a caller names, and that is not in the file now, was last, and what removed it. A path
+joins when it is first read with anchors; nothing is computed for the others. Each version then costs what it
+changed: the unchanged beginning and end are skipped as bytes, and only changed lines are hashed.
+
+Where the text of a version is not to be had (not captured, dropped, too large, not a regular file) the view has no
+row for it; the next version with a text is compared with the last one that had one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from quire_journal import blobs
+from quire_journal.events import (
+    REGULAR,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    OutsideDeleted,
+    OutsideMoved,
+    OutsideWritten,
+    ReadServed,
+    Record,
+    WritesAbandoned,
+)
+from quire_journal.line_hash import hash8
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.text import BOM, Text
+from quire_journal.views.files import Version, abandoned_writes, version, versions
+from quire_journal.views.paths import path_id
+
+TABLES = ("anchors",)
+
+BytesOf = Callable[[Reading, bytes], bytes]
+"""The bytes of a blob; raises `blobs.NotHeld`. `blobs.get`, or something with a cache before it."""
+
+MAX_TEXT: Final = 8 * 1024 * 1024
+"""Bytes; larger files are not edited by line, so nobody holds anchors of them."""
+
+MAX_CATCH_UP: Final = 64
+"""Versions between the one that was read and the head that are indexed when a path joins; further back, the head is."""
+
+
+Runs = tuple[tuple[int, int], ...]
+"""Line numbers, 0-based, as runs of (first, how many)."""
+
+
+class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one version did to the lines of a path. Hashes are packed, 4 bytes each."""
+
+    before: int  # the version that it is compared with; 0: none, `added` is every line
+    removed: bytes
+    removed_at: Runs  # where those lines were in `before`
+    added: bytes
+    added_at: Runs  # where these are
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_LINES: Final = msgspec.msgpack.Decoder(Lines)
+_NEWEST: Final = u64(0)  # no record has this seq: its key of a path leads to the newest row
+
+
+def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
+    """Index the version that the event made, where the path has joined; let a path join; forget what is abandoned.
+
+    Reads the versions view of the same moment: `files` is folded first.
+    """
+    held = bytes_of or blobs.get
+    match event:
+        case FileWritten() | FileDeleted() | OutsideWritten() | OutsideDeleted():
+            _follow(w, event.path, record.seq, held)
+        case FileMoved() | OutsideMoved():
+            old = path_id(w, event.path)
+            _follow(w, event.path, record.seq, held)
+            if old is not None and newest(w, old) is not None:
+                _join(w, event.to, record.seq, held)
+            _follow(w, event.to, record.seq, held)
+        case ReadServed() if event.anchors:
+            _join(w, event.path, event.version, held)
+        case WritesAbandoned():
+            # Oldest first: the versions view has taken all of them back, and a row is compared with what is left.
+            for seq, write in reversed(abandoned_writes(w, record, event)):
+                _take_back(w, write.path, seq, held)
+                if isinstance(write, FileMoved):
+                    _take_back(w, write.to, seq, held)
+        case _:
+            pass
+
+
+def newest(r: Reading, path: int) -> int | None:
+    """The newest version that is indexed; None when the path with this number has not joined."""
+    found = r.get("anchors", u32(path) + _NEWEST)
+    return None if found is None else int.from_bytes(found, "big")
+
+
+def rows(r: Reading, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
+    """(seq, lines) of the versions of a path that are indexed, newest first, with seq < `before`."""
+    stop = u32(path + 1) if before is None else u32(path) + u64(before)
+    for key, value in r.scan("anchors", u32(path) + u64(1), stop, reverse=True):
+        yield int.from_bytes(key[4:], "big"), _LINES.decode(value)
+
+
+def find(packed: bytes, prefix: str) -> int | None:
+    """The index of the first hash in `packed` that begins with `prefix` (1 to 8 lower-case hex digits)."""
+    digits = packed.hex()
+    at = digits.find(prefix)
+    while at > 0 and at % 8:
+        at = digits.find(prefix, at + 1)
+    return None if at < 0 else at // 8
+
+
+def place(runs: Runs, index: int) -> int:
+    """The line number at `index` of `runs`."""
+    for start, count in runs:
+        if index < count:
+            return start + index
+        index -= count
+    raise IndexError("there are fewer lines than that")
+
+
+def compare(old: bytes, new: bytes) -> Lines:
+    """What `new` removed from `old` and added to it; `before` is left 0.
+
+    A line that stands on both sides of the changed region counts as kept, wherever it went.
+    """
+    head = old.rfind(b"\n", 0, _same_start(old, new)) + 1
+    tail = _same_end(old, new, head)
+    if tail:
+        # A suffix that begins inside a line begins at the next one: the part before belongs to a changed line.
+        at = old.find(b"\n", len(old) - tail)
+        tail = 0 if at < 0 else len(old) - at - 1
+    first = old.count(b"\n", 0, head) if b"\r" not in old[:head] else len(Text.of(old[:head]))
+    gone = _lines(old, head, len(old) - tail)
+    come = _lines(new, head, len(new) - tail)
+    kept = Counter(gone) & Counter(come)
+    removed, added = _without(gone, kept), _without(come, kept)
+    return Lines(
+        0,
+        _pack(line for _, line in removed),
+        _runs(first + index for index, _ in removed),
+        _pack(line for _, line in added),
+        _runs(first + index for index, _ in added),
+    )
+
+
+def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
+    """Index version `seq` of a path that has joined."""
+    number = path_id(w, path)
+    before = None if number is None else newest(w, number)
+    if number is None or before is None or before >= seq:
+        return
+    new = _bytes(w, version(w, number, seq), held)
+    if new is None:
+        return
+    old = _bytes(w, version(w, number, before), held)
+    _put(w, number, seq, _whole(new) if old is None else msgspec.structs.replace(compare(old, new), before=before))
+    w.put("anchors", u32(number) + _NEWEST, u64(seq))
+
+
+def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
+    """Begin to index a path, with the version that was read and those that followed it."""
+    number = path_id(w, path)
+    if number is None or newest(w, number) is not None:
+        return
+    later = [found.seq for found, _ in zip(versions(w, number, after=seq), range(MAX_CATCH_UP + 1), strict=False)]
+    first = version(w, number, seq)
+    if len(later) > MAX_CATCH_UP:
+        first, later = next(versions(w, number, reverse=True), None), []
+    text = None if first is None or first.displaced else _bytes(w, first, held)
+    if first is None or text is None:
+        return
+    _put(w, number, first.seq, _whole(text))
+    w.put("anchors", u32(number) + _NEWEST, u64(first.seq))
+    for seq in later:
+        _follow(w, path, seq, held)
+
+
+def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
+    """Forget version `seq`; the one after it is compared with the one before it."""
+    number = path_id(w, path)
+    if number is None or not w.delete("anchors", u32(number) + u64(seq)):
+        return
+    before = next(iter(rows(w, number, before=seq)), None)
+    after = next(iter(w.scan("anchors", u32(number) + u64(seq), u32(number + 1))), None)
+    if after is None:
+        if before is None:
+            w.delete("anchors", u32(number) + _NEWEST)
+        else:
+            w.put("anchors", u32(number) + _NEWEST, u64(before[0]))
+        return
+    later = int.from_bytes(after[0][4:], "big")
+    if _LINES.decode(after[1]).before != seq:
+        return  # every line of it is listed anyway
+    new = _bytes(w, version(w, number, later), held)
+    old = None if before is None else _bytes(w, version(w, number, before[0]), held)
+    if new is None:
+        w.put("anchors", after[0], _ENCODER.encode(Lines(0, b"", (), b"", ())))
+    elif before is None or old is None:
+        _put(w, number, later, _whole(new))
+    else:
+        _put(w, number, later, msgspec.structs.replace(compare(old, new), before=before[0]))
+
+
+def _put(w: Writing, path: int, seq: int, lines: Lines) -> None:
+    w.put("anchors", u32(path) + u64(seq), _ENCODER.encode(lines))
+
+
+def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
+    """The text of a version; empty for a path that is gone, None where there is none to be had."""
+    if of is None or of.uncaptured:
+        return None
+    if of.gone:
+        return b""
+    if of.entry != REGULAR or of.size > MAX_TEXT:
+        return None
+    try:
+        return held(r, of.blob)
+    except blobs.NotHeld:
+        return None
+
+
+def _whole(text: bytes) -> Lines:
+    lines = Text.of(text).lines
+    return Lines(0, b"", (), _pack(lines), ((0, len(lines)),))
+
+
+def _runs(lines: Iterable[int]) -> Runs:
+    runs: list[tuple[int, int]] = []
+    for line in lines:
+        if runs and sum(runs[-1]) == line:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((line, 1))
+    return tuple(runs)
+
+
+def _pack(lines: Iterable[bytes]) -> bytes:
+    return bytes.fromhex("".join(map(hash8, lines)))
+
+
+def _same_start(a: bytes, b: bytes) -> int:
+    """How many first bytes are equal. Halves the doubtful part at each step, so that the bytes are compared in bulk."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _same_end(a: bytes, b: bytes, after: int) -> int:
+    """How many last bytes are equal, not counting the first `after`."""
+    low, high = 0, min(len(a), len(b)) - after
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
+    """The lines in data[start:stop], which begins at a line."""
+    part = data[start:stop]
+    if start and part.startswith(BOM):  # only at the start of a file is it not part of the line
+        return Text.of(b"\n" + part).lines[1:]
+    return Text.of(part).lines
+
+
+def _without(lines: Sequence[bytes], kept: Counter[bytes]) -> list[tuple[int, bytes]]:
+    """(index, line) of the lines that are left when those of `kept` are passed over, the first ones first."""
+    left = Counter(kept)
+    out: list[tuple[int, bytes]] = []
+    for index, line in enumerate(lines):
+        if left[line]:
+            left[line] -= 1
+        else:
+            out.append((index, line))
+    return out

@@ -1,0 +1,146 @@
+"""The batches view: which tool writes belong together, whose they are, which are on disk, which were undone.
+
+Also what a repeated call is answered from: operation ids and kept replies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import BatchUndone, Event, Record, ReplyKept, WritesAbandoned, WritesSettled
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.views.files import TOOL_WRITES, record_before
+from quire_journal.views.writers import caller_of
+
+TABLES = ("ops", "batches", "batches_by", "undone", "replies", "unsettled")
+
+APPLIED: Final = "applied"
+ABANDONED: Final = "abandoned"
+UNSETTLED: Final = "unsettled"
+
+_STANDS: Final = b"\x01"
+_TAKEN_BACK: Final = b"\x00"
+
+
+class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The reply to a call with an idempotency key."""
+
+    arguments: bytes  # sha256
+    reply: bytes  # msgpack
+    at_ns: int
+    batch: int  # the reply counts only while this batch is not abandoned
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_KEPT: Final = msgspec.msgpack.Decoder(Kept)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Note the operation id, then what the event says of batches."""
+    if record.op:
+        w.put("ops", record.op, u64(record.batch))
+    if isinstance(event, TOOL_WRITES):
+        batch = u64(record.batch)
+        w.put("batches", batch + u64(record.seq), _STANDS)
+        w.put("unsettled", batch, u64(record.seq))
+        caller = caller_of(w, record.writer)
+        if caller:
+            w.put("batches_by", caller + batch, u32(record.writer))
+    elif isinstance(event, WritesSettled):
+        through = min(event.through, record.seq - 1)
+        for batch, last in list(w.scan("unsettled", b"", u64(through + 1))):
+            if int.from_bytes(last, "big") <= through:
+                w.delete("unsettled", batch)
+    elif isinstance(event, WritesAbandoned):
+        for seq in sorted({*event.seqs}):
+            _take_back(w, record_before(w, seq, record.seq))
+    elif isinstance(event, BatchUndone):
+        for undone in event.undone:
+            w.put("undone", u64(undone) + u64(record.seq), u64(record.batch))
+    elif isinstance(event, ReplyKept):
+        caller = caller_of(w, record.writer)
+        if caller:
+            kept = Kept(event.arguments, event.reply, record.at_ns, record.batch)
+            w.put("replies", caller + _key(event.key), _ENCODER.encode(kept))
+
+
+def batch_of_op(r: Reading, op: bytes) -> int | None:
+    """The newest batch that an operation id made; None when the journal does not know it."""
+    found = r.get("ops", op) if op else None
+    return None if found is None else int.from_bytes(found, "big")
+
+
+def state(r: Reading, batch: int) -> str:
+    """`unsettled` while a write may not be on disk; `abandoned` when all its writes were taken back; else `applied`."""
+    if r.get("unsettled", u64(batch)) is not None:
+        return UNSETTLED
+    marks = {mark for _, mark in r.scan("batches", u64(batch), u64(batch + 1))}
+    return ABANDONED if marks == {_TAKEN_BACK} else APPLIED
+
+
+def writes(r: Reading, batch: int) -> list[int]:
+    """The seqs of the tool writes of a batch that stand."""
+    rows = r.scan("batches", u64(batch), u64(batch + 1))
+    return [int.from_bytes(key[8:], "big") for key, mark in rows if mark == _STANDS]
+
+
+def unsettled(r: Reading) -> list[int]:
+    """The batches that may not be on disk, oldest first."""
+    return [int.from_bytes(batch, "big") for batch, _ in r.scan("unsettled")]
+
+
+def newest_of(r: Reading, caller: bytes) -> Iterator[tuple[int, int]]:
+    """(batch, writer) of the batches with standing tool writes of a caller, newest first."""
+    if caller:
+        stop = (int.from_bytes(caller, "big") + 1).to_bytes(9, "big")
+        for key, writer in r.scan("batches_by", caller, stop[1:] if stop[0] == 0 else None, reverse=True):
+            yield int.from_bytes(key[8:], "big"), int.from_bytes(writer, "big")
+
+
+def undone_by(r: Reading, batch: int) -> int | None:
+    """The newest batch that undid this one and stands: neither abandoned nor undone itself. None: it is in force."""
+    undoers: dict[int, list[int]] = {}
+    todo = [batch]
+    while todo:
+        undone = todo.pop()
+        if undone not in undoers:
+            rows = r.scan("undone", u64(undone), u64(undone + 1), reverse=True)
+            found = [int.from_bytes(by, "big") for _, by in rows]
+            undoers[undone] = [by for by in found if by > undone]
+            todo += undoers[undone]
+    standing: dict[int, int | None] = {}  # batch → the newest that undid it and stands; newer batches come first
+    for undone in sorted(undoers, reverse=True):
+        in_force = (by for by in undoers[undone] if standing[by] is None and state(r, by) != ABANDONED)
+        standing[undone] = next(in_force, None)
+    return standing[batch]
+
+
+def kept_reply(r: Reading, caller: bytes, key: str) -> Kept | None:
+    """The reply kept under an idempotency key of a caller, unless what it answers was abandoned."""
+    found = r.get("replies", caller + _key(key)) if caller else None
+    kept = None if found is None else _KEPT.decode(found)
+    return None if kept is None or state(r, kept.batch) == ABANDONED else kept
+
+
+def _key(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _take_back(w: Writing, record: Record | None) -> None:
+    """Mark the tool write as taken back. A batch without any that stands waits for nothing and is nobody's newest."""
+    if record is None:
+        return
+    batch = u64(record.batch)
+    row = batch + u64(record.seq)
+    if w.get("batches", row) is None:
+        return
+    w.put("batches", row, _TAKEN_BACK)
+    if not writes(w, record.batch):
+        w.delete("unsettled", batch)
+        caller = caller_of(w, record.writer)
+        if caller:
+            w.delete("batches_by", caller + batch)

@@ -1,0 +1,95 @@
+"""The checkpoints view: the cursors that have a name, and the newest checkpoint of an edit of each path."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import (
+    CheckpointCommitted,
+    CheckpointDropped,
+    CheckpointNamed,
+    CheckpointRolledBack,
+    CheckpointSaved,
+    Event,
+    Record,
+)
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.views.paths import path_id
+
+TABLES = ("checkpoints", "edit_checkpoints")
+
+
+class Checkpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A named cursor: everything up to record `cursor`."""
+
+    name: str
+    cursor: int
+    note: str
+    seq: int  # of the record that named it
+    at_ns: int
+    writer: int
+
+
+class EditCheckpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The state of a path before an edit, and what became of it."""
+
+    version: int
+    state: str  # "saved", "committed", "rolled_back"
+    seq: int  # of the record that said so last
+    at_ns: int
+    why: str = ""  # it was rolled back
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_CHECKPOINT: Final = msgspec.msgpack.Decoder(Checkpoint)
+_EDIT: Final = msgspec.msgpack.Decoder(EditCheckpoint)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Keep, move or drop a checkpoint. A name that is given again means the new cursor."""
+    match event:
+        case CheckpointNamed():
+            named = Checkpoint(event.name, event.cursor, event.note, record.seq, record.at_ns, record.writer)
+            w.put("checkpoints", _key(event.name), _ENCODER.encode(named))
+        case CheckpointDropped():
+            w.delete("checkpoints", _key(event.name))
+        case CheckpointSaved():
+            _edit(w, event.path, EditCheckpoint(event.version, "saved", record.seq, record.at_ns))
+        case CheckpointCommitted():
+            _edit(w, event.path, EditCheckpoint(event.version, "committed", record.seq, record.at_ns))
+        case CheckpointRolledBack():
+            _edit(w, event.path, EditCheckpoint(event.version, "rolled_back", record.seq, record.at_ns, event.why))
+        case _:
+            pass
+
+
+def checkpoint(r: Reading, name: str) -> Checkpoint | None:
+    """The checkpoint of that name."""
+    found = r.get("checkpoints", _key(name))
+    return None if found is None else _CHECKPOINT.decode(found)
+
+
+def checkpoints(r: Reading) -> Iterator[Checkpoint]:
+    """Every named checkpoint, in no particular order."""
+    for _, value in r.scan("checkpoints"):
+        yield _CHECKPOINT.decode(value)
+
+
+def edit_checkpoint(r: Reading, path: int) -> EditCheckpoint | None:
+    """The newest checkpoint of an edit of the path with this number."""
+    found = r.get("edit_checkpoints", u32(path))
+    return None if found is None else _EDIT.decode(found)
+
+
+def _key(name: str) -> bytes:
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _edit(w: Writing, path: str, state: EditCheckpoint) -> None:
+    number = path_id(w, path)
+    if number is not None:
+        w.put("edit_checkpoints", u32(number), _ENCODER.encode(state))

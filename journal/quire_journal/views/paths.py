@@ -1,0 +1,80 @@
+"""The paths view: every path has a number, handed out in the order in which the log first names it.
+
+Only the fold hands numbers out, so that a replay gives every path the number it had. A number is never taken
+back: also the views that are rebuilt alone find it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from quire_journal.events import (
+    BytesDisplaced,
+    CaptureFailed,
+    CheckpointCommitted,
+    CheckpointRolledBack,
+    CheckpointSaved,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+    ReadServed,
+    Record,
+)
+from quire_journal.ids import PathId
+from quire_journal.log import Reading, Writing, u32
+
+TABLES = ("paths", "path_ids")
+
+_NAMING = (
+    FileWritten,
+    FileDeleted,
+    ModeChanged,
+    OutsideWritten,
+    OutsideDeleted,
+    OutsideModeChanged,
+    BytesDisplaced,
+    CaptureFailed,
+    ReadServed,
+    CheckpointSaved,
+    CheckpointCommitted,
+    CheckpointRolledBack,
+)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Number the paths that the event names."""
+    if isinstance(event, _NAMING):
+        _number(w, event.path)
+    elif isinstance(event, FileMoved | OutsideMoved):
+        _number(w, event.path)
+        _number(w, event.to)
+
+
+def path_id(r: Reading, path: str) -> PathId | None:
+    """The number of `path`; None when the log does not name it."""
+    found = r.get("path_ids", _key(path))
+    return None if found is None else PathId(int.from_bytes(found, "big"))
+
+
+def path_of(r: Reading, number: int) -> str | None:
+    """The path with this number; None when there is none."""
+    found = r.get("paths", u32(number))
+    return None if found is None else found.decode("utf-8", "surrogateescape")
+
+
+def _key(path: str) -> bytes:
+    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:16]
+
+
+def _number(w: Writing, path: str) -> None:
+    key = _key(path)
+    if w.get("path_ids", key) is None:
+        number = u32(w.count("paths") + 1)
+        w.put("path_ids", key, number)
+        w.append("paths", number, path.encode("utf-8", "surrogateescape"))

@@ -1,0 +1,144 @@
+"""The reads view: what each caller was last shown of each path. The caller's own writes move its base along.
+
+The lines of a moved base are those that a `ReadServed` beside the write says; without one, only a write that kept
+the bytes (a move, a change of mode) keeps them, because the view looks at no texts. A write that is taken back
+takes its move of the base with it: what stood there before is kept in `reads_before` until the write is settled.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import (
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    ReadServed,
+    Record,
+    WritesAbandoned,
+    WritesSettled,
+)
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.views.files import record_before
+from quire_journal.views.paths import path_id
+from quire_journal.views.writers import caller_of
+
+TABLES = ("reads", "reads_before")
+
+_NOTHING: Final = b""
+"""In `reads_before`: the caller had been shown nothing."""
+
+
+class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a caller was last shown of a path: the version, and which of its lines (0-based, half-open)."""
+
+    version: int
+    lines: tuple[tuple[int, int], ...]
+    at_ns: int = 0
+    read: int = 0  # the version that it last read; its own writes move `version` on and leave this. 0: `version` itself
+
+    @property
+    def news_after(self) -> int:
+        """Versions by others after this one are news to the caller until it reads again."""
+        return self.read or self.version
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_SHOWN: Final = msgspec.msgpack.Decoder(Shown)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Remember a read, move a base along with its caller's write, or take that back."""
+    match event:
+        case ReadServed():
+            _show(w, record, event)
+        case FileWritten() | FileDeleted():
+            _move_base(w, record, event.path)
+        case ModeChanged():
+            _move_base(w, record, event.path, event.base)
+        case FileMoved() if event.to != event.path:
+            _move_base_to(w, record, event)
+        case WritesAbandoned():
+            for seq in sorted({*event.seqs}, reverse=True):
+                if seq < record.seq:
+                    _take_back(w, seq)
+        case WritesSettled():
+            stop = u64(min(event.through, record.seq - 1) + 1)
+            for key in [key for key, _ in w.scan("reads_before", b"", stop)]:
+                w.delete("reads_before", key)
+        case _:
+            pass
+
+
+def shown(r: Reading, caller: bytes, path: int) -> Shown | None:
+    """What the caller was last shown of the path with this number."""
+    found = r.get("reads", caller + u32(path)) if caller else None
+    return None if found is None else _SHOWN.decode(found)
+
+
+def _show(w: Writing, record: Record, event: ReadServed) -> None:
+    caller, number = caller_of(w, record.writer), path_id(w, event.path)
+    if not caller or number is None:
+        return
+    key = caller + u32(number)
+    read = 0
+    if event.version >= record.batch:
+        # Lines of a version that this very batch made: a reply's diff, which tells nothing of others' versions.
+        made = record_before(w, event.version, record.seq)
+        before = shown(w, caller, number)
+        if before is not None and made is not None and (made.batch, made.writer) == (record.batch, record.writer):
+            read = before.read
+    w.put("reads", key, _ENCODER.encode(Shown(event.version, event.shown, record.at_ns, read)))
+
+
+def _move_base(w: Writing, record: Record, path: str, kept: int = 0) -> None:
+    """The caller's base is its own version now. With `kept`, the lines that it was shown of version `kept` stay so."""
+    caller, number = caller_of(w, record.writer), path_id(w, path)
+    if not caller or number is None:
+        return
+    before = shown(w, caller, number)
+    lines = before.lines if before is not None and kept and before.version == kept else ()
+    read = 0 if before is None else before.news_after
+    _replace(w, record, caller + u32(number), Shown(record.seq, lines, record.at_ns, read))
+
+
+def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
+    """The base under the old name ends; under the new one it keeps the lines when the bytes are those of the base."""
+    caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
+    if not caller or old is None or new is None:
+        return
+    before = shown(w, caller, old)
+    lines: tuple[tuple[int, int], ...] = ()
+    if before is not None and before.version == event.base:
+        made = record_before(w, event.base, record.seq)
+        base = None if made is None else made.event()
+        if getattr(base, "blob", b"") == event.blob:
+            lines = before.lines
+    read = 0 if before is None else before.news_after
+    _replace(w, record, caller + u32(old), Shown(record.seq, (), record.at_ns, read))
+    _replace(w, record, caller + u32(new), Shown(record.seq, lines, record.at_ns))
+
+
+def _replace(w: Writing, record: Record, key: bytes, now: Shown) -> None:
+    w.put("reads_before", u64(record.seq) + key, w.get("reads", key) or _NOTHING)
+    w.put("reads", key, _ENCODER.encode(now))
+
+
+def _take_back(w: Writing, seq: int) -> None:
+    """What named version `seq` names again what stood there before; also where a later write remembers it."""
+    for row, before in list(w.scan("reads_before", u64(seq), u64(seq + 1))):
+        w.delete("reads_before", row)
+        key = row[8:]
+        now = w.get("reads", key)
+        if now is not None and _SHOWN.decode(now).version == seq:
+            if before == _NOTHING:
+                w.delete("reads", key)
+            else:
+                w.put("reads", key, before)
+        for later, value in list(w.scan("reads_before", u64(seq + 1))):
+            if later[8:] == key and value != _NOTHING and _SHOWN.decode(value).version == seq:
+                w.put("reads_before", later, before)

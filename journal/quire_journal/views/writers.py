@@ -1,0 +1,69 @@
+"""The writers view: who has written, under which number."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import Event, Record, WriterIntroduced
+from quire_journal.ids import OUTSIDE, WriterId
+from quire_journal.log import Reading, Writing, u32
+
+TABLES = ("writers", "writer_ids")
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_WRITER: Final = msgspec.msgpack.Decoder(WriterIntroduced)
+
+
+def caller_key(uid: int, agent: str, agent_session: str) -> bytes:
+    """The 8 bytes under which a caller's reads, batches and kept replies are remembered."""
+    return hashlib.sha256(_ENCODER.encode((uid, agent, agent_session))).digest()[:8]
+
+
+def caller_of(r: Reading, writer: int) -> bytes:
+    """The caller's key of a writer; b"" for `outside` and for a writer that was never introduced."""
+    who = writer_of(r, writer)
+    return b"" if who is None else caller_key(who.uid, who.agent, who.agent_session)
+
+
+def writer_of(r: Reading, writer: int) -> WriterIntroduced | None:
+    """The introduction of a writer; None for `outside` and for a writer that was never introduced."""
+    if writer == OUTSIDE:
+        return None
+    found = r.get("writers", u32(writer))
+    return None if found is None else _WRITER.decode(found)
+
+
+def writer_id(r: Reading, who: WriterIntroduced) -> WriterId | None:
+    """The number of the writer with this identity (`who.id` does not matter); None when it is new to the journal."""
+    found = r.get("writer_ids", _identity(who))
+    return None if found is None else WriterId(int.from_bytes(found, "big"))
+
+
+def next_writer_id(r: Reading) -> WriterId:
+    """The number for the next writer to be introduced."""
+    for key, _ in r.scan("writers", reverse=True):
+        return WriterId(int.from_bytes(key, "big") + 1)
+    return WriterId(1)
+
+
+def all_writers(r: Reading) -> Iterator[WriterIntroduced]:
+    """Everyone who was introduced, oldest first."""
+    for _, value in r.scan("writers"):
+        yield _WRITER.decode(value)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Remember an introduction."""
+    if isinstance(event, WriterIntroduced):
+        number = u32(event.id)
+        w.put("writers", number, _ENCODER.encode(event))
+        w.put("writer_ids", _identity(event), number)
+
+
+def _identity(who: WriterIntroduced) -> bytes:
+    claimed = (who.agent, who.agent_session, who.turn, who.tool_call, who.model)
+    return hashlib.sha256(_ENCODER.encode((who.uid, who.pid, who.pid_start, *claimed))).digest()[:16]

@@ -1,0 +1,225 @@
+"""kill -9 at random moments and at every numbered step: what was acknowledged is there, and nothing is torn.
+
+The files are slots. Each writer owns one line of each file and counts it up, so what must be true after a crash can be
+said in one sentence: a slot holds its last acknowledged number, or the one of the edit whose outcome was unknown, and
+`op_status` says which.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+import live
+import quire_client
+from live import Live, ok, replacing, verified
+from quire_daemon import app, workspace
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 3600))]
+
+FILES = ("one.txt", "two.txt", "deep/er/three.txt")
+FILLING = "".join(f"filling {n} {'.' * 50}\n" for n in range(60))
+ELSEWHERE = {"anchor_stale", "write_conflict", "stale_base", "stale_file", "busy", "expired"}
+"""Refusals that another writer, or the death of the daemon that the call was meant for, explains."""
+
+
+def slot_line(name: str, count: int) -> str:
+    """A slot's line; it carries a checksum of itself, so a torn one is known."""
+    return f"slot {name} {count} {live.sha256(f'{name} {count}'.encode())[:12]}"
+
+
+def slots(data: bytes) -> dict[str, int]:
+    """The slots of a file; fails when the file is not whole."""
+    text = data.decode()
+    assert text.startswith("begin\n"), text[:80]
+    assert text.endswith("end\n"), text[-80:]
+    assert FILLING in text
+    found = {}
+    for name, count in re.findall(r"^slot (\w+) (\d+) .*$", text, re.MULTILINE):
+        assert f"{slot_line(name, int(count))}\n" in text
+        found[name] = int(count)
+    return found
+
+
+@dataclass
+class Writer:
+    """One agent that counts its slot of each file up, and remembers what it was told."""
+
+    at: Live
+    name: str
+    seed: int
+    acknowledged: dict[str, int] = field(default_factory=lambda: dict.fromkeys(FILES, 0))
+    unknown: list[tuple[str, int, str]] = field(default_factory=list)  # path, number, operation
+    versions: dict[str, tuple[str, int]] = field(default_factory=dict)  # version → path, number
+    faults: list[Any] = field(default_factory=list)
+
+    def run(self, stop: threading.Event) -> None:
+        """Edit until told to stop, or until the daemon is lost."""
+        chance = random.Random(self.seed)
+        client = self.at.connect(agent=self.name, session=self.name, timeout_s=10)
+        try:
+            while not stop.is_set():
+                if not self.edit(client, chance.choice(FILES), by_anchor=chance.random() < 0.7):
+                    return
+        except Exception as fault:  # noqa: BLE001  reported by the test, which is in another thread
+            if not stop.is_set():
+                self.faults.append(fault)
+        finally:
+            client.close()
+
+    def edit(self, client: Any, path: str, by_anchor: bool) -> bool:
+        """Count one slot up; False when the daemon was lost."""
+        shown = client.call("read_file", {"path": path, "hashes": True})
+        if not shown.get("ok"):
+            return shown.get("outcome") != "unknown"
+        wanted = self.acknowledged[path] + 1
+        if by_anchor:
+            reply = client.call("edit", replacing(shown, f"slot {self.name} ", slot_line(self.name, wanted)))
+        else:
+            plain = ok(client.call("read_file", {"path": path}))
+            content = re.sub(rf"(?m)^slot {self.name} .*$", slot_line(self.name, wanted), plain["content"])
+            reply = client.call("write_file", {"path": path, "content": content, "base": plain["version"]})
+        if reply.get("ok"):
+            self.acknowledged[path] = wanted
+            self.versions[reply["version"]] = (path, wanted)
+        elif reply.get("outcome") == "unknown":
+            self.unknown.append((path, wanted, reply["op"]))
+            return False
+        elif reply.get("error") not in ELSEWHERE:
+            self.faults.append(reply)
+        return True
+
+    def settle(self, client: Any) -> None:
+        """Compare what was acknowledged with the disk, and what `op_status` says of the rest."""
+        for path, wanted, op in self.unknown:
+            said = ok(client.call("op_status", {"op": op}))["outcome"]
+            on_disk = slots(self.at.read(path))[self.name]
+            assert said in ("applied", "not_applied", "superseded"), said
+            assert (on_disk == wanted) == (said != "not_applied"), (path, wanted, on_disk, said)
+            if said != "not_applied":
+                self.acknowledged[path] = wanted
+        self.unknown.clear()
+        for path in FILES:
+            assert slots(self.at.read(path))[self.name] == self.acknowledged[path], path
+
+    def check_history(self, client: Any) -> None:
+        """Every acknowledged version is in the journal with what was written."""
+        for version, (path, count) in self.versions.items():
+            text = ok(client.call("read_file", {"path": path, "at": version}))["content"]
+            assert slot_line(self.name, count) in text, (path, version)
+
+
+def scratch(at: Live) -> None:
+    """The files, as another program left them."""
+    for path in FILES:
+        at.write(path, f"begin\n{slot_line('ada', 0)}\n{FILLING}{slot_line('bob', 0)}\nend\n")
+
+
+def test_random_kills_lose_no_acknowledged_edit(daemon) -> None:
+    at = daemon()
+    scratch(at)
+    writers = [Writer(at, "ada", live.SEED), Writer(at, "bob", live.SEED + 1)]
+    chance = random.Random(live.SEED)
+    for round_number in range(live.length(6, 200)):
+        at.connect("boss").close()  # starts the daemon, which recovers
+        stop = threading.Event()
+        threads = [threading.Thread(target=writer.run, args=[stop]) for writer in writers]
+        for thread in threads:
+            thread.start()
+        time.sleep(chance.uniform(0.05, 0.5))
+        at.kill()
+        stop.set()
+        for thread in threads:
+            thread.join()
+        boss = at.connect("boss")
+        where = f"after kill {round_number}, seed {live.SEED}"
+        for writer in writers:
+            assert not writer.faults, (where, writer.faults)
+            writer.settle(boss)
+            writer.seed += 2
+        for path in FILES:
+            slots(at.read(path))
+        if round_number % 10 == 5:
+            verified(boss)
+        boss.close()
+    boss = at.connect("boss")
+    verified(boss)
+    for writer in writers:
+        writer.check_history(boss)
+    assert sum(len(writer.versions) for writer in writers) > 6, "the campaign edited next to nothing"
+    assert not list((at.root / ".quire" / "tmp").glob("*")), "a temporary file of a dead run was left behind"
+
+
+def workload(at: Live, told: list[tuple[str, dict[str, Any]]]) -> None:
+    """One of each kind of write, and what was told of it; ends early when the daemon dies."""
+    client = at.connect("ada", timeout_s=10)
+    shown = ok(client.call("read_file", {"path": "one.txt", "hashes": True}))
+    for tool, args in (
+        ("edit", replacing(shown, "slot ada", slot_line("ada", 1))),
+        ("write_file", {"path": "new/born.txt", "content": "born\n"}),
+        ("move_file", {"path": "two.txt", "to": "moved.txt"}),
+        ("delete_file", {"path": "deep/er/three.txt"}),
+        ("undo", {}),
+    ):
+        reply = client.call(tool, args)
+        told.append((tool, reply))
+        if reply.get("outcome") == "unknown":
+            return
+
+
+def state(at: Live) -> dict[str, Any]:
+    """What the workload changes, as the disk has it."""
+    return {
+        "edit": slots(at.read("one.txt")) == {"ada": 1, "bob": 0},
+        "write_file": (at.root / "new/born.txt").exists() and at.read("new/born.txt") == b"born\n",
+        "move_file": ((at.root / "two.txt").exists(), (at.root / "moved.txt").exists()),
+        "delete_file": not (at.root / "deep/er/three.txt").exists(),
+    }
+
+
+def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
+    """The same by what the caller was told, and by what `op_status` says of the step that was cut off."""
+    done = dict.fromkeys(("edit", "write_file", "move_file", "delete_file", "undo"), False)
+    for tool, reply in told:
+        if reply.get("outcome") == "unknown":
+            said = ok(boss.call("op_status", {"op": reply["op"]}))["outcome"]
+            assert said in ("applied", "not_applied"), said
+            done[tool] = said == "applied"
+        else:
+            done[tool] = bool(ok(reply))
+    done["delete_file"] = done["delete_file"] and not done.pop("undo")
+    return {**done, "move_file": (not done["move_file"], done["move_file"])}
+
+
+@pytest.mark.parametrize("step", dict.fromkeys((*app.STEPS, *workspace.STEPS)))
+def test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told(daemon, step: str) -> None:
+    """At the first, second, … passing of the step, until the workload is through before the step comes again."""
+    met = 0
+    for passing in range(1, live.length(4, 60)):
+        told: list[tuple[str, dict[str, Any]]] = []
+        at = daemon()
+        scratch(at)
+        with at.fault(step, passing):
+            try:
+                at.connect("boss").close()
+            except quire_client.NoDaemon:  # it died before it could serve
+                assert not at.pids()
+        if at.pids():
+            workload(at, told)
+            time.sleep(0.1)  # some steps come when the loop is idle again
+        if at.pids():
+            at.close()
+            break
+        met += 1
+        boss = at.connect("boss")
+        assert promised(boss, told) == state(at), (step, passing, told)
+        verified(boss)
+        assert not list((at.root / ".quire" / "tmp").glob("*"))
+        at.close()
+    assert met, f"no run of the workload passed {step!r}"

@@ -1,0 +1,176 @@
+"""An outside program saves the file that four agents edit, as fast as it can: nothing of anybody is overwritten unseen.
+
+The program keeps account of each save and of what it found in its place (`outsider.py`). Of a save that its own next
+save did not find, somebody else took the place; that somebody is the daemon, so the save must be in the journal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import live
+from live import Live, caught_up, eventually, log, ok, replacing, running, sha256, verified
+
+sys.path.insert(0, str(Path(__file__).parent))
+import outsider
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 3600))]
+
+FILE = "shared.txt"
+EXPLAINED = {"anchor_stale", "write_conflict", "stale_base", "busy", "not_found", "anchor_ambiguous"}
+"""How an edit may be refused here: someone was quicker, holds the file, or has just taken it away."""
+
+
+class Editor(threading.Thread):
+    """An agent that edits its slot of the file again and again, reading again when it is refused."""
+
+    def __init__(self, at: Live, slot: int, stop: threading.Event, enough: int) -> None:
+        super().__init__(name=f"editor-{slot}")
+        self.client = at.connect(agent=f"agent{slot}", session=f"agent{slot}")
+        self.slot, self.stop, self.enough = slot, stop, enough
+        self.applied: list[tuple[str, str]] = []  # version, line
+        self.refusals: Counter[str] = Counter()
+        self.faults: list[Any] = []
+
+    def run(self) -> None:
+        try:
+            while not self.stop.is_set() and len(self.applied) < self.enough:
+                self.edit(f"slot {self.slot} edit {len(self.applied)}")
+        except Exception as fault:  # noqa: BLE001  reported by the test, which is in another thread
+            self.faults.append(fault)
+
+    def edit(self, line: str) -> None:
+        """One edit: by anchor, or of the whole file with its version as the gate."""
+        whole = self.slot % 2
+        shown = self.client.call("read_file", {"path": FILE} if whole else {"path": FILE, "hashes": True})
+        if not self.good(shown) or f"slot {self.slot} " not in str(shown.get("content") or shown.get("lines")):
+            return
+        if whole:
+            content = re.sub(rf"(?m)^slot {self.slot} .*$", line, shown["content"])
+            reply = self.client.call("write_file", {"path": FILE, "content": content, "base": shown["version"]})
+        else:
+            reply = self.client.call("edit", replacing(shown, f"slot {self.slot} ", line))
+        if self.good(reply):
+            self.applied.append((reply["version"], line))
+
+    def good(self, reply: dict[str, Any]) -> bool:
+        """Did it work? A refusal must be one that the race explains."""
+        if not reply.get("ok"):
+            self.refusals[reply.get("error") or reply.get("outcome")] += 1
+            if reply.get("error") not in EXPLAINED:
+                self.faults.append(reply)
+        return bool(reply.get("ok"))
+
+
+def race(at: Live, style: str, seconds: float, pause_ms: str, enough: int) -> tuple[list[dict[str, Any]], list[Editor]]:
+    """Let four editors and the outside program loose on one file; the program's account, and the editors."""
+    at.write(FILE, outsider.content(0))
+    account = at.top / "account"
+    boss = at.connect("boss")
+    caught_up(boss)
+    stop = threading.Event()
+    editors = [Editor(at, slot, stop, enough) for slot in range(4)]
+    how = (style, at.root / FILE, account, str(seconds), pause_ms, str(live.SEED))
+    with running(sys.executable, outsider.__file__, *how) as program:
+        for editor in editors:
+            editor.start()
+        while program.poll() is None and any(editor.is_alive() for editor in editors):
+            stop.wait(0.05)
+        stop.set()
+        for editor in editors:
+            editor.join()
+        account.with_suffix(".stop").touch()
+        program.wait(30)
+    assert program.returncode == 0
+    for editor in editors:
+        assert not editor.faults, (editor.faults[:3], at.log_tail())
+    return [json.loads(line) for line in account.read_text().splitlines()], editors
+
+
+def settled(at: Live, client: Any) -> dict[str, dict[str, Any]]:
+    """The records of the file, by content, once the journal says what the disk says."""
+    now = sha256(at.read(FILE))
+    eventually(
+        "the head is what is on disk",
+        lambda: caught_up(client) and client.call("read_file", {"path": FILE}).get("sha256") == now,
+    )
+    return {record["sha256"]: record for record in log(client, path=FILE) if record.get("sha256")}
+
+
+def displaced_by_us(account: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The saves that the program's own next save did not find in their place. The last one stands, or was displaced."""
+    found = [save["found"] for save in account[1:]] + [""]
+    return [save for save, next_found in zip(account, found, strict=True) if next_found != save["sha256"]]
+
+
+def check_edits(client: Any, editors: list[Editor]) -> int:
+    """Every applied edit changed its line of a whole save, and nothing else; how many there were."""
+    records = {record["version"]: record for record in log(client, path=FILE) if record.get("version")}
+    count = 0
+    for editor in editors:
+        for version, line in editor.applied:
+            record = records[version]
+            after = ok(client.call("read_file", {"path": FILE, "at": version}))["content"].splitlines()
+            before = ok(client.call("read_file", {"path": FILE, "at": record["base"]}))["content"].splitlines()
+            assert [new for old, new in zip(before, after, strict=True) if old != new] == [line], (version, record)
+            number = re.fullmatch(r"save (\d+) begins", after[0])
+            assert number, after[0]
+            assert after[-1] == f"save {number[1]} ends", "an edit was made on half a save"
+            count += 1
+    return count
+
+
+@pytest.mark.parametrize("style", outsider.STYLES)
+def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
+    at = daemon()
+    account, editors = race(at, style, seconds=live.length(3, 900), pause_ms="4~", enough=live.length(40, 1000))
+    client = at.connect("boss")
+    held = settled(at, client)
+    lost = [save for save in displaced_by_us(account) if save["sha256"] not in held]
+    assert not lost, f"{len(lost)} of {len(account)} saves lost, first {lost[:3]}"
+    applied = check_edits(client, editors)
+    refusals = sum((editor.refusals for editor in editors), Counter())
+    print(f"{style}: {len(account)} saves, {applied} edits applied, refused {dict(refusals)}")
+    assert applied, refusals
+    verified(client)
+
+
+@pytest.mark.parametrize("style", outsider.STYLES)
+def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, style: str) -> None:
+    at = daemon()
+    account, editors = race(at, style, seconds=live.length(2, 60), pause_ms="30", enough=10**9)
+    client = at.connect("boss")
+    held = settled(at, client)
+    lost = [save for save in account if save["sha256"] not in held]
+    assert not lost, f"{len(lost)} of {len(account)} saves are not in the journal, first {lost[:3]}"
+    assert check_edits(client, editors)
+    verified(client)
+
+
+def test_readers_beside_the_race_never_see_a_torn_or_missing_file(daemon) -> None:
+    """While only agents write, the file is whole at every instant, whoever looks."""
+    at = daemon()
+    at.write(FILE, outsider.content(0))
+    stop = threading.Event()
+    editors = [Editor(at, slot, stop, live.length(30, 2000)) for slot in range(4)]
+    for editor in editors:
+        editor.start()
+    looks = 0
+    while any(editor.is_alive() for editor in editors):
+        data = at.read(FILE)
+        assert data.startswith(b"save 0 begins\n"), data[:40]
+        assert data.endswith(b"save 0 ends\n"), data[-40:]
+        looks += 1
+    for editor in editors:
+        editor.join()
+        assert not editor.faults, editor.faults[:3]
+    assert looks > 100
+    assert sum(len(editor.applied) for editor in editors) == 4 * live.length(30, 2000)

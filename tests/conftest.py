@@ -1,0 +1,75 @@
+"""What every test gets: no thread outlives it, properties draw the same examples, and a real daemon on request."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+import live
+
+# The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
+settings.register_profile("default", derandomize=True, database=None, deadline=None)
+settings.register_profile(
+    "long",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=2000,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("long" if live.LONG else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only makes sense at full length."""
+    left_out = [item for item in items if item.get_closest_marker("campaign")] if not live.LONG else []
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_outlives_its_test() -> Iterator[None]:
+    """A thread that a test leaves behind would fail another one, later and elsewhere."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(1.0)
+    assert not [thread.name for thread in left if thread.is_alive()]
+
+
+class Daemons:
+    """Makes scratch checkouts, each with state, runtime and settings folders of its own."""
+
+    def __init__(self) -> None:
+        self.made: list[live.Live] = []
+
+    def __call__(self, root: Path | None = None, state_dir: Path | None = None) -> live.Live:
+        self.made.append(live.Live(root, state_dir))
+        return self.made[-1]
+
+
+@pytest.fixture
+def daemon() -> Iterator[Daemons]:
+    """`daemon()` is a scratch checkout that a real daemon serves as soon as a client connects; ended by its pid."""
+    daemons = Daemons()
+    yield daemons
+    for one in reversed(daemons.made):
+        one.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure shows what the daemons wrote into their logs."""
+    report = yield
+    daemons = getattr(item, "funcargs", {}).get("daemon")
+    if call.when == "call" and report.failed and isinstance(daemons, Daemons):
+        report.sections += [("daemon.log", one.log_tail()) for one in daemons.made]
+    return report

@@ -1,0 +1,280 @@
+"""The ignore rules against their oracle, `git check-ignore`, and what Quire adds to them."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.ignore import Ignore
+
+needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the oracle is not installed")
+
+
+def git(root: Path, *arguments: str, feed: bytes = b"") -> bytes:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": os.fspath(root),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "XDG_CONFIG_HOME": os.fspath(root / ".git"),
+    }
+    done = subprocess.run(["git", *arguments], cwd=root, input=feed, env=environment, capture_output=True, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    return done.stdout
+
+
+def ignored_by_git(root: Path, paths: Sequence[tuple[str, bool]]) -> set[str]:
+    """Those of `paths` that git ignores."""
+    feed = b"".join(os.fsencode(path) + b"\0" for path, _ in paths)
+    said = git(root, "check-ignore", "--no-index", "--stdin", "-z", feed=feed)
+    return {os.fsdecode(path) for path in said.split(b"\0") if path}
+
+
+def tree(root: Path) -> list[tuple[str, bool]]:
+    """Every path below `root`, without git's own folder, and whether it is a folder."""
+    found = []
+    for at, folders, files in os.walk(root):
+        folders[:] = [name for name in folders if name != ".git"]
+        inside = os.path.relpath(at, root)
+        prefix = "" if inside == "." else inside + "/"
+        found += [(prefix + name, True) for name in folders] + [(prefix + name, False) for name in files]
+    return found
+
+
+def write(root: Path, path: str, text: str | bytes = "") -> None:
+    file = root / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(text if isinstance(text, bytes) else os.fsencode(text))
+
+
+def disagreements(root: Path) -> list[str]:
+    ignore, paths = Ignore(root), tree(root)
+    oracle = ignored_by_git(root, paths)
+    return [path for path, folder in paths if ignore.ignored(path, folder) != (path in oracle)]
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = tmp_path / "checkout"
+    root.mkdir()
+    if shutil.which("git"):
+        git(root, "init", "-q")
+    return root
+
+
+# ── the oracle ───────────────────────────────────────────────────────────────
+
+# fmt: off
+NAMES = (
+    "a", "b", "build", "x", "foo", "a.py", "b.pyc", "keep.log", "n.log", "sp ace", "[b]", "#h", "!n", "ü", "x-y",
+    "1",
+)
+PATTERNS = (
+    "a", "b/", "/x", "foo", "*.log", "!keep.log", "*.py[co]", "build/", "!build/", "*", "!*/", "!a", "!foo/", "/*",
+    "!/a", "**", "**/", "/**", "/*/", "*/", "a/*", "a/**", "!a/b", "a/**/b", "**/x", "**/x/**", "!x/**", "foo/**/",
+    "a/**/", "x/", "\\#h", "\\!n", "sp ace", "sp\\ ace", "a ", "a\\ ", "a\t", "[!a]", "[^a-f]*", "[]-]",
+    "[[:alpha:]]", "x[-]y", "[[]b]", "\\[b\\]", "[\\[]b[]]", "?", "??", "a?", "ü", "*ü*", "# a", "", " ", "/", "!",
+    "\\", "[", "a[", "[z-a]", "[[:bad:]]", "foo/*.py", "foo//a", "./a", "a/../b", "**.py", "a**b", "***",
+    "foo/***", "!**/keep.log", "*/a", "*/*/a", "a/b/", "[a-]*", "/a/**", "!/a/**", "x-*", "[0-9]", "[[:digit:]x]",
+    "*.p\\yc", "f\\oo", "build/*", "!build/keep.log", "/foo/*/x", "[!]a]",
+)
+# fmt: on
+
+
+def grow(root: Path, rng: random.Random, depth: int = 0) -> None:
+    """A random tree with rule files at random levels."""
+    for name in rng.sample(NAMES, rng.randint(3, 7)):
+        if depth < 3 and rng.random() < 0.5:
+            (root / name).mkdir()
+            grow(root / name, rng, depth + 1)
+        else:
+            write(root, name)
+    if depth == 0 or rng.random() < 0.4:
+        end = rng.choice(["\n", "\r\n"])
+        write(root, ".gitignore", end.join(rng.choices(PATTERNS, k=rng.randint(1, 8))) + rng.choice(["", end]))
+
+
+@needs_git
+@pytest.mark.parametrize("seed", range(60))
+def test_decides_as_git_does_on_generated_trees(repository: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    grow(repository, rng)
+    write(repository, ".git/info/exclude", "\n".join(rng.choices(PATTERNS, k=3)) + "\n")
+    assert disagreements(repository) == []
+
+
+@needs_git
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("before", ["", "*\n", "foo/*\n"], ids=["alone", "after-all", "after-some"])
+def test_decides_each_pattern_as_git_does(repository: Path, pattern: str, before: str) -> None:
+    for name in NAMES:
+        write(repository, f"top/{name}")
+        write(repository, f"{name}/a/b/c")
+        write(repository, f"{name}/foo/x.py")
+    write(repository, ".gitignore", before + pattern + "\n")
+    assert disagreements(repository) == []
+
+
+@needs_git
+@pytest.mark.parametrize(
+    "rules",
+    [
+        b"\xef\xbb\xbfa\n",  # a byte order mark
+        b"a\r\nb\r\n",
+        b"a\rb\n",
+        b"caf\xe9*\n",  # latin-1
+        b"\xc3\xbc\n",
+        b"a",
+        b"\0\na\n",
+    ],
+)
+def test_reads_bytes_as_git_does(repository: Path, rules: bytes) -> None:
+    for name in (b"a", b"b", b"caf\xe9", b"caf\xe9s", "ü".encode(), b"c"):
+        (repository / os.fsdecode(name)).write_bytes(b"")
+    write(repository, ".gitignore", rules)
+    assert disagreements(repository) == []
+
+
+@needs_git
+def test_a_linked_worktree_uses_the_excludes_of_its_repository(repository: Path) -> None:
+    write(repository, "first", "1")
+    git(repository, "add", "first")
+    git(repository, "-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "first")
+    write(repository, ".git/info/exclude", "private/\n")
+    linked = repository.parent / "linked"
+    git(repository, "worktree", "add", "-q", os.fspath(linked), "HEAD")
+    assert (linked / ".git").is_file()
+    write(linked, "private/note")
+    assert Ignore(linked).ignored("private", True)
+    assert Ignore(linked).ignored("private/note", False)
+    assert not Ignore(linked).ignored("public", True)
+
+
+# ── what Quire adds ──────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "path", [".git", ".quire", "sub/.git", "deep/er/.quire", ".git/HEAD", ".quire/tmp/x", "sub/.git/config"]
+)
+@pytest.mark.parametrize("folder", [True, False])
+def test_git_and_quire_are_always_ignored(tmp_path: Path, path: str, folder: bool) -> None:
+    write(tmp_path, ".quireignore", "!.git\n!.quire\n!*\n")
+    assert Ignore(tmp_path, ["!.git", "!.quire"]).ignored(path, folder)
+
+
+def test_names_that_only_begin_alike_are_not(tmp_path: Path) -> None:
+    ignore = Ignore(tmp_path)
+    assert not any(ignore.ignored(path, False) for path in (".gitignore", ".quireignore", ".github", "a.git", ""))
+
+
+def test_own_rules_add_and_take_back(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", "dist/\n*.log\n")
+    write(tmp_path, ".quireignore", "!dist/\nlocal/\n")
+    ignore = Ignore(tmp_path)
+    assert not ignore.ignored("dist/app.js", False)
+    assert ignore.ignored("dist/app.log", False)
+    assert ignore.ignored("local/x", False)
+
+
+def test_own_rules_of_the_root_are_stronger_than_git_rules_below(tmp_path: Path) -> None:
+    write(tmp_path, ".quireignore", "*.log\n")
+    write(tmp_path, "sub/.gitignore", "!keep.log\n")
+    assert Ignore(tmp_path).ignored("sub/keep.log", False)
+
+
+def test_settings_are_strongest(tmp_path: Path) -> None:
+    write(tmp_path, ".quireignore", "!data/\n")
+    ignore = Ignore(tmp_path, ["data/", "!data/", "big/"])
+    assert not ignore.ignored("data/x", False)
+    assert ignore.ignored("big/x", False)
+
+
+def test_without_a_repository_the_rule_files_hold(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", "*.o\n")
+    assert Ignore(tmp_path).ignored("deep/a.o", False)
+
+
+def test_rule_files_that_are_no_files_count_as_empty(tmp_path: Path) -> None:
+    write(tmp_path, "elsewhere", "*\n")
+    (tmp_path / ".gitignore").symlink_to("elsewhere")
+    os.mkfifo(tmp_path / ".quireignore")
+    (tmp_path / "sub" / ".gitignore").mkdir(parents=True)
+    ignore = Ignore(tmp_path)
+    assert not ignore.ignored("a", False)
+    assert not ignore.ignored("sub/a", False)
+
+
+# ── keeping up ───────────────────────────────────────────────────────────────
+
+
+def test_a_changed_rule_file_counts_once_it_is_forgotten(tmp_path: Path) -> None:
+    write(tmp_path, "sub/.gitignore", "a\n")
+    ignore = Ignore(tmp_path)
+    assert ignore.ignored("sub/deep/a", False)
+    write(tmp_path, "sub/.gitignore", "b\n")
+    assert ignore.ignored("sub/deep/a", False)
+    assert ignore.governs("sub/.gitignore") == "sub"
+    ignore.forget("sub")
+    assert not ignore.ignored("sub/deep/a", False)
+    assert ignore.ignored("sub/deep/b", False)
+
+
+def test_forgetting_leaves_siblings_with_a_longer_name_alone(tmp_path: Path) -> None:
+    write(tmp_path, "subway/.gitignore", "a\n")
+    ignore = Ignore(tmp_path)
+    assert ignore.ignored("subway/a", False)
+    (tmp_path / "subway" / ".gitignore").unlink()
+    ignore.forget("sub")
+    assert ignore.ignored("subway/a", False)
+
+
+def test_only_rule_files_govern(tmp_path: Path) -> None:
+    ignore = Ignore(tmp_path)
+    assert ignore.governs(".quireignore") == ""
+    assert ignore.governs("a/b/.gitignore") == "a/b"
+    assert ignore.governs("a/gitignore") is None
+
+
+def test_recheck_finds_rule_files_that_changed_unnoticed(repository: Path) -> None:
+    write(repository, "sub/x")
+    write(repository, ".git/info/exclude", "")
+    ignore = Ignore(repository)
+    assert not ignore.ignored("sub/x", False)
+    assert ignore.recheck() == []
+    write(repository, "sub/.gitignore", "x\n")
+    assert ignore.recheck() == ["sub"]
+    assert ignore.ignored("sub/x", False)
+    write(repository, ".git/info/exclude", "y\n")
+    assert ignore.recheck() == [""]
+    assert ignore.ignored("sub/y", False)
+
+
+# ── secrets ──────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("path", "is_secret"),
+    [
+        (".env", True),
+        ("app/.env", True),
+        ("app/.ENV", True),
+        (".env.local", True),
+        ("certs/server.key", True),
+        (".environment", False),
+        ("key", False),
+        ("vault/any", True),
+        ("other/vault/any", False),
+    ],
+)
+def test_secrets_are_known_by_name_or_path(tmp_path: Path, path: str, is_secret: bool) -> None:
+    assert Ignore(tmp_path, (), (".env", ".env.*", "*.key", "vault/*")).secret(path) is is_secret
+
+
+def test_without_globs_nothing_is_secret(tmp_path: Path) -> None:
+    assert not Ignore(tmp_path).secret(".env")

@@ -1,0 +1,618 @@
+"""The watcher on a real inotify: what others do becomes names to look at, and what was missed is said."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.ignore import Ignore
+from quire_daemon.watcher import Batch, Coverage, Watcher
+
+pytestmark = pytest.mark.real
+
+PATIENCE_S = 15.0  # what is awaited comes in milliseconds; this is when a test gives up
+LIMITS = Path("/proc/sys/fs/inotify")
+
+Start = Callable[..., "Watch"]
+
+
+class Watch:
+    """A watcher, and all that it has told so far."""
+
+    def __init__(self, root: Path, ignored: Callable[[str, bool], bool] | None = None) -> None:
+        self.root = root
+        self.woken = threading.Event()
+        self.told = Batch()
+        self.watcher = Watcher(root, ignored or Ignore(root).ignored, self.woken.set)
+        self.watcher.start()
+
+    def drain(self) -> Batch:
+        """What is new; it is also added to `told`."""
+        self.woken.clear()
+        batch = self.watcher.drain()
+        self.told.dirty |= batch.dirty
+        self.told.folders |= batch.folders
+        self.told.overflowed |= batch.overflowed
+        self.told.moved += batch.moved
+        return batch
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Drain whenever woken until `condition` holds."""
+        end = time.monotonic() + PATIENCE_S
+        self.drain()
+        while not condition():
+            assert time.monotonic() < end, f"gave up; told {self.told}, health {self.watcher.health()}"
+            self.woken.wait(0.05)  # wakes at once; the limit is for conditions that no event changes
+            self.drain()
+
+    def catch_up(self) -> Batch:
+        """All that happened before this call, and nothing told earlier."""
+        token = self.watcher.cookie()
+        self.until(lambda: self.watcher.seen(token))
+        self.drain()
+        batch, self.told = self.told, Batch()
+        return batch
+
+    def covers(self, path: str) -> bool:
+        """Whether someone who follows what was told would look at `path`."""
+        above = [path[:at] for at, char in enumerate(path) if char == "/"]
+        told = self.told
+        return told.overflowed or path in told.dirty or any(f in told.folders for f in ["", path, *above])
+
+    def health(self) -> Coverage:
+        return self.watcher.health()
+
+
+def told_of(batch: Batch, path: str) -> bool:
+    above = [path[:at] for at, char in enumerate(path) if char == "/"]
+    return path in batch.dirty or any(f in batch.folders for f in [path, *above])
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Start]:
+    started: list[Watch] = []
+
+    def start(root: Path = tmp_path, ignored: Callable[[str, bool], bool] | None = None) -> Watch:
+        started.append(Watch(root, ignored))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.watcher.stop()
+
+
+def exchange(one: Path, other: Path) -> None:
+    """renameat2(one, other, RENAME_EXCHANGE)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    at_fdcwd, rename_exchange = -100, 2
+    done = libc.renameat2(at_fdcwd, os.fsencode(one), at_fdcwd, os.fsencode(other), rename_exchange)
+    assert done == 0, os.strerror(ctypes.get_errno())
+
+
+# ── how files are saved ──────────────────────────────────────────────────────
+
+
+def in_place(file: Path) -> None:
+    with file.open("r+") as opened:
+        opened.write("new")
+
+
+def atomic(file: Path) -> None:
+    temporary = file.with_name(".save-1")
+    temporary.write_text("new")
+    temporary.replace(file)
+
+
+def as_vim_does(file: Path) -> None:
+    probe = file.with_name("4913")
+    probe.touch()
+    probe.unlink()
+    backup = file.with_name(file.name + "~")
+    file.rename(backup)
+    file.write_text("new")
+    backup.unlink()
+
+
+def as_sed_does(file: Path) -> None:
+    subprocess.run(["sed", "-i", "s/old/new/", os.fspath(file)], check=True)
+
+
+def through_a_mapping(file: Path) -> None:
+    import mmap
+
+    with file.open("r+b") as opened, mmap.mmap(opened.fileno(), 3) as mapping:
+        mapping[:3] = b"new"
+
+
+def from_elsewhere(file: Path) -> None:
+    other = file.parent.parent / "elsewhere"
+    other.write_text("new")
+    other.replace(file)
+
+
+SAVES = [in_place, atomic, as_vim_does, as_sed_does, through_a_mapping, from_elsewhere]
+
+
+@pytest.mark.parametrize("save", SAVES)
+@pytest.mark.parametrize("path", ["f", "deep/er/f"])
+def test_every_way_of_saving_names_the_file(
+    tmp_path: Path, watch: Start, save: Callable[[Path], None], path: str
+) -> None:
+    root = tmp_path / "checkout"
+    file = root / path
+    file.parent.mkdir(parents=True)
+    file.write_text("old")
+    watched = watch(root)
+    watched.catch_up()
+    save(file)
+    assert path in watched.catch_up().dirty
+
+
+def test_an_exchange_with_an_ignored_folder_names_the_file(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / ".quire" / "tmp").mkdir(parents=True)
+    (tmp_path / "f").write_text("old")
+    (tmp_path / ".quire" / "tmp" / "new").write_text("new")
+    watched = watch()
+    watched.catch_up()
+    exchange(tmp_path / "f", tmp_path / ".quire" / "tmp" / "new")
+    batch = watched.catch_up()
+    assert batch.dirty == {"f"}
+    assert batch.moved == []
+
+
+def test_mode_changes_and_removals_are_named(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "mode").touch()
+    (tmp_path / "gone").touch()
+    (tmp_path / "folder").mkdir()
+    watched = watch()
+    (tmp_path / "mode").chmod(0o600)
+    (tmp_path / "gone").unlink()
+    (tmp_path / "folder").chmod(0o700)
+    assert watched.catch_up().dirty >= {"mode", "gone", "folder"}
+
+
+def test_names_that_are_not_utf8_come_back_as_surrogates(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / os.fsdecode(b"d\xe9")).mkdir()
+    watched = watch()
+    name = os.fsdecode(b"d\xe9/\xff\nx")
+    (tmp_path / name).touch()
+    assert name in watched.catch_up().dirty
+
+
+def test_reading_is_not_an_event(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "f").write_text("x")
+    watched = watch()
+    watched.catch_up()
+    (tmp_path / "f").read_text()
+    os.listdir(tmp_path)
+    assert not watched.catch_up()
+
+
+# ── folders ──────────────────────────────────────────────────────────────────
+
+
+def test_a_new_tree_is_covered_down_to_its_last_file(tmp_path: Path, watch: Start) -> None:
+    watched = watch()
+    for n in range(40):
+        file = tmp_path / f"n{n}" / "a" / "b" / "c" / "f"
+        file.parent.mkdir(parents=True)
+        file.write_text("x")
+    batch = watched.catch_up()
+    assert [n for n in range(40) if not told_of(batch, f"n{n}/a/b/c/f")] == []
+    assert watched.health().watched == 1 + 40 * 4
+    for n in range(40):
+        (tmp_path / f"n{n}" / "a" / "b" / "c" / "f").write_text("y")
+    assert watched.catch_up().dirty == {f"n{n}/a/b/c/f" for n in range(40)}
+
+
+def test_a_tree_moved_in_is_crawled_and_watched(tmp_path: Path, watch: Start) -> None:
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    root.mkdir()
+    (outside / "sub").mkdir(parents=True)
+    watched = watch(root)
+    outside.rename(root / "inside")
+    assert watched.catch_up().folders == {"inside"}
+    (root / "inside" / "sub" / "f").touch()
+    assert "inside/sub/f" in watched.catch_up().dirty
+
+
+def test_a_tree_moved_out_is_named_and_let_go(tmp_path: Path, watch: Start) -> None:
+    root = tmp_path / "root"
+    (root / "inside" / "sub").mkdir(parents=True)
+    watched = watch(root)
+    (root / "inside").rename(tmp_path / "outside")
+    assert watched.catch_up().folders == {"inside"}
+    assert watched.health().watched == 1
+    (tmp_path / "outside" / "sub" / "f").touch()
+    assert not watched.catch_up()
+
+
+def test_a_tree_moved_inside_is_watched_under_its_new_name(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "old" / "sub").mkdir(parents=True)
+    watched = watch()
+    (tmp_path / "old").rename(tmp_path / "new")
+    batch = watched.catch_up()
+    assert batch.folders == {"old", "new"}
+    assert batch.moved == [("old", "new")]
+    (tmp_path / "new" / "sub" / "f").touch()
+    batch = watched.catch_up()
+    assert batch.dirty == {"new/sub/f"}
+    assert watched.health().watched == 3
+
+
+def test_renames_of_files_are_hinted(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a").touch()
+    watched = watch()
+    (tmp_path / "a").rename(tmp_path / "b")
+    (tmp_path / "b").rename(tmp_path / "sub" / "c")
+    batch = watched.catch_up()
+    assert batch.moved == [("a", "b"), ("b", "sub/c")]
+    assert batch.dirty == {"a", "b", "sub/c"}
+
+
+def test_a_removed_tree_is_named(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "t" / "a" / "b").mkdir(parents=True)
+    (tmp_path / "t" / "a" / "b" / "f").touch()
+    watched = watch()
+    shutil.rmtree(tmp_path / "t")
+    batch = watched.catch_up()
+    assert told_of(batch, "t/a/b/f")
+    assert "t" in batch.folders
+    watched.until(lambda: watched.health().watched == 1)
+
+
+def test_a_link_to_a_folder_is_a_name_not_a_folder(tmp_path: Path, watch: Start) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "root"
+    root.mkdir()
+    watched = watch(root)
+    (root / "link").symlink_to(outside)
+    assert watched.catch_up().dirty == {"link"}
+    (outside / "f").touch()
+    assert not watched.catch_up()
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_a_checkout_of_another_branch_is_covered(tmp_path: Path, watch: Start) -> None:
+    def git(*arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=n", "-c", "user.email=e", *arguments],
+            cwd=tmp_path,
+            check=True,
+            capture_output=True,
+        )
+
+    def commit(text: str, names: range) -> None:
+        for n in names:
+            file = tmp_path / f"d{n % 7}" / f"e{n % 3}" / f"f{n}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        git("add", "-A")
+        git("commit", "-qm", text)
+
+    git("init", "-q", "-b", "one")
+    commit("one", range(100))
+    git("checkout", "-q", "-b", "two")
+    git("rm", "-qr", "d0")
+    commit("two", range(50, 200))
+    watched = watch()
+    watched.catch_up()
+    before = {f: f.read_text() for f in tmp_path.glob("d*/e*/f*")}
+    git("checkout", "-q", "one")
+    batch = watched.catch_up()
+    after = {f: f.read_text() for f in tmp_path.glob("d*/e*/f*")}
+    differing = [f for f in before.keys() | after.keys() if before.get(f) != after.get(f)]
+    assert len(differing) > 100
+    assert [f for f in differing if not told_of(batch, f.relative_to(tmp_path).as_posix())] == []
+    assert not any(path.startswith(".git") for path in batch.dirty | batch.folders)
+
+
+# ── ignored folders ──────────────────────────────────────────────────────────
+
+
+def test_ignored_folders_are_not_watched_and_ignored_files_not_named(tmp_path: Path, watch: Start) -> None:
+    for folder in (".git/objects", "node_modules/x/y", "src", ".quire/tmp"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("node_modules/\n*.log\n")
+    watched = watch()
+    assert watched.health().watched == 2  # the root and src
+    for path in ("node_modules/x/y/f", ".git/index", "src/a.log", ".quire/tmp/t", "src/a"):
+        (tmp_path / path).write_text("x")
+    (tmp_path / "src" / "node_modules").mkdir()
+    (tmp_path / "src" / "node_modules" / "f").touch()
+    batch = watched.catch_up()
+    assert batch.dirty == {"src/a"}
+    assert batch.folders == set()
+
+
+def test_changed_rules_are_watched_anew(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "made" / "sub").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    (tmp_path / ".gitignore").write_text("made/\n")
+    ignore = Ignore(tmp_path)
+    watched = watch(tmp_path, ignore.ignored)
+    assert watched.health().watched == 2
+    (tmp_path / ".gitignore").write_text("src/\n")
+    assert ".gitignore" in watched.catch_up().dirty
+    ignore.forget("")
+    watched.watcher.rewatch("")
+    assert watched.health().watched == 3
+    (tmp_path / "made" / "sub" / "f").touch()
+    (tmp_path / "src" / "f").touch()
+    assert watched.catch_up().dirty == {"made/sub/f"}
+
+
+# ── cookies ──────────────────────────────────────────────────────────────────
+
+
+def test_a_cookie_comes_back_and_leaves_no_file(tmp_path: Path, watch: Start) -> None:
+    watched = watch()
+    token = watched.watcher.cookie()
+    watched.until(lambda: watched.watcher.seen(token))
+    assert os.listdir(tmp_path / ".quire" / "cookies") == []
+    assert watched.watcher.seen(token)
+    assert not watched.watcher.seen("another")
+    assert not watched.catch_up()
+
+
+def test_the_cookies_of_a_dead_run_are_swept(tmp_path: Path, watch: Start) -> None:
+    cookies = tmp_path / ".quire" / "cookies"
+    cookies.mkdir(parents=True)
+    (cookies / "1f-0123456789abcdef").touch()
+    (cookies / "not ours").touch()
+    watch()
+    assert os.listdir(cookies) == ["not ours"]
+
+
+def test_a_removed_cookie_folder_is_made_again(tmp_path: Path, watch: Start) -> None:
+    watched = watch()
+    watched.catch_up()
+    shutil.rmtree(tmp_path / ".quire")
+    watched.catch_up()
+
+
+def test_a_cookie_is_not_written_through_a_link(tmp_path: Path, watch: Start) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / ".quire").symlink_to(outside)
+    watched = watch(root)
+    token = watched.watcher.cookie()
+    assert not watched.watcher.seen(token)
+    assert os.listdir(outside) == []
+    assert any("cookie" in reason for reason in watched.health().reasons)
+
+
+def test_after_the_end_no_cookie_is_seen(watch: Start) -> None:
+    watched = watch()
+    watched.watcher.stop()
+    watched.watcher.stop()
+    token = watched.watcher.cookie()
+    assert not watched.watcher.seen(token)
+    assert not watched.health().alive
+    assert watched.health().reasons == ("stopped",)
+
+
+# ── load ─────────────────────────────────────────────────────────────────────
+
+
+def test_nothing_is_lost_while_others_read_the_whole_tree(tmp_path: Path, watch: Start) -> None:
+    for n in range(200):
+        folder = tmp_path / f"d{n // 20}" / f"e{n}"
+        folder.mkdir(parents=True)
+        for m in range(100):
+            (folder / f"f{m}").write_bytes(b"some text\n")
+    watched = watch()
+    watched.catch_up()
+    searches = [subprocess.Popen(["grep", "-r", "no such text", "."], cwd=tmp_path) for _ in range(2)]
+    written = [f"d{n // 20}/e{n}/f{n % 100}" for n in range(200)]
+    for path in written:
+        (tmp_path / path).write_bytes(b"other text\n")
+    for search in searches:
+        assert search.wait(PATIENCE_S) == 1
+    batch = watched.catch_up()
+    assert batch.dirty == set(written)
+    assert not batch.overflowed
+
+
+def limit(name: str, value: int) -> Iterator[None]:
+    """Lower a limit of the kernel for one test."""
+    file = LIMITS / name
+    if not os.access(file, os.W_OK):
+        pytest.skip(f"{file} cannot be written")
+    before = file.read_text()
+    file.write_text(str(value))
+    try:
+        yield
+    finally:
+        file.write_text(before)
+
+
+@pytest.fixture
+def short_queue() -> Iterator[None]:
+    """A queue of 64 events; it counts for watchers that start from now on."""
+    yield from limit("max_queued_events", 64)
+
+
+@pytest.fixture
+def watch_limit() -> Iterator[Callable[[int], None]]:
+    """Sets how many folders all watchers of this user may watch."""
+    changed = limit("max_user_watches", int((LIMITS / "max_user_watches").read_text()))
+    next(changed)
+    yield lambda value: (LIMITS / "max_user_watches").write_text(str(value)) and None
+    next(changed, None)
+
+
+@pytest.mark.usefixtures("short_queue")
+def test_an_overflow_is_told_and_survived(tmp_path: Path, watch: Start) -> None:
+    gate = threading.Event()
+    rules = Ignore(tmp_path)
+
+    def ignored(path: str, folder: bool) -> bool:
+        if path == "gate":
+            gate.wait(PATIENCE_S)  # holds the watcher's thread, so that the kernel's queue must fill
+        return rules.ignored(path, folder)
+
+    watched = watch(tmp_path, ignored)
+    watched.catch_up()
+    (tmp_path / "gate").touch()
+    for n in range(3000):
+        (tmp_path / f"f{n}").touch()
+    (tmp_path / "new" / "sub").mkdir(parents=True)
+    token = watched.watcher.cookie()  # its event is dropped too
+    gate.set()
+    watched.until(lambda: watched.told.overflowed)
+    watched.until(lambda: watched.watcher.seen(token))
+    assert watched.health().overflows >= 1
+    assert watched.health().full
+    watched.catch_up()
+    (tmp_path / "new" / "sub" / "f").touch()
+    assert "new/sub/f" in watched.catch_up().dirty
+
+
+def test_folders_beyond_the_watch_limit_are_told(
+    tmp_path: Path, watch: Start, watch_limit: Callable[[int], None]
+) -> None:
+    root = tmp_path / "root"
+    for n in range(20):
+        (root / f"d{n:02}").mkdir(parents=True)
+    used = watches_in_use()
+    watch_limit(used + 11)
+    watched = watch(root)
+    health = watched.health()
+    assert not health.full
+    assert "watch_limit" in health.reasons
+    assert health.watched < health.expected == 21
+    assert len(health.unwatched) == health.expected - health.watched
+    watch_limit(used + 1000)
+    assert watched.watcher.cover(health.unwatched) == len(health.unwatched)
+    assert watched.health().full
+    assert watched.catch_up().folders == set(health.unwatched)
+    (root / "d19" / "f").touch()
+    assert "d19/f" in watched.catch_up().dirty
+
+
+def watches_in_use() -> int:
+    """Inotify watches of all processes of this user."""
+    count = 0
+    for info in Path("/proc").glob("[0-9]*/fdinfo/*"):
+        try:
+            count += info.read_text().count("inotify wd:")
+        except OSError:
+            continue
+    return count
+
+
+def test_a_folder_that_may_not_be_read_is_told_until_it_may(tmp_path: Path, watch: Start) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0)
+    watched = watch()
+    assert watched.health().unwatched == ("locked",)
+    assert "unreadable_folder" in watched.health().reasons
+    locked.chmod(0o755)
+    watched.until(lambda: watched.health().full)
+    assert watched.covers("locked")
+
+
+def test_what_a_crawl_finds_unwatched_is_watched(tmp_path: Path, watch: Start) -> None:
+    (tmp_path / "hidden").mkdir()
+    hidden = True
+
+    def ignored(path: str, folder: bool) -> bool:
+        return hidden and path == "hidden"
+
+    watched = watch(tmp_path, ignored)
+    hidden = False
+    assert watched.watcher.cover(["hidden"]) == 1
+    assert watched.watcher.cover(["hidden"]) == 0
+    assert watched.drain().folders == {"hidden"}
+
+
+# ── the root ─────────────────────────────────────────────────────────────────
+
+
+def test_a_renamed_root_is_noticed_and_so_is_one_that_takes_its_place(tmp_path: Path, watch: Start) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    watched = watch(root)
+    assert not watched.health().root_replaced
+    root.rename(tmp_path / "moved")
+    assert watched.health().root_replaced
+    watched.until(lambda: watched.told.overflowed)
+    root.mkdir()
+    assert watched.health().root_replaced
+    assert "root_replaced" in watched.health().reasons
+
+
+def test_a_removed_root_is_noticed(tmp_path: Path, watch: Start) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    watched = watch(root)
+    shutil.rmtree(root)
+    assert watched.health().root_replaced
+
+
+def test_a_missing_root_cannot_be_watched(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Watcher(tmp_path / "none", lambda path, folder: False, lambda: None).start()
+
+
+# ── the thread ───────────────────────────────────────────────────────────────
+
+
+def test_a_fault_in_the_rules_is_told_and_the_thread_goes_on(tmp_path: Path, watch: Start) -> None:
+    def ignored(path: str, folder: bool) -> bool:
+        if path == "poison":
+            raise ValueError(path)
+        return path == ".quire"
+
+    watched = watch(tmp_path, ignored)
+    (tmp_path / "poison").touch()
+    (tmp_path / "good").touch()
+    batch = watched.catch_up()
+    assert batch.overflowed
+    assert "good" in batch.dirty
+    assert any("poison" in reason for reason in watched.health().reasons)
+    assert watched.health().alive
+
+
+def test_descriptors_are_not_inherited_and_are_given_back(tmp_path: Path, watch: Start) -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    watched = watch()
+    watched.catch_up()
+    listing = "import os; print(*[os.readlink('/proc/self/fd/' + f) for f in os.listdir('/proc/self/fd')[:-1]])"
+    shown = subprocess.run([sys.executable, "-c", listing], close_fds=False, capture_output=True, text=True, check=True)
+    assert "inotify" not in shown.stdout
+    watched.watcher.stop()
+    assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_the_reader_is_woken_once_for_what_it_has_not_taken(tmp_path: Path) -> None:
+    wakes: list[None] = []
+    watcher = Watcher(tmp_path, Ignore(tmp_path).ignored, lambda: wakes.append(None))
+    watcher.start()
+    try:
+        for n in range(50):
+            (tmp_path / f"f{n}").touch()
+        token = watcher.cookie()
+        end = time.monotonic() + PATIENCE_S
+        while not watcher.seen(token) and time.monotonic() < end:
+            time.sleep(0.001)
+        assert len(wakes) == 2  # the first file, and the cookie
+        assert len(watcher.drain().dirty) == 50
+    finally:
+        watcher.stop()

@@ -1,0 +1,169 @@
+"""History: questions to the journal, and their answers."""
+
+from __future__ import annotations
+
+import pytest
+from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
+
+from quire_journal.blobs import NotHeld
+from quire_journal.events import FileWritten, OutsideWritten, ReadServed
+from quire_journal.history import History, Shown, who_changed
+from quire_journal.ids import blob_id
+from quire_journal.log import Damaged, u64
+from quire_journal.text import Text
+
+
+def test_an_empty_journal_answers_every_question() -> None:
+    with Scribe().history() as history:
+        assert history.head() == 0
+        assert history.file("a") is None
+        assert history.version("a", 1) is None
+        assert history.version_at("a", 9) is None
+        assert list(history.versions("a")) == list(history.paths()) == list(history.records()) == []
+        assert history.shown(ANN_KEY, "a") is None
+        assert history.changed_since("a", 0, ANN_KEY) == []
+        assert history.record(1) is None
+        assert history.record(0) is None
+        assert history.batch(1) == []
+        assert history.seq_at(SECOND) == 0
+        assert history.checkpoint("c") is None
+        assert history.edit_checkpoint("a") is None
+        assert history.kept_reply(ANN_KEY, "k") is None
+        assert history.next_writer_id() == 1
+
+
+def test_the_version_at_a_point_is_the_one_that_was_the_head_then() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"1")
+    scribe.outside("b", b"1")
+    two = scribe.write("a", b"2")
+    with scribe.history() as history:
+        at = [history.version_at("a", seq) for seq in range(one - 1, two + 2)]
+    assert [None if v is None else v.seq for v in at] == [None, one, one, two, two]
+
+
+def test_versions_are_cut_to_a_range_and_come_in_both_directions() -> None:
+    scribe = Scribe()
+    seqs = [scribe.outside(path, bytes([i])) for i in range(4) for path in ("a", "b")][::2]
+    with scribe.history() as history:
+        assert [v.seq for v in history.versions("a")] == seqs
+        assert [v.seq for v in history.versions("a", reverse=True)] == seqs[::-1]
+        assert [v.seq for v in history.versions("a", after=seqs[0], upto=seqs[2])] == seqs[1:3]
+        assert [v.seq for v in history.versions("a", upto=0)] == []
+
+
+def test_paths_are_listed_by_prefix_in_the_order_of_their_first_record() -> None:
+    scribe = Scribe()
+    for path in ("src/b", "doc/x", "src/a"):
+        scribe.outside(path, b"1")
+    with scribe.history() as history:
+        assert [path for path, _ in history.paths()] == ["src/b", "doc/x", "src/a"]
+        assert [path for path, _ in history.paths("src/")] == ["src/b", "src/a"]
+
+
+def test_bytes_are_given_or_said_to_be_missing() -> None:
+    scribe = Scribe()
+    blob = scribe.hold(b"x\n")
+    with scribe.history() as history:
+        assert history.bytes_of(blob) == b"x\n"
+        assert history.text_of(blob) == Text.of(b"x\n")
+        assert history.holds(blob)
+        assert not history.holds(blob_id(b"other"))
+        with pytest.raises(NotHeld):
+            history.bytes_of(blob_id(b"other"))
+
+
+def test_texts_come_from_the_cache_that_was_passed() -> None:
+    cached = Text.of(b"cached")
+    with Scribe().store.reading() as reading:
+        assert History(reading, lambda blob: cached).text_of(b"") is cached
+
+
+def test_a_read_that_is_not_committed_is_what_the_caller_was_last_shown() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"1\n")
+    two = scribe.outside("a", b"2\n")
+    committed = scribe.note(ReadServed("a", one, ((0, 1),)), writer=ANN) * SECOND
+    recent = Shown(two, ((0, 1),), committed + 1)
+    with scribe.store.reading() as reading:
+        history = History(reading, recent={(ANN_KEY, "a"): recent, (BEN_KEY, "unseen"): recent})
+        assert history.shown(ANN_KEY, "a") == recent
+        assert history.shown(BEN_KEY, "unseen") == recent
+        assert history.shown(BEN_KEY, "a") is None
+        late = History(reading, recent={(ANN_KEY, "a"): Shown(two, (), committed - 1)}).shown(ANN_KEY, "a")
+        assert late is not None
+        assert late.version == one
+
+
+def test_what_changed_since_a_version_leaves_out_the_asker_whatever_its_turn() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"1")
+    mine = scribe.write("a", b"2", ANN)
+    bens = scribe.write("a", b"3", BEN)
+    outside = scribe.outside("a", b"4")
+    with scribe.history() as history:
+        assert [v.seq for v in history.changed_since("a", one, ANN_KEY)] == [bens, outside]
+        assert [v.seq for v in history.changed_since("a", one, BEN_KEY)] == [mine, outside]
+        assert [v.seq for v in history.changed_since("a", one, b"")] == [mine, bens, outside]
+
+
+def test_a_writer_is_shown_with_what_is_known_of_it() -> None:
+    with Scribe().introduce().history() as history:
+        assert history.writer_json(1, "edit") == {
+            "id": "w1",
+            "type": "edit",
+            "agent": "ann",
+            "agent_session": "s1",
+            "turn": "t1",
+            "tool_call": "",
+            "model": "",
+            "uid": 1000,
+            "pid": 11,
+        }
+        outside = history.writer_json(0)
+        assert (outside["id"], outside["type"], outside["uid"], outside["pid"]) == ("outside", "outside", None, None)
+        assert history.writer_json(99)["id"] == "w99"
+
+
+def test_the_records_of_a_batch_are_those_of_its_request() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"1")
+    batch = scribe.note(FileWritten("a", bytes(32), 1, 0o644), ReadServed("a", one + 1, ((0, 1),)), writer=ANN)
+    scribe.outside("a", b"3")
+    with scribe.history() as history:
+        assert [record.seq for record in history.batch(batch)] == [batch, batch + 1]
+        assert [record.kind for record in history.batch(one)] == ["outside_written"]
+
+
+def test_a_time_is_found_by_the_record_that_was_newest_then() -> None:
+    scribe = Scribe()
+    for _ in range(20):
+        scribe.note(OutsideWritten("a", bytes(32), 1, 0o644, "watched"))
+    with scribe.history() as history:
+        assert [history.seq_at(at * SECOND) for at in range(23)] == [*range(21), 20, 20]
+        assert history.seq_at(7 * SECOND + 1) == 7
+        assert history.seq_at(7 * SECOND - 1) == 6
+
+
+def test_records_are_read_in_ranges_and_a_damaged_one_is_named() -> None:
+    scribe = Scribe().introduce()
+    scribe.outside("a", b"1")
+    with scribe.history() as history:
+        assert [record.seq for record in history.records(after=1, upto=2)] == [2]
+        assert [record.seq for record in history.records(reverse=True)] == [3, 2, 1]
+    with scribe.store.writing() as w:
+        w.put("records", u64(2), b"nonsense")
+    with scribe.store.reading() as reading, pytest.raises(Damaged, match="record 2"):
+        History(reading).record(2)
+
+
+def test_who_changed_a_file_is_said_in_one_line() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("a", b"1", ANN)
+    scribe.outside("a", b"2")
+    scribe.write("a", b"3", ANN)
+    with scribe.history() as history:
+        changes = list(history.versions("a"))
+    assert who_changed(changes) == "w1 (v3, v5), outside (v4)"
+    assert who_changed(changes, ("someone", "ann").__getitem__, most=2) == "ann (v3), someone (v4) and 1 more"
+    assert who_changed([]) == ""

@@ -1,0 +1,264 @@
+"""Replay: the views are nothing but the log folded, however and whenever that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scribe import ANN, Scribe
+
+from quire_journal.events import (
+    BatchUndone,
+    BytesDisplaced,
+    CaptureFailed,
+    CheckpointDropped,
+    CheckpointNamed,
+    CheckpointRolledBack,
+    CheckpointSaved,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+    ReadServed,
+    ReplyKept,
+    WatchLost,
+    WorkspaceOpened,
+    WriterIntroduced,
+    WritesAbandoned,
+    WritesSettled,
+)
+from quire_journal.ids import blob_id
+from quire_journal.log import Damaged, OutOfOrder, Reading, u32, u64
+from quire_journal.replay import catch_up, dump, fold_all, rebuild
+from quire_journal.views import VIEWS
+from quire_journal.views.files import TOOL_WRITES
+
+TEXTS = (b"", b"x\n", b"x\ny\n", b"y\r\nx\n", b"z\ny\nx", b"z\n" * 3)
+NOT_HELD = b"nobody kept this\n"
+
+paths = st.sampled_from(["a", "b", "c/ä"])
+seqs = st.integers(0, 45)
+contents = st.sampled_from([*TEXTS, NOT_HELD])
+bys = st.sampled_from(["edit", "write_file", "undo"])
+evidence = st.sampled_from(["watched", "scanned"])
+
+
+def _written(make: Callable[..., Event]) -> Callable[..., Event]:
+    def made(first: tuple[object, ...], content: bytes, *rest: object) -> Event:
+        return make(*first, blob_id(content), len(content), 0o644, *rest)
+
+    return made
+
+
+one_path = st.tuples(paths)
+two_paths = st.tuples(paths, paths)
+events: st.SearchStrategy[Event] = st.one_of(
+    st.builds(_written(FileWritten), one_path, contents, seqs, bys),
+    st.builds(_written(FileWritten), one_path, contents, seqs, bys),
+    st.builds(_written(OutsideWritten), one_path, contents, evidence),
+    st.builds(_written(FileMoved), two_paths, contents, seqs),
+    st.builds(_written(OutsideMoved), two_paths, contents, evidence),
+    st.builds(_written(ModeChanged), one_path, contents, seqs),
+    st.builds(_written(OutsideModeChanged), one_path, contents, evidence),
+    st.builds(FileDeleted, paths, seqs),
+    st.builds(OutsideDeleted, paths, evidence),
+    st.builds(CaptureFailed, paths, st.just("too_large")),
+    st.builds(BytesDisplaced, paths, contents.map(blob_id), st.just(1), st.just("swap")),
+    st.builds(ReadServed, paths, seqs, st.just(((0, 2),)), st.booleans()),
+    st.builds(ReadServed, paths, seqs, st.just(((0, 2),)), st.just(True)),
+    st.builds(WritesSettled, seqs),
+    st.builds(WritesAbandoned, st.lists(seqs, max_size=6).map(tuple), st.just("raced")),
+    st.builds(WritesAbandoned, st.lists(seqs, max_size=6).map(tuple), st.just("raced")),
+    st.builds(BatchUndone, st.lists(seqs, max_size=2).map(tuple)),
+    st.builds(ReplyKept, st.sampled_from(["k1", "k2"]), st.just(b"args"), st.just(b"reply")),
+    st.builds(CheckpointNamed, st.sampled_from(["n1", "n2"]), seqs),
+    st.builds(CheckpointDropped, st.sampled_from(["n1", "n2"])),
+    st.builds(CheckpointSaved, paths, seqs),
+    st.builds(CheckpointRolledBack, paths, seqs, st.just("unbalanced")),
+    st.builds(WatchLost, st.just("overflow")),
+    st.builds(WorkspaceOpened, st.just("/w"), st.just("e"), st.just("v")),
+)
+batches = st.tuples(st.lists(events, min_size=1, max_size=3), st.sampled_from([0, 1, 1, 2, 3]), st.binary(max_size=1))
+logs = st.lists(st.one_of(batches, st.none()), max_size=14)
+Log = list[tuple[list[Event], int, bytes] | None]
+
+
+def written(log: Log, folding: bool) -> Scribe:
+    """A scribe that wrote the log; None stands for a record of a kind that this version does not know."""
+    scribe = Scribe(folding=folding)
+    for text in TEXTS:
+        scribe.hold(text)
+    scribe.introduce()
+    scribe.note(WriterIntroduced(3, uid=1000, pid=13, agent="ann", agent_session="s1", turn="t9"))
+    for batch in log:
+        if batch is None:
+            scribe.note_unknown()
+        else:
+            scribe.note(*batch[0], writer=batch[1], op=batch[2])
+    return scribe
+
+
+def views_of(scribe: Scribe) -> dict[str, list[tuple[bytes, bytes]]]:
+    with scribe.store.reading() as r:
+        return dump(r)
+
+
+@given(log=logs, chunk=st.integers(1, 7))
+def test_views_that_follow_each_record_equal_views_folded_afterwards(log: Log, chunk: int) -> None:
+    followed, afterwards = written(log, folding=True), written(log, folding=False)
+    assert catch_up(followed.store) == 0
+    assert catch_up(afterwards.store, chunk) == afterwards.seq
+    assert views_of(followed) == views_of(afterwards)
+
+
+@given(log=logs, chunk=st.integers(1, 7))
+def test_views_come_back_as_they_were_when_all_are_thrown_away(log: Log, chunk: int) -> None:
+    scribe = written(log, folding=True)
+    before = views_of(scribe)
+    assert rebuild(scribe.store, chunk) == scribe.seq
+    assert views_of(scribe) == before
+
+
+@given(log=logs, name=st.sampled_from([view.name for view in VIEWS]), data=st.data())
+def test_one_view_built_by_another_version_comes_back_as_it_was(log: Log, name: str, data: st.DataObject) -> None:
+    scribe = written(log, folding=True)
+    before = views_of(scribe)
+    view = next(view for view in VIEWS if view.name == name)
+    with scribe.store.writing() as w:
+        w.put("meta", b"view:" + name.encode(), u32(view.version + 1) + u64(data.draw(st.integers(0, scribe.seq))))
+        for table in view.tables:
+            w.put(table, b"left over", b"from then")
+    catch_up(scribe.store, 5)
+    assert views_of(scribe) == before
+
+
+@given(log=logs, more=logs)
+def test_a_log_folded_in_two_goes_gives_the_same_views(log: Log, more: Log) -> None:
+    scribe = written(log, folding=False)
+    catch_up(scribe.store)
+    for batch in more:
+        if batch is not None:
+            scribe.note(*batch[0], writer=batch[1], op=batch[2])
+    catch_up(scribe.store, 2)
+    before = views_of(scribe)
+    rebuild(scribe.store)
+    assert views_of(scribe) == before
+
+
+@given(log=logs)
+def test_abandoned_writes_leave_no_trace_in_what_is_shown_as_state(log: Log) -> None:
+    scribe = written(log, folding=True)
+    with scribe.history() as history:
+        abandoned = {
+            seq
+            for record in history.records()
+            if isinstance(event := record.event(), WritesAbandoned)
+            for seq in event.seqs
+            if seq < record.seq and (was := history.record(seq)) is not None and isinstance(was.event(), TOOL_WRITES)
+        }
+        for path, head in history.paths():
+            versions = list(history.versions(path))
+            assert versions[-1] == head
+            assert [v.index for v in versions] == list(range(len(versions)))
+            assert not abandoned & {v.seq for v in versions}
+            kinds = {v.type for v in versions[1:]} | {v.type for v in versions[:1] if v.type != "outside"}
+            for type in ("edit", "outside"):
+                assert history.continuity(path, type) == ("mixed" if kinds - {type} else "clean")
+        for batch in history.unsettled():
+            assert {*history.batch_writes(batch)} - abandoned == {*history.batch_writes(batch)} != set()
+
+
+@given(log=logs)
+def test_a_version_names_the_record_that_made_it(log: Log) -> None:
+    scribe = written(log, folding=True)
+    with scribe.history() as history:
+        for path, _ in history.paths():
+            for version in history.versions(path, displaced=True):
+                record = history.record(version.seq)
+                assert record is not None
+                assert (record.kind, record.writer, record.batch) == (version.kind, version.writer, version.batch)
+                assert path in (getattr(record.event(), "path", ""), getattr(record.event(), "to", ""))
+
+
+def test_records_of_an_unknown_kind_are_carried_and_change_nothing() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("a", b"1")
+    before = views_of(scribe)
+    unknown = scribe.note_unknown()
+    assert views_of(scribe) == before
+    with scribe.history() as history:
+        record = history.record(unknown)
+        assert record is not None
+        assert (record.kind, record.event()) == ("file_painted", None)
+        assert history.head() == unknown
+    scribe.write("a", b"2")
+    after = views_of(scribe)
+    rebuild(scribe.store)
+    assert views_of(scribe) == after
+
+
+def test_views_that_lack_records_refuse_to_be_folded_past_them() -> None:
+    scribe = Scribe(folding=False).introduce()
+    scribe.folding = True
+    with pytest.raises(OutOfOrder, match="catch up"):
+        scribe.write("a", b"1")
+
+
+def test_folding_two_records_with_a_gap_between_them_is_refused() -> None:
+    scribe = Scribe(folding=False).introduce()
+    scribe.write("a", b"1")
+    with scribe.history() as history:
+        records = [record for record in history.records() if record.seq != 2]
+    rebuilt = Scribe()
+    with pytest.raises(OutOfOrder), rebuilt.store.writing() as w:
+        fold_all(w, [(record, record.event()) for record in records])
+
+
+def test_folding_nothing_changes_nothing() -> None:
+    scribe = Scribe().introduce()
+    with scribe.store.writing() as w:
+        fold_all(w, ())
+    assert catch_up(scribe.store) == 0
+
+
+def test_a_view_ahead_of_the_log_is_built_again() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("a", b"1")
+    before = views_of(scribe)
+    with scribe.store.writing() as w:
+        w.put("meta", b"view:files", u32(1) + u64(99))
+    assert catch_up(scribe.store) == scribe.seq
+    assert views_of(scribe) == before
+
+
+def test_a_record_that_cannot_be_read_stops_the_replay_and_is_named() -> None:
+    scribe = Scribe(folding=False).introduce()
+    with scribe.store.writing() as w:
+        w.put("records", u64(2), b"\xc1")
+    with pytest.raises(Damaged, match="record 2"):
+        catch_up(scribe.store)
+
+
+def test_bytes_come_from_where_the_caller_of_the_fold_says() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"x\ny\n")
+    scribe.note(ReadServed("a", one, ((0, 2),), anchors=True), writer=ANN)
+    asked: list[bytes] = []
+
+    def bytes_of(r: Reading, blob: bytes) -> bytes:
+        asked.append(blob)
+        return {blob_id(b"x\ny\n"): b"x\ny\n", blob_id(b"x\n"): b"x\n"}[blob]
+
+    scribe.bytes_of = bytes_of
+    scribe.write("a", b"x\n")
+    assert {*asked} == {blob_id(b"x\ny\n"), blob_id(b"x\n")}
+    asked.clear()
+    scribe.write("not read with anchors", b"x\n")
+    assert not asked

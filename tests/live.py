@@ -1,0 +1,226 @@
+"""A real daemon on a scratch checkout: what the end-to-end tests and the campaigns stand on.
+
+Every daemon of a `Live` inherits a mark in its environment, so that it can be found and ended by its process id
+however badly it hangs: stopped, without a socket, or never having answered. Nothing is ever ended by name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import quire_client
+
+LONG = os.environ.get("QUIRE_LONG") == "1"
+"""Are the campaigns to run at full length? `scripts/test --long` says so."""
+
+SEED = int(os.environ.get("QUIRE_SEED", "20261"))
+"""Of everything that a campaign draws at random; a failure says it, and setting it draws the same again."""
+
+
+def length(short: int, full: int) -> int:
+    """How often a campaign does its thing."""
+    return full if LONG else short
+
+
+def sha256(data: bytes) -> str:
+    """As replies write it."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def eventually(what: str, look: Callable[[], Any], within_s: float = 15.0) -> Any:
+    """The first true answer of `look`; fails by the name of `what` when there is none in time."""
+    until = time.monotonic() + within_s
+    while not (answer := look()):
+        assert time.monotonic() < until, f"not within {within_s:g} s: {what}"
+        time.sleep(0.02)
+    return answer
+
+
+class Live:
+    """A scratch checkout at `root`, its state folder, and whatever daemons come to serve it.
+
+    From `__init__` to `close` the environment of this process carries the mark and XDG folders of its own: a
+    client may start a daemon again at any call, and that one must be found too.
+    """
+
+    def __init__(self, root: Path | None = None, state_dir: Path | None = None) -> None:
+        # A socket's path has 107 bytes, and a test's own folder can use up most of them.
+        self.top = Path(tempfile.mkdtemp(prefix="quire-live-"))
+        self.root = root or self.top / "checkout"
+        self.root.mkdir(parents=True, exist_ok=True)
+        self.state_dir = state_dir or self.top / "state"
+        self.mark = secrets.token_hex(8)
+        self._clients: list[quire_client.Client] = []
+        self._before = dict(os.environ)
+        for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
+            folder = self.top / name.lower()
+            folder.mkdir(mode=0o700)
+            os.environ[name] = str(folder)
+        os.environ["QUIRE_TEST_MARK"] = self.mark
+        for name in ("QUIRE_AGENT", "QUIRE_SESSION", "QUIRE_FAULT"):
+            os.environ.pop(name, None)
+
+    # ── clients ──
+
+    def connect(self, agent: str = "tester", session: str = "s1", timeout_s: float = 20.0) -> quire_client.Client:
+        """A client; it starts a daemon when none runs."""
+        client = quire_client.connect(
+            self.root, agent=agent, session=session, state_dir=self.state_dir, timeout_s=timeout_s
+        )
+        self._clients.append(client)
+        return client
+
+    @contextlib.contextmanager
+    def fault(self, step: str, passing: int = 1) -> Iterator[None]:
+        """A daemon that is started meanwhile kills itself at the n-th passing of `step`."""
+        os.environ["QUIRE_FAULT"] = f"{step}:{passing}"
+        try:
+            yield
+        finally:
+            del os.environ["QUIRE_FAULT"]
+
+    def write(self, path: str, content: bytes | str) -> bytes:
+        """What an outside program does that does not care how it saves."""
+        data = content.encode() if isinstance(content, str) else content
+        target = self.root / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+        return data
+
+    def read(self, path: str) -> bytes:
+        """What is on the disk."""
+        return (self.root / path).read_bytes()
+
+    # ── daemons ──
+
+    def pids(self) -> list[int]:
+        """The daemons that carry our mark and are not dead."""
+        found = []
+        wanted = f"QUIRE_TEST_MARK={self.mark}".encode()
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            try:
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                ours = wanted in (entry / "environ").read_bytes().split(b"\0")
+                command = (entry / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if ours and state != "Z" and b"quire" in command:
+                found.append(int(entry.name))
+        return found
+
+    def daemon_pid(self) -> int:
+        """The one daemon that holds the lock."""
+        return int(json.loads((self.state_dir / "lock").read_text())["pid"])
+
+    def kill(self) -> None:
+        """End the daemon as a crash would, and wait until it is gone."""
+        pids = self.pids()
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        eventually("the killed daemon is gone", lambda: not self.pids())
+        for pid in pids:  # a child of ours stays a zombie until it is waited for
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(pid, 0)
+
+    def log_tail(self, lines: int = 30) -> str:
+        """The end of the daemon's own log, for the message of a failure."""
+        path = self.state_dir / "daemon.log"
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else "(no daemon.log)"
+
+    def close(self) -> None:
+        """Close the clients, end the daemons, remove the folders."""
+        for client in self._clients:
+            client.close()
+        self.kill()
+        os.environ.clear()
+        os.environ.update(self._before)
+        shutil.rmtree(self.top, ignore_errors=True)
+
+
+# ── what the campaigns ask again and again ───────────────────────────────────
+
+
+def ok(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply, which must be a success."""
+    assert reply.get("ok"), f"{reply.get('error')}: {reply.get('message')} {reply}"
+    return reply
+
+
+def refused(reply: dict[str, Any], *codes: str) -> dict[str, Any]:
+    """The reply, which must be a refusal with one of `codes`, in a sentence."""
+    assert reply.get("ok") is False, reply
+    assert reply.get("error") in codes, reply
+    assert reply.get("message", "").strip(), reply
+    return reply
+
+
+def caught_up(client: quire_client.Client) -> str:
+    """The cursor of now, after the watcher has caught up with the disk."""
+    return str(ok(client.call("since", {}))["cursor"])
+
+
+def log(client: quire_client.Client, **filters: Any) -> list[dict[str, Any]]:
+    """Every record that `filters` let through, oldest first, page by page."""
+    records: list[dict[str, Any]] = []
+    cursor: dict[str, Any] = {}
+    while True:
+        page = ok(client.call("log", {**filters, "order": "oldest", "limit": 1000, **cursor}))
+        records += page["records"]
+        if page["next"] is None:
+            return records
+        cursor = {"cursor": page["next"]}
+
+
+def journaled(client: quire_client.Client, path: str) -> set[str]:
+    """The sha256 of every content of `path` that the journal holds."""
+    return {record["sha256"] for record in log(client, path=path) if record.get("sha256")}
+
+
+def verified(client: quire_client.Client) -> dict[str, Any]:
+    """The journal's own check, which must find nothing."""
+    report = ok(client.call("verify", {}))
+    assert not report.get("problems"), report
+    return report
+
+
+def anchor(reply: dict[str, Any], contains: str) -> str:
+    """The anchor (`N#hash`) of the first shown line that contains a text."""
+    for line in reply["lines"]:
+        if contains in line.partition("|")[2]:
+            return str(line.partition(" ")[0])
+    raise AssertionError(f"no line with {contains!r} in {reply['lines'][:20]}")
+
+
+def replacing(shown: dict[str, Any], contains: str, content: str) -> dict[str, Any]:
+    """The arguments of `edit` that replace the shown line with `contains` in it."""
+    operation = {"op": "replace_line", "hash": anchor(shown, contains), "content": content}
+    return {"path": shown["path"], "operations": [operation]}
+
+
+@contextlib.contextmanager
+def running(*command: str | Path, **popen: Any) -> Iterator[subprocess.Popen[str]]:
+    """An outside program, ended with the block if it has not ended by itself."""
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, text=True, **popen)
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        if process.stdout:
+            process.stdout.close()

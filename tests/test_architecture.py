@@ -1,0 +1,190 @@
+"""The picture in README.md, kept true: which way imports run, and who may touch the world.
+
+Read as documentation; each test is one invariant of the architecture. Imports inside functions count (a lazy import
+is still a dependency), except for cycles, where only what runs at import time can hurt.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = {"quire_journal": ROOT / "journal", "quire_daemon": ROOT / "daemon", "quire_client": ROOT / "client"}
+
+MAY_IMPORT = {
+    "quire_journal": set(),
+    "quire_daemon": {"quire_journal"},
+    "quire_client": {"quire_journal"},
+}
+
+ONLY_IN = {
+    "lmdb": {"quire_journal.stores.lmdb"},
+    "watchdog": {"quire_daemon.watcher"},
+    "zmq": {"quire_daemon.server", "quire_client.connection"},
+}
+
+CLOCK_AND_CHANCE = {"random", "secrets", "time", "uuid"}
+DISK = {"fcntl", "mmap", "os", "pathlib", "shutil", "tempfile"}
+OTHERS = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading", "urllib"}
+WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
+"""Modules through which code could see the clock, the disk, a socket, another process, or chance."""
+
+EDGES = {"quire_journal": {"quire_journal.stores", "quire_journal.places"}}
+"""The parts of the journal that touch the world: the adapters, and where things lie on disk."""
+
+DECISIONS = ("quire_daemon.arguments", "quire_daemon.dialects", "quire_daemon.handlers", "quire_daemon.safety")
+"""The parts of the daemon that decide: values in, values out."""
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module of the three packages, by its dotted name."""
+    found = {}
+    for package, folder in PACKAGES.items():
+        for path in sorted((folder / package).rglob("*.py")):
+            parts = path.relative_to(folder).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def is_type_checking(node: ast.AST) -> bool:
+    """Is this `if TYPE_CHECKING:`, whose imports never run?"""
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+
+
+def statements(node: ast.AST, at_import_time: bool) -> Iterator[ast.Import | ast.ImportFrom]:
+    """The import statements below `node`; `at_import_time` leaves out function bodies and `if TYPE_CHECKING`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child
+        elif at_import_time and (
+            isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or is_type_checking(child)
+        ):
+            continue
+        else:
+            yield from statements(child, at_import_time)
+
+
+@cache
+def imports(module: str, at_import_time: bool = False) -> frozenset[str]:
+    """The dotted names that `module` imports; `from a import b` names `a.b` where that is a module, else `a`."""
+    path = modules()[module]
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    found = set()
+    for statement in statements(ast.parse(path.read_text()), at_import_time):
+        if isinstance(statement, ast.Import):
+            found |= {alias.name for alias in statement.names}
+            continue
+        base = statement.module or ""
+        if statement.level:
+            above = package.split(".")[: len(package.split(".")) - statement.level + 1]
+            base = ".".join([*above, base] if base else above)
+        found |= {f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules() else base for alias in statement.names}
+    return frozenset(found)
+
+
+def within(module: str, parts: tuple[str, ...] | set[str]) -> bool:
+    """Is `module` one of `parts`, or below one?"""
+    return any(module == part or module.startswith(part + ".") for part in parts)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_run_from_daemon_and_client_to_the_journal_and_never_otherwise(package: str) -> None:
+    """Daemon and client meet only in the journal's vocabulary, so either can be replaced."""
+    ours = {m for m in modules() if within(m, {package})}
+    crossing = {
+        (m, i)
+        for m in ours
+        for i in imports(m)
+        if (top := i.partition(".")[0]) in PACKAGES and top not in {package, *MAY_IMPORT[package]}
+    }
+    assert not crossing
+
+
+@pytest.mark.parametrize("library", ONLY_IN)
+def test_each_library_with_sharp_edges_is_imported_where_its_traps_are_handled_and_nowhere_else(library: str) -> None:
+    """A second importer of lmdb, watchdog or zmq would have to know every trap that the first one avoids."""
+    importers = {m for m in modules() if any(i.partition(".")[0] == library for i in imports(m))}
+    assert importers == ONLY_IN[library]
+
+
+def test_the_journal_is_pure_apart_from_its_adapters() -> None:
+    """Events, texts, views and replay can be tested without a disk or a clock because they have none."""
+    pure = {m for m in modules() if within(m, {"quire_journal"}) and not within(m, EDGES["quire_journal"])}
+    assert not {(m, i) for m in pure for i in imports(m) if i.partition(".")[0] in WORLD}
+
+
+def test_decisions_read_no_clock_no_disk_and_no_socket() -> None:
+    """A handler that needs something of the world gets it in its `World`."""
+    deciding = {m for m in modules() if within(m, DECISIONS)}
+    assert not {(m, i) for m in deciding for i in imports(m) if i.partition(".")[0] in WORLD}
+
+
+def test_decisions_do_not_import_the_edges_of_the_daemon() -> None:
+    """They can be understood, and run, without the loop that performs them."""
+    inner = (*DECISIONS, "quire_daemon.config")
+    deciding = {m for m in modules() if within(m, DECISIONS)}
+    assert not {
+        (m, i)
+        for m in deciding
+        for i in imports(m)
+        if within(i, {"quire_daemon"}) and i != "quire_daemon" and not within(i, inner)
+    }
+
+
+def test_no_import_cycles() -> None:
+    """A cycle means that two modules are one module, or that a third is missing."""
+    graph = {m: {i for i in imports(m, at_import_time=True) if i in modules() and i != m} for m in modules()}
+    done: set[str] = set()
+
+    def visit(module: str, above: tuple[str, ...]) -> None:
+        assert module not in above, " → ".join([*above[above.index(module) :], module])
+        if module not in done:
+            for imported in sorted(graph[module]):
+                visit(imported, (*above, module))
+            done.add(module)
+
+    for module in graph:
+        visit(module, ())
+
+
+def test_the_client_stays_thin() -> None:
+    """An agent that imports the client gets zmq, msgspec and the vocabulary; no store, no daemon, no command line."""
+    heavy = ["lmdb", "watchdog", "click", "rich", "rapidfuzz", "pathspec", "quire_daemon", "quire_journal.stores.lmdb"]
+    code = f"import sys, quire_client; print([m for m in {heavy} if m in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout.strip() == "[]"
+
+
+def test_every_module_and_package_says_what_it_is() -> None:
+    """The first line of a module answers "what is in here"; only empty package files need none."""
+    silent = [
+        m
+        for m, path in modules().items()
+        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert not silent
+
+
+def test_no_module_is_a_bag() -> None:
+    """A function that has no home names a missing module."""
+    bags = {"util", "utils", "helper", "helpers", "common", "misc", "manager", "tools"}
+    assert not [m for m in modules() if m.rpartition(".")[2] in bags]
+
+
+def test_the_tests_use_fakes_and_real_things_but_no_mocks() -> None:
+    """A mock repeats what the code does; a fake that passes the contract suite, or the real thing, can disagree."""
+    this = Path(__file__)
+    mocking = [
+        p
+        for p in this.parent.rglob("*.py")
+        if p != this and any(word in p.read_text() for word in ("unittest.mock", "MagicMock", "mocker"))
+    ]
+    assert not mocking

@@ -1,0 +1,61 @@
+"""The package says one version everywhere and leaves no folder behind."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import quire_journal
+
+ROOT = Path(__file__).resolve().parents[1]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def test_the_version_in_the_code_is_the_one_in_pyproject() -> None:
+    assert PYPROJECT["project"]["version"] == quire_journal.VERSION
+
+
+def test_the_changelog_has_an_entry_for_this_version() -> None:
+    assert f"## [{quire_journal.VERSION}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_folder_with_python_in_the_source_roots_is_a_package_in_the_wheel() -> None:
+    """An editable install imports a folder that the wheel would silently leave out."""
+    listed = {ROOT / folder for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+    for source_root in ("journal", "daemon", "client"):
+        for path in (ROOT / source_root).rglob("*.py"):
+            assert any(package in path.parents for package in listed), f"{path} is in no package of the wheel"
+            assert (path.parent / "__init__.py").is_file(), f"{path.parent} has no __init__.py"
+
+
+def test_every_package_is_marked_as_typed() -> None:
+    for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
+        assert (ROOT / folder / "py.typed").is_file()
+
+
+def test_quire_version_prints_the_version() -> None:
+    quire = Path(sysconfig.get_path("scripts"), "quire")
+    said = subprocess.run([quire, "--version"], capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["quire", quire_journal.VERSION]
+    assert said.stderr == ""
+
+
+def test_both_commands_are_installed_and_importable() -> None:
+    names = {
+        point.name: point for point in metadata.distribution("quire").entry_points if point.group == "console_scripts"
+    }
+    assert set(names) == {"quire", "quired"}
+    for point in names.values():
+        assert callable(point.load())
+
+
+def test_the_daemon_runs_as_a_module() -> None:
+    """The client starts it that way: the interpreter that runs the client is the one that has the daemon."""
+    said = subprocess.run(
+        [sys.executable, "-m", "quire_daemon", "--version"], capture_output=True, text=True, check=True
+    )
+    assert quire_journal.VERSION in said.stdout
