@@ -69,7 +69,7 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A failure shows what the daemons wrote into their logs."""
     report = yield
-    daemons = getattr(item, "funcargs", {}).get("daemon")
-    if call.when == "call" and report.failed and isinstance(daemons, Daemons):
-        report.sections += [("daemon.log", one.log_tail()) for one in daemons.made]
+    if call.when == "call" and report.failed:
+        given = [made for value in getattr(item, "funcargs", {}).values() for made in getattr(value, "made", [value])]
+        report.sections += [("daemon.log", one.log_tail()) for one in given if isinstance(one, live.Live)]
     return report

@@ -157,7 +157,7 @@ def _last_words(place: Place, child: Popen[bytes]) -> str:
         tail = ""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
     if lines:
-        return f"The daemon did not start: {lines[-1]}"
+        return f"The daemon did not start: {lines[-1].removeprefix('quired: ')}"
     return f"The daemon ended at once (status {child.returncode}) and gave no reason; see {place.log}."
 
 

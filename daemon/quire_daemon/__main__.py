@@ -46,7 +46,7 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     from quire_daemon import faults, server
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
-    from quire_daemon.config import BadSettings, load
+    from quire_daemon.config import WORKSPACE_FILE, BadSettings, Settings, load
     from quire_daemon.ignore import Ignore
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
@@ -57,8 +57,12 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
 
     os.umask(0o077)
     server.raise_file_limit()
+
+    def read_settings() -> Settings:
+        return load(_text(place.root / WORKSPACE_FILE), _text(_user_settings()))
+
     try:
-        settings = load(_text(place.root / ".quire.toml"), _text(_user_settings()))
+        settings = read_settings()
     except BadSettings as error:
         print(f"quired: {error}", file=sys.stderr)
         return 2
@@ -72,7 +76,7 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     listener = _inherited_listener() or server.listen(socket_path)
     door = server.Server(listener, socket_path, epoch)
     ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
-    app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step)
+    app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
     lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
     app.run()
     return 0

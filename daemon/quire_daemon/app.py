@@ -27,7 +27,7 @@ import secrets
 import signal
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,50 +37,38 @@ from quire_daemon import call as calls
 from quire_daemon import notify
 from quire_daemon.call import Call, Going
 from quire_daemon.clock import Clock
-from quire_daemon.config import Settings
+from quire_daemon.config import BadSettings, Settings
 from quire_daemon.gather import Gather, HeldOpen
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Tool, Who, World, Write
+from quire_daemon.handlers.base import Decision, FileNow, Put, Tool, Who, World, Write
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
+from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing, names
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer, Server
 from quire_daemon.watcher import Watcher
-from quire_daemon.workspace import Lost, Protection, Staged, Swapped, Workspace
+from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.check import check
 from quire_journal.events import (
-    BytesDisplaced,
     EditRefused,
     Event,
     ReplyKept,
     WorkspaceOpened,
     WriterIntroduced,
-    WritesAbandoned,
-    WritesSettled,
 )
-from quire_journal.ids import Seq, blob_id
+from quire_journal.ids import Seq
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
-from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
-
-STEPS: tuple[str, ...] = (
-    "before_commit",
-    "after_commit",
-    "after_stage",
-    "after_write",
-    "before_reply",
-    "before_settle",
-)
-"""Fault points of the write path in here, between those of `workspace.STEPS`: a crash test stops at each."""
 
 FLUSH_S = 0.02  # how long an event that nobody waits for may stay out of the log while the loop is idle
 RETRY_S = 0.002  # between two looks at a file that is held open
 CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
 MAX_LOST = 50  # races lost in one call before it is told `busy`
+HURRIED_S = 0.5  # after a request, background work takes small slices for this long
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
 
@@ -113,28 +101,30 @@ class App:
         clock: Clock,
         log: Log,
         step: Callable[[str], None] = lambda name: None,
+        read_settings: Callable[[], Settings] | None = None,
     ) -> None:
         self.root, self.state_dir = root, state_dir
         self.workspace, self.server, self.clock, self.log = workspace, server, clock, log
         self.settings = settings
         self.recorder = Recorder(journal, clock)
         self.gather = Gather(workspace, self.recorder, ignore, settings)
-        self._step = step
         self._calls: deque[Call] = deque()
         self._writers: dict[WriterIntroduced, Who] = {}
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="stage")
         self._jobs = ThreadPoolExecutor(2, thread_name_prefix="job")
         self._jobs_done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.watcher = Watcher(root, ignore.ignored, server.wake)
-        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self._start_job)
+        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self._start_job, self._reload)
+        self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
         self._stopping = False
+        self._read_settings = read_settings
+        self._bad_settings = ""  # why the settings file was not taken
         self._read_only = ""  # why the journal takes no more records
-        self._settle_upto = Seq(0)
         self._flush_at = 0.0
         self._watchdog_s = notify.watchdog_s()
         self._watchdog_at = 0.0
         self._reaper_at = 0.0
         self._first_event_ns = 0
+        self._asked_s = -1e9  # when the last request came
         self._services: Mapping[str, Callable[[Call], None]] = {
             "verify": self._verify,
             "shutdown": self._shutdown,
@@ -177,9 +167,9 @@ class App:
         self.outside.stop()
         self.watcher.stop()
         self._jobs.shutdown(wait=True, cancel_futures=True)
-        self._pool.shutdown(wait=True)
+        self.performing.close()
         try:
-            self._note_settled()
+            self.performing.note_settled()
             self.recorder.commit()
             self.recorder.save_seen()
         except StoreFailed:
@@ -197,7 +187,7 @@ class App:
         until = now + IDLE_S
         if self._calls:
             until = min(until, *(c.retry_s or now for c in self._calls))
-        if self.recorder.waiting or self._settle_upto:
+        if self.recorder.waiting or self.performing.unsettled:
             until = min(until, self._flush_at)
         if self.workspace.lingering():
             until = min(until, now + 0.005)
@@ -206,6 +196,8 @@ class App:
 
     def turn(self, incoming: Sequence[Incoming]) -> None:
         """One turn: take what came, look at what changed, decide, perform, answer."""
+        if incoming:
+            self._asked_s = self.clock.mono_s()
         for one in incoming:
             self._accept(one)
         while not self._jobs_done.empty():
@@ -227,21 +219,17 @@ class App:
 
     def _look_outside(self) -> None:
         if not self._read_only:
-            self.outside.look(self.clock.mono_s())
+            now = self.clock.mono_s()
+            self.outside.look(now, hurried=now - self._asked_s < HURRIED_S)
 
     def _tidy(self) -> None:
         now = self.clock.mono_s()
-        late = self.workspace.sweep(now)
-        for one in late:
-            self._keep_displaced(one.path, one.data, "late")
-        if late:
-            self.recorder.commit()
-            self.workspace.discard(late)
-        if self.recorder.waiting or self._settle_upto:
+        self.performing.sweep()
+        if self.recorder.waiting or self.performing.unsettled:
             if not self._flush_at:
                 self._flush_at = now + FLUSH_S
             elif now >= self._flush_at and not self._read_only:
-                self._note_settled()
+                self.performing.note_settled()
                 self.recorder.commit()
                 self._flush_at = 0.0
         else:
@@ -389,7 +377,7 @@ class App:
             self._answer(call, dict(decision.reply))
             return None
         for write in decision.writes:
-            paths.update(_names(write))
+            paths.update(names(write))
         return Going(call, decision, seqs, seqs[0])
 
     def _note(self, call: Call, events: Sequence[Event], writes: bool) -> tuple[Seq, ...]:
@@ -474,82 +462,37 @@ class App:
     # ── performing ──
 
     def _perform_all(self, going: list[Going]) -> None:
-        """The order of durability: log and temporary files, then the swaps, then the answers."""
-        self._step("before_commit")
-        futures: list[list[Future[Staged]]] = [
-            [self._pool.submit(self.workspace.stage, write) for write in one.decision.writes] for one in going
-        ]
+        """Log and disk first, then the answers."""
         try:
-            self._note_settled()
-            self.recorder.commit()
+            outcomes = self.performing.perform(going, self.settings.journal.durability == "strict")
         except StoreFailed as error:
             reply = self._store_failed(error)
-            for one, staging in zip(going, futures, strict=True):
-                for future in staging:
-                    if future.exception() is None:
-                        self.workspace.abandon(future.result())
+            for one in going:
                 self._answer(one.call, dict(reply))
             return
-        self._step("after_commit")
-        for one, staging in zip(going, futures, strict=True):
-            try:
-                self._perform(one, staging)
-            except StoreFailed as error:
-                self._answer(one.call, self._store_failed(error, unknown=True))
-            except Exception:  # noqa: BLE001
-                self._answer(
-                    one.call, {**self._fault(one.call.tool.name), "outcome": "unknown", "op": one.call.op.hex()}
-                )
+        for one, outcome in outcomes:
+            self._answer_outcome(one, outcome)
 
-    def _perform(self, one: Going, staging: Sequence[Future[Staged]]) -> None:
-        """Swap the writes of one request in, all or none, and answer."""
-        done: list[Staged] = []
-        try:
-            staged = [future.result() for future in staging]
-            self._step("after_stage")
-            pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
-            for write, step in zip(one.decision.writes, staged, strict=True):
-                result = self.workspace.perform(step, pinned=pinned)
-                if isinstance(result, Lost):
-                    self._lost(one, result, done, staging)
-                    return
-                done.append(step)
-                self._landed(write, result)
-                self._step("after_write")
-        except HeldOpen:
-            self._lost(one, Lost("held_open"), done, staging)
-            return
-        except Refused as refused:
-            self._take_back(one, done, staging, refused.code)
-            self._answer_refusal(one.call, refused)
-            return
-        for step in done if pinned else ():
-            self.workspace.release(step)
-        if self.settings.journal.durability == "strict":
-            for write in one.decision.writes:
-                self.workspace.sync_folder(write.path)
-        self._settle_upto = max(self._settle_upto, one.seqs[-1])
-        self._step("before_reply")
-        self._answer(one.call, dict(one.decision.reply))
-
-    def _landed(self, write: Write, result: Swapped) -> None:
-        """The disk now holds what the log says; remember under which signature."""
-        if isinstance(write, Put):
-            text = Text.of(write.data)
-            self.recorder.texts.keep(text)
-            self.outside.landed(write.path, result.signature, text.blob)
-        elif isinstance(write, Move):
-            self.outside.landed(write.path, None, b"")
-            self.outside.landed(write.to, result.signature, write.over.text.blob if write.over.text else b"")
+    def _answer_outcome(self, one: Going, outcome: Outcome) -> None:
+        call = one.call
+        if isinstance(outcome, Done):
+            reply = dict(one.decision.reply)
+            if outcome.warnings:
+                reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
+            self._answer(call, reply)
+        elif isinstance(outcome, Failed):
+            self._answer_refusal(call, outcome.refused)
+        elif isinstance(outcome, Overtaken):
+            self._try_again(one)
         else:
-            self.outside.landed(write.path, None, b"")
+            self.log.problem("perform", outcome.error)
+            if isinstance(outcome.error, StoreFailed):
+                self._answer(call, {**self._store_failed(outcome.error), "outcome": "unknown"})
+            else:
+                self._answer(call, {**self._fault(call.tool.name), "outcome": "unknown"})
 
-    def _lost(self, one: Going, lost: Lost, done: Sequence[Staged], staging: Sequence[Future[Staged]]) -> None:
-        """An outside program was faster. Nothing of theirs is gone; take ours back in the log, and decide again."""
-        for kept in lost.kept:
-            self._keep_displaced(kept.path, kept.data, "swap")
-        self._take_back(one, done, staging, lost.why)
-        self.workspace.discard(lost.kept)
+    def _try_again(self, one: Going) -> None:
+        """The call lost a race to an outside program: decide it again, on what is there now."""
         call = one.call
         call.lost += 1
         if call.lost > MAX_LOST:
@@ -559,33 +502,6 @@ class App:
         else:
             call.retry_s = self.clock.mono_s() + RETRY_S
             self._calls.appendleft(call)
-
-    def _take_back(self, one: Going, done: Sequence[Staged], staging: Sequence[Future[Staged]], why: str) -> None:
-        """Undo what has landed, drop what has not, and say so in the log before anything else is said."""
-        for step in reversed(done):
-            reverted = self.workspace.revert(step)
-            if isinstance(reverted, Lost):  # somebody wrote on top of ours: theirs stays, the next look journals it
-                for kept in reverted.kept:
-                    self._keep_displaced(kept.path, kept.data, "swap")
-        for future in staging:
-            if future.exception() is None and future.result() not in done:
-                self.workspace.abandon(future.result())
-        self.recorder.note(WritesAbandoned(tuple(w.seq for w in one.decision.writes), why), one.call.who.writer)
-        self.recorder.commit()
-        for write in one.decision.writes:
-            self.recorder.mark_seen(dict.fromkeys(_names(write)))
-            for path in _names(write):
-                self.outside.name(path, "displaced", self.clock.mono_s())
-
-    def _keep_displaced(self, path: str, data: bytes, why: str) -> None:
-        self.recorder.note_blob(data, path)
-        self.recorder.note(BytesDisplaced(path, blob_id(data), len(data), why))
-
-    def _note_settled(self) -> None:
-        if self._settle_upto:
-            self._step("before_settle")
-            self.recorder.note(WritesSettled(self._settle_upto))
-            self._settle_upto = Seq(0)
 
     # ── answering ──
 
@@ -605,24 +521,15 @@ class App:
             self.recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), call.who.writer)
         self._answer(call, refused.reply())
 
-    def _store_failed(self, error: StoreFailed, unknown: bool = False) -> dict[str, Any]:
+    def _store_failed(self, error: StoreFailed) -> dict[str, Any]:
         """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
         self.log.fault("store_failed")
-        outcome = {"outcome": "unknown"} if unknown else {"outcome": "not_applied"}
         if error.disk_full:
-            return {
-                **Refused(
-                    "disk_full", f"The journal's disk is full: {error}. Nothing was written.", "free_space"
-                ).reply(),
-                **outcome,
-            }
+            message = f"The journal's disk is full: {error}. Nothing was written."
+            return Refused("disk_full", message, "free_space").reply()
         self._read_only = str(error)
-        return {
-            **Refused(
-                "journal_damaged", f"The journal could not be synced and is read-only now: {error}", "quire doctor"
-            ).reply(),
-            **outcome,
-        }
+        message = f"The journal could not be synced and is read-only now: {error}"
+        return Refused("journal_damaged", message, "quire doctor").reply()
 
     def _fault(self, what: str) -> dict[str, Any]:
         log_id = secrets.token_hex(4)
@@ -639,6 +546,9 @@ class App:
     def health(self) -> dict[str, Any]:
         """What `status` tells."""
         coverage = self.outside.coverage()
+        if self._bad_settings:
+            reasons = [*coverage["reasons"], f"settings of before are in force: {self._bad_settings}"]
+            coverage = {**coverage, "state": "degraded", "reasons": reasons}
         if self._read_only:
             coverage = {
                 **coverage,
@@ -657,6 +567,17 @@ class App:
             "journal_bytes": self.recorder.journal.store.size_bytes(),
             "undeliverable": self.server.undeliverable,
         }
+
+    def _reload(self) -> None:
+        """The settings file changed: take it, or keep the last good settings and say why."""
+        if self._read_settings is None:
+            return
+        try:
+            self.settings = self.gather.settings = self._read_settings()
+            self._bad_settings = ""
+        except BadSettings as error:
+            self._bad_settings = str(error)
+        self.log.info("settings", problem=self._bad_settings)
 
     def _start_job(self, work: Callable[[], Callable[[], None]]) -> None:
         """Run `work` on a worker thread; what it returns is called in the loop."""
@@ -690,7 +611,7 @@ class App:
                 body["error"] = "journal_damaged"
             return lambda: self._answer(call, body)
 
-        self._note_settled()
+        self.performing.note_settled()
         self.recorder.commit()
         self._start_job(work)
 
@@ -760,10 +681,6 @@ def _pid_start(pid: int) -> int:
         return int(stat[stat.rindex(b")") + 2 :].split()[19])
     except (OSError, ValueError, IndexError):
         return 0
-
-
-def _names(write: Write) -> tuple[str, ...]:
-    return (write.path, write.to) if isinstance(write, Move) else (write.path,)
 
 
 def _path_of(writes: Sequence[Write], data: bytes) -> str | None:

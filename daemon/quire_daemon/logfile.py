@@ -51,6 +51,10 @@ class Log:
         """With the stack trace of the exception that is being handled."""
         self._logger.error(event, exc_info=True, extra={"fields": fields})
 
+    def problem(self, event: str, error: BaseException) -> None:
+        """With the stack trace of an exception that was caught before."""
+        self._logger.error(event, exc_info=(type(error), error, error.__traceback__), extra={"fields": {}})
+
     def close(self) -> None:
         for handler in self._logger.handlers:
             handler.close()

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
@@ -23,8 +24,9 @@ from quire_daemon.workspace import Signature
 from quire_journal.events import WatchLost, WorkspaceScanned
 from quire_journal.refusals import Refused
 
-SLICE_S = 0.006  # of one turn, spent on looking
-COMMIT_EVERY = 256  # outside versions in one transaction
+SLICE_S = 0.006  # of one turn, spent on looking while callers wait
+IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
+COMMIT_EVERY = 512  # outside versions in one transaction
 RETRY_S = 0.002  # between two looks at a file that is held open
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 AGAIN_S = 1.0  # and how often it is looked at from then on
@@ -41,9 +43,11 @@ class Outside:
         ignore: Ignore,
         root: Path,
         start_job: Callable[[Callable[[], Callable[[], None]]], None],
+        reload: Callable[[], None],
     ) -> None:
         self._gather, self._recorder, self._watcher, self._ignore, self._root = gather, recorder, watcher, ignore, root
         self._start_job = start_job
+        self._reload = reload  # the settings file changed
         self._due: list[tuple[float, int, str]] = []  # (monotonic s, tie, path)
         self._dirty: dict[str, tuple[float, str]] = {}  # path → (first named, evidence)
         self._tie = 0
@@ -87,10 +91,10 @@ class Outside:
 
     # ── looking ──
 
-    def look(self, now: float) -> None:
-        """Take the watcher's hints and look at what is due, for one slice of time."""
+    def look(self, now: float, hurried: bool) -> None:
+        """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
         self._take_hints(now)
-        end = now + SLICE_S
+        end = now + (SLICE_S if hurried else IDLE_SLICE_S)
         observed: list[Observation] = []
         while self._due and self._due[0][0] <= now:
             _, _, path = heapq.heappop(self._due)
@@ -152,6 +156,8 @@ class Outside:
                 self._ignore.forget(governed)
                 self._watcher.rewatch(governed)
                 self.scan("rules")
+            if path == WORKSPACE_FILE:
+                self._reload()
             self.name(path, "watched", now)
         self._moves += batch.moved
         for pair in batch.moved:

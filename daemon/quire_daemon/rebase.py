@@ -19,22 +19,25 @@ class Conflict:
     mine: Splice
     theirs: Splice
     index: int  # of `mine` in the plan
+    step: int  # of `theirs` among those that were carried over
 
 
-def carried(splices: Sequence[Splice], steps: Iterable[Sequence[Splice]], beside: int = 1) -> tuple[Splice, ...] | Conflict:
+def carried(
+    splices: Sequence[Splice], steps: Iterable[Sequence[Splice]], beside: int = 1
+) -> tuple[Splice, ...] | Conflict:
     """`splices` after every step in turn, or the first conflict.
 
     `beside` is how many lines on either side must be unchanged too: 1 over the work of others, 0 over one's own.
     """
     at = tuple(splices)
-    for step in steps:
+    for number, step in enumerate(steps):
         moved: list[Splice] = []
         for index, mine in enumerate(at):
             offset = 0
             for theirs in step:
                 if _in_the_way(mine, theirs, beside):
-                    return Conflict(mine, theirs, index)
-                if theirs.stop <= mine.start and theirs.start < mine.start + (theirs.start < theirs.stop):
+                    return Conflict(mine, theirs, index, number)
+                if theirs.stop <= mine.start:
                     offset += theirs.shift
             moved.append(replace(mine, start=mine.start + offset, stop=mine.stop + offset))
         at = tuple(moved)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeAlias
 
@@ -57,15 +58,20 @@ class Language:
         acts.update((bytes([bracket]), _Reader.bracket) for bracket in self.brackets)
         return re.compile(b"|".join(map(re.escape, acts))), acts
 
+    @property
+    def over_lines(self) -> tuple[bytes, ...]:
+        """Delimiters of every kind of string that goes over lines."""
+        return (*self.long_strings, b"`") if self.templates else self.long_strings
+
     @cached_property
     def passed_over(self) -> re.Pattern[bytes]:
         """Comments and strings, as one pattern: a quick and slightly too generous reading."""
-        parts = [re.escape(mark) + rb"[^\n]*" for mark in self.line_comment]
+        parts = [rb"\\[\s\S]", *(re.escape(mark) + rb"[^\n]*" for mark in self.line_comment)]
         if self.block_comment:
             begin, end = map(re.escape, self.block_comment)
             parts.append(begin + rb"[\s\S]*?" + end)
-        for mark in (*self.long_strings, *((b"`",) if self.templates else ())):
-            parts.append(re.escape(mark) + rb"[^\\]*?(?:\\[\s\S][^\\]*?)*?" + re.escape(mark))
+        marks = map(re.escape, self.over_lines)
+        parts.extend(mark + rb"[^\\]*?(?:\\[\s\S][^\\]*?)*?" + mark for mark in marks)
         for quote in self.quotes:
             short = quote == ord("'") and self.short_quote
             parts.append((_CHARACTER if short else _STRING[bytes([quote])]).pattern)
@@ -123,7 +129,7 @@ def _unbalanced(language: Language, before: Text, after: Text, splices: Sequence
 
 
 def imbalance(language: Language, text: Text) -> tuple[int, str] | None:
-    """The first place (1-based line) where the brackets of a text do not match, and what is wrong; None when they do."""
+    """Where the brackets of a text first do not match (1-based line), and what is wrong; None when they match."""
     slot = text.__dict__.setdefault("imbalance", {})  # beside the text: the next edit asks about the same one
     if language not in slot:
         data = text.slice(0, len(text))
@@ -146,20 +152,18 @@ def _keeps_balance(language: Language, before: Text, splices: Sequence[Splice]) 
 
 
 def _self_contained(language: Language, piece: bytes) -> bool:
-    if any(mark in piece for mark in _over_lines(language)) or piece.endswith(b"\\"):
+    marks = (*language.over_lines, *(language.block_comment or ()))
+    if any(mark in piece for mark in marks) or piece.endswith(b"\\"):
         return False
     read = _Reader(language, piece).read()
     return read.fault is None and not read.odd
 
 
-def _over_lines(language: Language) -> tuple[bytes, ...]:
-    marks = language.long_strings + (language.block_comment or ())
-    return (*marks, b"`") if language.templates else marks
-
-
 def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
     """Are the brackets balanced, read quickly? False may also mean that it takes a closer look."""
-    if any(data.count(mark) % 2 for mark in language.long_strings):
+    if any(data.count(mark) % 2 for mark in language.over_lines):
+        return False
+    if language.block_comment and data.rfind(language.block_comment[0]) > data.rfind(language.block_comment[1]):
         return False
     left = language.passed_over.sub(b"", data).translate(None, _NOT_BRACKETS[language.brackets])
     for _ in range(_GLANCES):
@@ -339,4 +343,4 @@ def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Su
 
 def _repeats(lines: Sequence[bytes]) -> Counter[bytes]:
     """How often each line follows its own like."""
-    return Counter(b for a, b in zip(lines, lines[1:], strict=False) if a == b)
+    return Counter(b for a, b in pairwise(lines) if a == b)

@@ -133,8 +133,8 @@ class Watcher:
         self._inotify = inotify
         self._tree = _Tree(self._root, inotify, self._ignored, self._on_event, self._on_overflow)
         inotify.start()
+        self._prepare_cookies()  # first: near the watch limit it is worth more than any other folder
         self._tree.add("")
-        self._prepare_cookies()
 
     def stop(self) -> None:
         """End the thread and give the watches back. Idempotent."""
@@ -160,6 +160,7 @@ class Watcher:
         """How much is seen now. Cheap: two stats."""
         tree, inotify = self._tree, self._inotify
         watched, unwatched = tree.coverage() if tree is not None else (0, {})
+        blind_cookies = unwatched.pop("/".join(_COOKIES), "")
         alive = inotify is not None and inotify.is_alive()
         with self._lock:
             reasons = set(self._faults)
@@ -168,6 +169,8 @@ class Watcher:
             reasons.add("root_replaced")
         if not alive:
             reasons.add("stopped")
+        if blind_cookies:
+            reasons.add(f"cookie folder not watched: {blind_cookies}")
         reasons.update(unwatched.values())
         return Coverage(
             watched=watched,
@@ -180,9 +183,13 @@ class Watcher:
         )
 
     def rewatch(self, folder: str = "") -> None:
-        """The rules for `folder` changed: watch what is no longer ignored below it, and let go of the rest."""
+        """The rules for `folder` changed: watch what is no longer ignored below it, and let go of the rest.
+
+        The folder is in the next batch. It takes as long as listing the folders below it.
+        """
         if self._tree is not None:
             self._tree.renew(folder)
+            self._note(folders=(folder,))
 
     def cover(self, folders: Iterable[str]) -> int:
         """Watch those of `folders`, all that a crawl found, that are not watched; how many were not.
@@ -190,9 +197,11 @@ class Watcher:
         Those are in the next batch, since changes there may have gone unseen.
         """
         tree = self._tree
-        missed = tree.unwatched_among(folders) if tree is not None else []
-        for folder in missed if tree is not None else ():
-            tree.add(folder)  # type: ignore[union-attr]
+        if tree is None:
+            return 0
+        missed = tree.unwatched_among(folders)
+        for folder in missed:
+            tree.add(folder)
         if missed:
             self._note(folders=missed)
         return len(missed)
@@ -273,7 +282,9 @@ class Watcher:
         self._note(folders=(path,), moved=hint)
 
     def _take_self(self, folder: str, event: InotifyEvent) -> None:
-        """An event of a watched folder itself. Its parent tells of all but the root."""
+        """An event of a watched folder itself. Its parent tells of all but the root and the end of a mount."""
+        if event.mask & InotifyConstants.IN_UNMOUNT:
+            self._note(folders=(folder,))
         if not folder and (event.is_delete_self or event.is_move_self):
             with self._lock:
                 self._root_gone = True
@@ -291,12 +302,12 @@ class Watcher:
 
     def _see(self, token: str) -> None:
         with self._lock:
-            news = self._cookies.get(token) is False
-            if news:
-                self._cookies[token] = True
-        if news:
-            self._remove_cookie(token)
-            self._wake()
+            if self._cookies.get(token) is not False:
+                return
+        self._remove_cookie(token)  # before anyone is told, so that whoever is told finds no file
+        with self._lock:
+            self._cookies[token] = True
+        self._wake()
 
     def _note(
         self,
@@ -487,7 +498,7 @@ class _Tree:
     def add(self, folder: str) -> None:
         """Watch `folder` and what is below it and not ignored."""
         pending = [folder]
-        while pending:
+        while pending and self._inotify.should_keep_running():
             folder = pending.pop()
             if self._watch(folder):
                 pending.extend(self._folders_in(folder))
@@ -548,9 +559,12 @@ class _Tree:
                     self._failed[folder] = _reason(error)
                 return False
             self._failed.pop(folder, None)
-            before = self._paths.get(wd)
+            before, replaced = self._paths.get(wd), self._wds.get(folder, wd)
             if before is not None and before != folder and self._wds.get(before) == wd:
                 del self._wds[before]  # the same folder under its new name
+            if replaced != wd:
+                self._paths.pop(replaced, None)  # another folder under the same name
+                self._inotify.remove_callbacks([(replaced, CallbackId(id(self)))])
             self._paths[wd] = folder
             self._wds[folder] = wd
             return True

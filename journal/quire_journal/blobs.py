@@ -346,8 +346,8 @@ def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
             limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window}
             unpacking = zstd.ZstdDecompressor(zstd_dict=prefix, options=limits)
             data = unpacking.decompress(stored.frame, max_length=stored.size + 1)
-            if not data and not unpacking.eof:
-                raise Damaged(f"the frame of blob {number} is cut off; run `quire verify`")
+            if not unpacking.eof or unpacking.unused_data:
+                raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
         except (zstd.ZstdError, ValueError) as error:
             raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
     else:

@@ -16,7 +16,7 @@ from quire_journal.text import Text
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A splice that could not be carried: another one built on its lines. `start..stop` are that one's lines after it."""
+    """A splice that could not be carried, because another one built on its lines; it left lines `start..stop`."""
 
     splice: Splice  # in the coordinates before
     start: int
@@ -74,7 +74,7 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
 
 def _before(other: Splice, s: Splice) -> bool:
     """Does `other` lie wholly before `s`?"""
-    return other.stop <= s.start and not (other.start == s.stop)
+    return other.stop <= s.start and other.start != s.stop
 
 
 def _clash(other: Splice, s: Splice) -> bool:

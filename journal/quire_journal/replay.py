@@ -36,7 +36,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
         return
     first, last = records[0][0].seq, records[-1][0].seq
     for view in VIEWS:
-        if _watermark(w, view) != (view.version, first - 1):
+        if (w.get("meta", _KEYS[view.name]) or _mark(view, 0)) != _mark(view, first - 1):
             raise OutOfOrder(f"the view {view.name!r} is not at record {first - 1}: catch up before folding {first}")
     for at, (record, event) in enumerate(records, first):
         if record.seq != at:
@@ -86,20 +86,23 @@ def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tupl
     return {table: list(r.scan(table)) for table in named}
 
 
-def _key(view: View) -> bytes:
-    return b"view:" + view.name.encode()
+_KEYS: Final = {view.name: b"view:" + view.name.encode() for view in VIEWS}
+
+
+def _mark(view: View, seq: int) -> bytes:
+    return u32(view.version) + u64(seq)
 
 
 def _watermark(r: Reading, view: View) -> tuple[int, int]:
     """(version of the fold, seq of the last record folded); a view that was never built is at its version and 0."""
-    stored = r.get("meta", _key(view))
+    stored = r.get("meta", _KEYS[view.name])
     if stored is None:
         return view.version, 0
     return int.from_bytes(stored[:4], "big"), int.from_bytes(stored[4:], "big")
 
 
 def _set_watermark(w: Writing, view: View, seq: int) -> None:
-    w.put("meta", _key(view), u32(view.version) + u64(seq))
+    w.put("meta", _KEYS[view.name], _mark(view, seq))
 
 
 def _watermarks(r: Reading) -> dict[str, int]:

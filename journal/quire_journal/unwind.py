@@ -155,10 +155,8 @@ def unwind(history: History, life: Life) -> Unwound:
     except NotHeld:
         return _unknown(life, kept, "uncaptured")
     if rest.present and rest.made is None and not _held(rest):
-        return _unknown(life, kept, rest.lacking)
-    return Unwound(
-        life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts)
-    )
+        return _unknown(life, kept, rest.lacking or "uncaptured")
+    return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
 
 
 def _unknown(life: Life, kept: Sequence[int], why: str) -> Unwound:

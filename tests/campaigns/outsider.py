@@ -2,7 +2,7 @@
 
     python outsider.py STYLE FILE ACCOUNT SECONDS PAUSE_MS [SEED]
 
-It ends after SECONDS, or when there is a file ACCOUNT.stop. PAUSE_MS is the time between two saves, drawn evenly from none to
+It ends after SECONDS, or when there is a file ACCOUNT.stop. PAUSE_MS is the time between two saves, drawn from none to
 twice that when it ends in "~". Styles: `inplace` (truncate and write), `slow` (the same in two halves, 2 ms apart),
 `rename` (temporary file, then renamed over), `unlink` (moved away, then created), `mmap` (written through a mapping).
 

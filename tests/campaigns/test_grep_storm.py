@@ -94,8 +94,8 @@ def test_an_overflow_of_the_kernels_queue_is_recorded_and_survived(daemon) -> No
             break
     assert log(client, kind="watch_lost"), "no overflow could be provoked"
     eventually("every last write is journaled", lambda: caught_up(client) and not missing(client, latest), 30)
-    status = ok(client.call("status", {}))
-    assert status["coverage"] == "full" or status["coverage"].get("reasons"), status["coverage"]
+    coverage = ok(client.call("status", {}))["coverage"]
+    assert coverage["state"] == "full" or coverage["reasons"], coverage
     after = sha256(at.write("tree/after.txt", "the watcher sees again\n"))
     caught_up(client)
     assert after in journaled(client, "tree/after.txt")

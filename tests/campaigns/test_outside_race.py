@@ -48,7 +48,7 @@ class Editor(threading.Thread):
             self.faults.append(fault)
 
     def edit(self, line: str) -> None:
-        """One edit: by anchor, or of the whole file with its version as the gate."""
+        """One edit: by anchor, or of the whole file with its version as the gate. The last one when the daemon dies."""
         whole = self.slot % 2
         shown = self.client.call("read_file", {"path": FILE} if whole else {"path": FILE, "hashes": True})
         if not self.good(shown) or f"slot {self.slot} " not in str(shown.get("content") or shown.get("lines")):

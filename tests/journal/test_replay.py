@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -37,6 +38,7 @@ from quire_journal.events import (
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, OutOfOrder, Reading, u32, u64
 from quire_journal.replay import catch_up, dump, fold_all, rebuild
+from quire_journal.stores import STORES
 from quire_journal.views import VIEWS
 from quire_journal.views.files import TOOL_WRITES
 
@@ -185,6 +187,28 @@ def test_a_version_names_the_record_that_made_it(log: Log) -> None:
                 assert record is not None
                 assert (record.kind, record.writer, record.batch) == (version.kind, version.writer, version.batch)
                 assert path in (getattr(record.event(), "path", ""), getattr(record.event(), "to", ""))
+
+
+def test_the_same_log_gives_the_same_bytes_in_another_store(tmp_path: Path) -> None:
+    store = STORES["lmdb"](tmp_path)
+    try:
+        here, there = Scribe(), Scribe(store)
+        for scribe in (here, there):
+            scribe.introduce()
+            one = scribe.outside("a", b"x\ny\n")
+            scribe.note(ReadServed("a", one, ((0, 2),), anchors=True), writer=ANN)
+            lost = scribe.write("a", b"x\n", base=one)
+            scribe.outside("b" * 600, b"z\n")
+            scribe.note(WritesAbandoned((lost,), "raced"), CheckpointNamed("n" * 600, one), writer=ANN)
+            scribe.note(ReplyKept("k" * 600, b"args", b"reply"), writer=ANN, op=bytes(16))
+            kept = scribe.write("a", b"", base=one)
+            scribe.note(WritesSettled(kept))
+        assert views_of(here) == views_of(there)
+        before = views_of(there)
+        rebuild(store, 3)
+        assert views_of(there) == before
+    finally:
+        store.close()
 
 
 def test_records_of_an_unknown_kind_are_carried_and_change_nothing() -> None:

@@ -574,12 +574,16 @@ def texts(draw: st.DrawFn) -> bytes:
     return draw(st.sampled_from([b"", BOM])) + body + draw(st.sampled_from([b"", b"end"]))
 
 
-@given(old=texts(), new=texts(), around=texts())
+@given(old=texts(), new=texts(), around=texts(), times=st.integers(0, 30))
 def test_what_a_version_took_away_and_brought_leads_from_one_bag_of_lines_to_the_other(
-    old: bytes, new: bytes, around: bytes
+    old: bytes, new: bytes, around: bytes, times: int
 ) -> None:
-    old, new = around + b"\n" + old + b"\n" + around, around + b"\n" + new + b"\n" + around
-    lines = anchors.compare(old, new)
+    start, end = (around + b"\n") * times, (b"\n" + around) * times
+    old, new = start + old + end, start + new + end
+    lines, mark = anchors.compare(old, new)
+    assert mark[1] == len(Text.of(old[: mark[0]])) == len(Text.of(new[: mark[0]]))
+    near = old.rfind(b"\n", 0, len(old) // 2) + 1
+    assert anchors.compare(old, new, 0, (near, len(Text.of(old[:near])))) == (lines, mark)
     was = [bytes.fromhex(hash8(line)) for line in Text.of(old).lines]
     now = [bytes.fromhex(hash8(line)) for line in Text.of(new).lines]
     removed = [lines.removed[i : i + 4] for i in range(0, len(lines.removed), 4)]

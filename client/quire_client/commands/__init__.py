@@ -1,0 +1,25 @@
+"""The commands of `quire`, in the order of the help: a name, which is also the module's, and what it does.
+
+A module is imported when its command is called, and offers `COMMAND` (see `base.Command`).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+COMMANDS: Final[dict[str, str]] = {
+    "up": "Start the daemon and wait for the first capture",
+    "down": "Stop the daemon",
+    "status": "Tell how the daemon and the journal are",
+    "read": "Show a file, with anchors if wanted",
+    "call": "Call any tool with JSON arguments",
+    "log": "List who changed what, newest first",
+    "show": "Show a version",
+    "diff": "Show what changed between two points",
+    "cat": "Print a file as it was",
+    "undo": "Undo what somebody did and keep what others did",
+    "restore": "Bring a file back as it was",
+    "verify": "Check the journal",
+    "doctor": "Check the installation, the workspace and the daemon",
+    "adopt": "Give a moved folder its journal back",
+}

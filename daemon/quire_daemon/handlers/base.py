@@ -78,6 +78,7 @@ class Put:
     data: bytes
     mode: int
     over: FileNow  # kind "missing": create, must not exist
+    text: Text | None = None  # of `data`, where the decision has it: with its line hashes, worth keeping
 
 
 @dataclass(frozen=True)

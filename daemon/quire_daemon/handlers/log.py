@@ -313,8 +313,8 @@ def decide_log(params: LogParams, world: World) -> Decision:
     if params.order not in ("newest", "oldest"):
         raise Refused("schema_invalid", f"order: must be newest or oldest, not {params.order!r}.", argument="order")
     history = world.history
-    after = parse_point(params.since, history) if params.since else 0
-    upto = parse_point(params.until, history) if params.until else history.head()
+    after: int = parse_point(params.since, history) if params.since else 0
+    upto: int = parse_point(params.until, history) if params.until else history.head()
     if params.cursor is not None:
         at = _parse_cursor(params.cursor, world)
         if at is None:

@@ -20,10 +20,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Tool, Who, World, Write
-from quire_daemon.handlers.log import VERSION_KINDS, path_filter, relative_path, single_path, writer_filter
+from quire_daemon.handlers.localised import localised_diff
+from quire_daemon.handlers.log import VERSION_KINDS, path_filter, single_path, writer_filter
 from quire_journal.blobs import NotHeld
-from quire_journal.diff import changed_ranges
-from quire_journal.carry import changes
+from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import (
     REGULAR,
     BatchUndone,
@@ -32,13 +32,15 @@ from quire_journal.events import (
     FileMoved,
     FileWritten,
     ModeChanged,
+    ReadServed,
     Record,
 )
 from quire_journal.history import History
 from quire_journal.ids import blob_id, parse_version_token, version_token
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.text import Text
+from quire_journal.splice import carry_ranges
+from quire_journal.text import Text, merge_ranges
 from quire_journal.unwind import Conflict, State, Unwound, lives, unwind
 from quire_journal.views.files import Version
 
@@ -309,12 +311,11 @@ def _belongs(history: History, batches: Sequence[int]) -> Callable[[Version], bo
 
     def related(batch: int) -> bool:
         if batch not in known:
-            known[batch] = False
             mark = _mark(history, batch)
-            known[batch] = mark is not None and any(related(undone) for undone in mark.undone)
+            known[batch] = mark is not None and any(related(undone) for undone in mark.undone if undone < batch)
         return known[batch]
 
-    return lambda version: version.batch in known and known[version.batch] or (version.type == "undo" and related(version.batch))
+    return lambda version: related(version.batch) if version.type == "undo" else known.get(version.batch, False)
 
 
 def _restored(history: History, choice: _Choice) -> list[Unwound]:
@@ -402,7 +403,7 @@ class _Action:
 
     do: str
     unwound: Unwound
-    now: FileNow | None = None  # at the path that the file has now
+    now: FileNow | None = None  # at the path where the file is now, or where it will be made
     then: FileNow | None = None  # at the path that it will have, where that is another
     data: bytes = b""
     skipped: str = ""  # why nothing is done
@@ -452,9 +453,9 @@ class _Planning:
 
     def _change(self, u: Unwound) -> _Action:
         now, head = self.world.files.get(u.now.path), u.now.version
-        if now is None or head is None or now.path != u.now.path or now.kind != "file":
-            return self._skip(u, "not_a_file")
-        if head.entry != REGULAR:
+        if now is None or head is None:
+            return self._skip(u, "changed_meanwhile")
+        if now.path != u.now.path or now.kind != "file" or head.entry != REGULAR:
             return self._skip(u, "not_a_file")
         if (now.uncaptured or now.version is None) and not self.allow_uncaptured:
             return self._skip(u, "uncaptured")
@@ -536,7 +537,7 @@ def _refuse_if_pointless(params: Params, choice: _Choice, actions: Sequence[_Act
     """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing."""
     doing = [a for a in actions if a.do != "none"]
     blocked = [a for a in actions if a.conflicts or a.skipped]
-    files = [_file_json(a, history) for a in blocked]
+    files = [_file_json(a, choice, history) for a in blocked]
     aborting = not isinstance(params, RestoreParams) and params.conflicts == "abort"
     if blocked and (not doing or aborting):
         if all(a.skipped == "uncaptured" for a in blocked):
@@ -590,7 +591,7 @@ def _plan_reply(params: Params, choice: _Choice, actions: Sequence[_Action], his
         "message": f"Plan: {_summary(actions)}.",
         "plan": True,
         "batches": list(choice.batches),
-        "files": [_file_json(a, history) for a in actions],
+        "files": [_file_json(a, choice, history) for a in actions],
         "token": _make_token(choice, actions),
     }
     return {**reply, "dry_run": True, "valid": True} if params.dry_run else reply
@@ -603,18 +604,25 @@ def _summary(actions: Sequence[_Action]) -> str:
     return f"{said}, {conflicts} conflict{'' if conflicts == 1 else 's'}" if conflicts else said
 
 
-def _file_json(action: _Action, history: History) -> dict[str, Any]:
-    """One entry of `files`: `{path, action, to?, kept, kept_more?, conflicts, skipped, why?}` and the lines' counts."""
+def _file_json(action: _Action, choice: _Choice, history: History) -> dict[str, Any]:
+    """One entry of `files`: `{path, action, to?, kept, conflicts, skipped, why?}` and the lines' counts.
+
+    `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
+    point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
+    """
     u = action.unwound
+    name, later = "kept", u.kept
+    if choice.how == "restore":
+        name, later = "takes_back", tuple(v.seq for v in history.versions(u.path, after=choice.at))
     entry: dict[str, Any] = {
         "path": action.path,
         "action": action.do,
-        "kept": [_brief(seq, history) for seq in u.kept[:MOST_KEPT]],
+        name: [_brief(seq, history) for seq in later[-MOST_KEPT:]],
         "conflicts": [_conflict_json(conflict, history) for conflict in action.conflicts],
         "skipped": action.skipped or None,
     }
-    if len(u.kept) > MOST_KEPT:
-        entry["kept_more"] = len(u.kept) - MOST_KEPT
+    if len(later) > MOST_KEPT:
+        entry[f"{name}_more"] = len(later) - MOST_KEPT
     if action.do == "move":
         entry["to"] = u.path
     if action.skipped:
@@ -645,15 +653,14 @@ def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
 
 def _lines_json(action: _Action) -> dict[str, Any]:
     """How the lines change; nothing for a binary file."""
-    before = action.now.text if action.now is not None and action.now.text is not None else Text.of(b"")
-    after = action.unwound.made or Text.of(action.data)
+    before, after = _texts(action)
     if before.binary or after.binary:
         return {"binary": True}
     return {
         "lines_before": len(before),
         "lines_after": len(after),
         "net_lines": len(after) - len(before),
-        "changed": changed_ranges(changes(before, after)),
+        "changed": changed_ranges(diff(before, after)),
     }
 
 
@@ -671,9 +678,11 @@ class _Performing:
         """The decision that carries all of them out."""
         files = []
         for action in actions:
-            if action.do != "none":
-                self._perform(action)
-            files.append({**_file_json(action, self.world.history), **self._result(action)})
+            version = self._perform(action) if action.do != "none" else _seq(action.unwound.now)
+            entry = {**_file_json(action, self.choice, self.world.history), **self._result(action, version)}
+            if action.do in ("write", "create", "move"):
+                entry |= self._showing(action, version)
+            files.append(entry)
         done = sum(a.do != "none" for a in actions)
         if done:
             # Last of its batch: whoever reads the log backwards learns first what the records before it are.
@@ -709,66 +718,94 @@ class _Performing:
         self.events.append(event)
         return self.world.next_seq + len(self.events) - 1
 
-    def _perform(self, action: _Action) -> None:
+    def _perform(self, action: _Action) -> int:
+        """Add what carries the action out; the seq of the version that it makes."""
         u, now = action.unwound, action.now
         if now is None:
             raise ValueError(f"{action.do} of {action.path} without a look at it")
-        if action.do == "delete":
-            self._remove(u, now)
-        elif action.do == "create":
-            self._put(action, now, base=0)
-        elif action.do == "write":
-            self._put(action, now, base=_seq(u.now))
-        elif action.do == "mode":
-            self._mode(action, now)
-        elif action.then is not None:
-            self._move(action, now, action.then)
+        match action.do:
+            case "delete":
+                return self._remove(u, now)
+            case "mode":
+                return self._mode(action, now)
+            case "move" if action.then is not None:
+                return self._move(action, now, action.then)
+            case "write":
+                return self._put(action, now, base=_seq(u.now))
+            case _:
+                return self._put(action, now, base=0)
 
-    def _put(self, action: _Action, over: FileNow, base: int) -> None:
+    def _put(self, action: _Action, over: FileNow, base: int) -> int:
         u, data = action.unwound, action.data
-        event = FileWritten(u.path, blob_id(data), len(data), u.mode, base, "undo", over.inode)
-        self.writes.append(Put(self._note(event), u.path, data, u.mode, over))
+        seq = self._note(FileWritten(u.path, blob_id(data), len(data), u.mode, base, "undo", over.inode))
+        self.writes.append(Put(seq, u.path, data, u.mode, over))
         self.blobs.append(data)
+        return seq
 
-    def _remove(self, u: Unwound, over: FileNow) -> None:
+    def _remove(self, u: Unwound, over: FileNow) -> int:
         seq = self._note(FileDeleted(u.now.path, _seq(u.now), "undo", over.inode))
         self.writes.append(Remove(seq, u.now.path, over))
+        return seq
 
-    def _mode(self, action: _Action, over: FileNow) -> None:
+    def _mode(self, action: _Action, over: FileNow) -> int:
         u, data = action.unwound, action.data
         seq = self._note(ModeChanged(u.path, u.blob, len(data), u.mode, _seq(u.now), "undo"))
         self.writes.append(Put(seq, u.path, data, u.mode, over))
+        return seq
 
-    def _move(self, action: _Action, over: FileNow, there: FileNow) -> None:
+    def _move(self, action: _Action, over: FileNow, there: FileNow) -> int:
         """Rename back; where the bytes change too, it is a new file there and the end of the one here."""
         u, head = action.unwound, action.unwound.now.version
-        if head is not None and (u.blob, u.mode) == (head.blob, head.mode):
-            seq = self._note(
-                FileMoved(u.now.path, u.path, u.blob, head.size, u.mode, head.seq, "undo", over.inode, head.entry)
-            )
-            self.writes.append(Move(seq, u.now.path, u.path, over))
-        else:
-            self._put(action, there, base=_seq(u.now))
+        if head is None or (u.blob, u.mode) != (head.blob, head.mode):
+            seq = self._put(action, there, base=0)
             self._remove(u, over)
+            return seq
+        seq = self._note(
+            FileMoved(u.now.path, u.path, u.blob, head.size, u.mode, head.seq, "undo", over.inode, head.entry)
+        )
+        self.writes.append(Move(seq, u.now.path, u.path, over))
+        return seq
 
-    def _result(self, action: _Action) -> dict[str, Any]:
-        """The file as it is afterwards. Called right after `_perform`, while its event is the newest."""
-        u, history = action.unwound, self.world.history
+    def _result(self, action: _Action, version: int) -> dict[str, Any]:
+        """The file as it is afterwards."""
+        result: dict[str, Any] = {"version": version_token(version) if version else None}
         if action.do == "none":
-            head = u.now.version
-            return {"version": version_token(head.seq)} if head is not None else {}
-        common = {"writer_type": "undo", "baseline_continuity": history.continuity(action.path, "undo")}
-        if action.do == "delete":
-            return {"version": version_token(self.world.next_seq + len(self.events) - 1), **common}
-        seq = self.writes[-1].seq
-        if action.do == "move" and isinstance(self.writes[-1], Remove):
-            seq = self.writes[-2].seq
-        return {
-            "version": version_token(seq),
-            "sha256": blob_id(action.data).hex(),
-            "sizeBytes": len(action.data),
-            **common,
-        }
+            return result
+        path = action.unwound.path if action.unwound.present else action.path
+        result["writer_type"] = "undo"
+        result["baseline_continuity"] = self.world.history.continuity(path, "undo")
+        if action.do != "delete":
+            result["sha256"] = blob_id(action.data).hex()
+            result["sizeBytes"] = len(action.data)
+        return result
+
+    def _showing(self, action: _Action, version: int) -> dict[str, Any]:
+        """The localised diff with fresh anchors, which the caller is thereby shown; nothing for a binary file."""
+        before, after = _texts(action)
+        if before.binary or after.binary:
+            return {}
+        rows, ranges, cut = localised_diff(before, after, diff(before, after))
+        seen = merge_ranges([*self._still_shown(action.unwound, after), *ranges])
+        self._note(ReadServed(action.unwound.path, version, seen, anchors=True))
+        return {"diff": rows, "diff_truncated": True} if cut else {"diff": rows}
+
+    def _still_shown(self, u: Unwound, after: Text) -> Sequence[tuple[int, int]]:
+        """The lines of `after` that the caller has seen before."""
+        history = self.world.history
+        seen = history.shown(self.world.who.key, u.path)
+        base = history.version(u.path, seen.version) if seen is not None else None
+        if seen is None or base is None or base.gone:
+            return ()
+        try:
+            return carry_ranges(diff(history.text_of(base.blob), after), seen.lines)
+        except NotHeld:
+            return ()
+
+
+def _texts(action: _Action) -> tuple[Text, Text]:
+    """The file before and after an action."""
+    before = action.now.text if action.now is not None and action.now.text is not None else Text.of(b"")
+    return before, action.unwound.made if action.unwound.made is not None else Text.of(action.data)
 
 
 def _seq(state: State) -> int:

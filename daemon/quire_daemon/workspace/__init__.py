@@ -7,6 +7,7 @@ journal; the order of durability is the app's.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import time
@@ -110,12 +111,9 @@ class Workspace:
         self._swapping = Swapping(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
 
     def _make_home(self) -> None:
-        for path, mode in ((HOME, 0o755), (TMP, 0o700), (COOKIES, 0o700)):
-            with self._beneath.parent(path) as (folder, name):
-                try:
-                    os.mkdir(name, mode, dir_fd=folder)
-                except FileExistsError:
-                    continue
+        self._make_folder(HOME, 0o755)
+        self._make_folder(TMP, 0o700)
+        self._make_folder(COOKIES, 0o700)
         home = self._open_home(HOME)
         try:
             fd = os.open(".gitignore", os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=home)
@@ -125,6 +123,11 @@ class Workspace:
             os.close(home)
         with os.fdopen(fd, "wb") as ignore:
             ignore.write(b"*\n")
+
+    def _make_folder(self, path: str, mode: int) -> None:
+        with self._beneath.parent(path) as (folder, name), contextlib.suppress(FileExistsError):
+            os.mkdir(name, mode, dir_fd=folder)
+        os.close(self._open_home(path))
 
     def _open_home(self, path: str) -> int:
         try:

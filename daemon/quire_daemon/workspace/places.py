@@ -211,9 +211,11 @@ class Places:
     def _compiled(self, globs: tuple[str, ...]) -> pathspec.PathSpec[pathspec.Pattern] | None:
         known, spec = self._globs
         if known != globs:
-            # folded twins beside the patterns, not instead: `[A-Z]` folded is another set
-            lines = [*globs, *(fold(glob) for glob in globs)]
-            spec = pathspec.PathSpec.from_lines("gitwildmatch", lines, backend="simple") if lines else None
+            # Folded twins beside the patterns, not instead: `[A-Z]` folded is another set. Nothing is un-forbidden
+            # by "!": the workspace's own settings are added to the user's, and must not widen them.
+            sound = [glob for glob in globs if not glob.startswith("!")]
+            lines = [*sound, *(fold(glob) for glob in sound)]
+            spec = pathspec.PathSpec.from_lines("gitignore", lines, backend="simple") if lines else None
             self._globs = (globs, spec)
         return spec
 

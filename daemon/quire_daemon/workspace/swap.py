@@ -55,6 +55,7 @@ STEPS: Final = (
     "in_place.half",  # the file holds a mixture
     "in_place.written",
     "in_place.synced",
+    "revert.base_held",  # our own file at the path is leased and compared; what follows are the steps of a perform
     "discard.unlinked",
 )
 """The fault points, in the order in which a write passes them; a crash test kills the process at each."""
@@ -223,6 +224,7 @@ class Swapping:
             data = write.over.text.data if write.over.text is not None else None
         same = (held.signature.dev, held.signature.ino) == inode
         if same and (data is None or read_all(held.fd, held.signature.size) == data) and held.stands():
+            self._step("revert.base_held")
             return held
         held.drop()
         return Lost("changed")

@@ -8,6 +8,7 @@ What is done here, and why:
 * no `writemap`: on a full disk it kills the process with SIGBUS, without it the commit fails cleanly;
 * appends are checked: LMDB itself answers an out-of-order append with False and stores nothing;
 * values are bytes: a buffer stays readable after its transaction and can show other content later;
+* the lock file gets its blocks before LMDB maps it: on a full disk the process would be killed otherwise;
 * a new database is made under another name and renamed when it is complete and synced;
 * a commit that failed for anything but a full disk ends all writing: after a failed fsync the kernel may have
   dropped the pages, so that trying again would report success for bytes that are gone.
@@ -24,7 +25,7 @@ import stat
 import struct
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -41,6 +42,9 @@ _MAX_DBS: Final = 64
 """Named databases. Above `len(TABLES)`, so that a journal with tables of a later version opens."""
 
 _MAX_READERS: Final = 126
+
+_LOCK_BYTES: Final = 16 * 1024
+"""Of the lock file: more than the slots of all readers take."""
 
 _FULL_BELOW_BYTES: Final = 1 << 20
 """With less free space than this a failed commit is put down to the full disk (LMDB reports it as an I/O error)."""
@@ -344,8 +348,11 @@ class LmdbStore:
 _ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
 
 
-def require_fit(folder: Path) -> None:
-    """Make `folder` when it is missing, and raise `UnfitFolder` when a journal must not be kept there."""
+def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
+    """Make `folder` when it is missing, and raise `UnfitFolder` when a journal must not be kept there.
+
+    `file_system_of` gives the magic number of statfs(2); by default the system is asked.
+    """
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = os.stat(folder)
@@ -360,7 +367,7 @@ def require_fit(folder: Path) -> None:
         raise UnfitFolder(
             f"others can write to the state folder {folder}; look at what it holds, then run `chmod go-w {folder}`"
         )
-    kind = _REMOTE.get(file_system(folder), "")
+    kind = _REMOTE.get((file_system_of or file_system)(folder), "")
     if kind:
         raise UnfitFolder(
             f"the state folder {folder} lies on {kind}, where a journal can be damaged; "
@@ -381,6 +388,7 @@ def file_system(folder: Path) -> int:
 
 def _environment(path: Path, sync: bool) -> lmdb.Environment:
     """The environment at `path`, with the largest map that the system grants."""
+    _reserve_lock_file(path / "lock.mdb")
     for attempt, map_bytes in enumerate(_MAP_BYTES, 1):
         try:
             return lmdb.open(
@@ -399,6 +407,25 @@ def _environment(path: Path, sync: bool) -> lmdb.Environment:
             if attempt == len(_MAP_BYTES):
                 raise
     raise AssertionError("unreachable")
+
+
+def _reserve_lock_file(lock: Path) -> None:
+    """Give the lock file its blocks. LMDB maps it sparse: on a full disk its first touch kills the process (SIGBUS).
+
+    Not opened when it has them: closing a descriptor of it drops the locks of an environment that is open.
+    """
+    try:
+        found = lock.stat()
+        if found.st_size >= _LOCK_BYTES and found.st_blocks * 512 >= _LOCK_BYTES:
+            return
+    except FileNotFoundError:
+        pass
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if hasattr(os, "posix_fallocate"):  # not on macOS
+            os.posix_fallocate(descriptor, 0, _LOCK_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def _make(folder: Path, path: Path) -> None:

@@ -64,7 +64,11 @@ class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
-_NEWEST: Final = u64(0)  # no record has this seq: its key of a path leads to the newest row
+_NEWEST: Final = u64(0)  # no record has this seq: at this key of a path stand the newest row's, and a `Mark`
+_DOUBTFUL: Final = 64  # bytes at the edge of a change that are not worth another step of the search
+
+Mark = tuple[int, int]
+"""Where a line of a text begins, in bytes, and its number: lines are counted from there, for edits are neighbours."""
 
 
 def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
@@ -97,7 +101,7 @@ def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | No
 def newest(r: Reading, path: int) -> int | None:
     """The newest version that is indexed; None when the path with this number has not joined."""
     found = r.get("anchors", u32(path) + _NEWEST)
-    return None if found is None else int.from_bytes(found, "big")
+    return None if found is None else int.from_bytes(found[:8], "big")
 
 
 def rows(r: Reading, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
@@ -125,10 +129,10 @@ def place(runs: Runs, index: int) -> int:
     raise IndexError("there are fewer lines than that")
 
 
-def compare(old: bytes, new: bytes) -> Lines:
-    """What `new` removed from `old` and added to it; `before` is left 0.
+def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tuple[Lines, Mark]:
+    """What `new` removed from `old`, which is version `before`, and added to it; and a mark in both.
 
-    A line that stands on both sides of the changed region counts as kept, wherever it went.
+    A line that stands on both sides of the changed region counts as kept, wherever it went. `mark` is one in `old`.
     """
     head = old.rfind(b"\n", 0, _same_start(old, new)) + 1
     tail = _same_end(old, new, head)
@@ -136,32 +140,41 @@ def compare(old: bytes, new: bytes) -> Lines:
         # A suffix that begins inside a line begins at the next one: the part before belongs to a changed line.
         at = old.find(b"\n", len(old) - tail)
         tail = 0 if at < 0 else len(old) - at - 1
-    first = old.count(b"\n", 0, head) if b"\r" not in old[:head] else len(Text.of(old[:head]))
+    at, line = mark
+    first = line + _breaks(old, at, head) if at <= head else line - _breaks(old, head, at)
     gone = _lines(old, head, len(old) - tail)
     come = _lines(new, head, len(new) - tail)
-    kept = Counter(gone) & Counter(come)
-    removed, added = _without(gone, kept), _without(come, kept)
-    return Lines(
-        0,
+    removed, added = _without(gone, come), _without(come, gone)
+    lines = Lines(
+        before,
         _pack(line for _, line in removed),
         _runs(first + index for index, _ in removed),
         _pack(line for _, line in added),
         _runs(first + index for index, _ in added),
     )
+    return lines, (head, first)
 
 
 def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     """Index version `seq` of a path that has joined."""
     number = path_id(w, path)
-    before = None if number is None else newest(w, number)
-    if number is None or before is None or before >= seq:
+    found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
+    if number is None or found is None:
+        return
+    before, *mark = (int.from_bytes(found[at : at + 8], "big") for at in (0, 8, 16))
+    if before >= seq:
         return
     new = _bytes(w, version(w, number, seq), held)
     if new is None:
         return
     old = _bytes(w, version(w, number, before), held)
-    _put(w, number, seq, _whole(new) if old is None else msgspec.structs.replace(compare(old, new), before=before))
-    w.put("anchors", u32(number) + _NEWEST, u64(seq))
+    if old is None:
+        _put(w, number, seq, _whole(new))
+        _set_newest(w, number, seq)
+    else:
+        lines, now = compare(old, new, before, (mark[0], mark[1]))
+        _put(w, number, seq, lines)
+        _set_newest(w, number, seq, now)
 
 
 def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
@@ -177,7 +190,7 @@ def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     if first is None or text is None:
         return
     _put(w, number, first.seq, _whole(text))
-    w.put("anchors", u32(number) + _NEWEST, u64(first.seq))
+    _set_newest(w, number, first.seq)
     for seq in later:
         _follow(w, path, seq, held)
 
@@ -193,7 +206,7 @@ def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
         if before is None:
             w.delete("anchors", u32(number) + _NEWEST)
         else:
-            w.put("anchors", u32(number) + _NEWEST, u64(before[0]))
+            _set_newest(w, number, before[0])
         return
     later = int.from_bytes(after[0][4:], "big")
     if _LINES.decode(after[1]).before != seq:
@@ -205,11 +218,15 @@ def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     elif before is None or old is None:
         _put(w, number, later, _whole(new))
     else:
-        _put(w, number, later, msgspec.structs.replace(compare(old, new), before=before[0]))
+        _put(w, number, later, compare(old, new, before[0])[0])
 
 
 def _put(w: Writing, path: int, seq: int, lines: Lines) -> None:
     w.put("anchors", u32(path) + u64(seq), _ENCODER.encode(lines))
+
+
+def _set_newest(w: Writing, path: int, seq: int, mark: Mark = (0, 0)) -> None:
+    w.put("anchors", u32(path) + _NEWEST, u64(seq) + u64(mark[0]) + u64(mark[1]))
 
 
 def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
@@ -245,12 +262,21 @@ def _pack(lines: Iterable[bytes]) -> bytes:
     return bytes.fromhex("".join(map(hash8, lines)))
 
 
+def _breaks(text: bytes, start: int, stop: int) -> int:
+    """The line breaks in text[start:stop], both of which are where a line begins."""
+    count = text.count(b"\n", start, stop)
+    if text.find(b"\r", start, stop) >= 0:
+        count += text.count(b"\r", start, stop) - text.count(b"\r\n", start, stop)
+    return count
+
+
 def _same_start(a: bytes, b: bytes) -> int:
-    """How many first bytes are equal. Halves the doubtful part at each step, so that the bytes are compared in bulk."""
+    """At least how many first bytes are equal. Each step halves what is in doubt, so the bytes are compared in bulk."""
     low, high = 0, min(len(a), len(b))
-    while low < high:
+    view = memoryview(a)
+    while low + _DOUBTFUL < high:
         middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
+        if b.startswith(view[low:middle], low):
             low = middle
         else:
             high = middle - 1
@@ -258,11 +284,12 @@ def _same_start(a: bytes, b: bytes) -> int:
 
 
 def _same_end(a: bytes, b: bytes, after: int) -> int:
-    """How many last bytes are equal, not counting the first `after`."""
+    """At least how many last bytes are equal, not counting the first `after`."""
     low, high = 0, min(len(a), len(b)) - after
-    while low < high:
+    view = memoryview(a)
+    while low + _DOUBTFUL < high:
         middle = (low + high + 1) // 2
-        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+        if b.startswith(view[len(a) - middle : len(a) - low], len(b) - middle):
             low = middle
         else:
             high = middle - 1
@@ -277,12 +304,12 @@ def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
     return Text.of(part).lines
 
 
-def _without(lines: Sequence[bytes], kept: Counter[bytes]) -> list[tuple[int, bytes]]:
-    """(index, line) of the lines that are left when those of `kept` are passed over, the first ones first."""
-    left = Counter(kept)
+def _without(lines: Sequence[bytes], others: Sequence[bytes]) -> list[tuple[int, bytes]]:
+    """(index, line) of the lines that are left when each of `others` is passed over once, the first ones first."""
+    left = Counter(others)
     out: list[tuple[int, bytes]] = []
     for index, line in enumerate(lines):
-        if left[line]:
+        if left.get(line):
             left[line] -= 1
         else:
             out.append((index, line))

@@ -14,27 +14,26 @@ from quire_journal.log import Reading, Writing, u32
 
 TABLES = ("writers", "writer_ids")
 
+_KEY_BYTES: Final = 8  # a row is the caller's key and then the introduction: the key is asked for with each write
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _WRITER: Final = msgspec.msgpack.Decoder(WriterIntroduced)
 
 
 def caller_key(uid: int, agent: str, agent_session: str) -> bytes:
     """The 8 bytes under which a caller's reads, batches and kept replies are remembered."""
-    return hashlib.sha256(_ENCODER.encode((uid, agent, agent_session))).digest()[:8]
+    return hashlib.sha256(_ENCODER.encode((uid, agent, agent_session))).digest()[:_KEY_BYTES]
 
 
 def caller_of(r: Reading, writer: int) -> bytes:
     """The caller's key of a writer; b"" for `outside` and for a writer that was never introduced."""
-    who = writer_of(r, writer)
-    return b"" if who is None else caller_key(who.uid, who.agent, who.agent_session)
+    found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
+    return b"" if found is None else found[:_KEY_BYTES]
 
 
 def writer_of(r: Reading, writer: int) -> WriterIntroduced | None:
     """The introduction of a writer; None for `outside` and for a writer that was never introduced."""
-    if writer == OUTSIDE:
-        return None
-    found = r.get("writers", u32(writer))
-    return None if found is None else _WRITER.decode(found)
+    found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
+    return None if found is None else _WRITER.decode(found[_KEY_BYTES:])
 
 
 def writer_id(r: Reading, who: WriterIntroduced) -> WriterId | None:
@@ -53,14 +52,14 @@ def next_writer_id(r: Reading) -> WriterId:
 def all_writers(r: Reading) -> Iterator[WriterIntroduced]:
     """Everyone who was introduced, oldest first."""
     for _, value in r.scan("writers"):
-        yield _WRITER.decode(value)
+        yield _WRITER.decode(value[_KEY_BYTES:])
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Remember an introduction."""
     if isinstance(event, WriterIntroduced):
         number = u32(event.id)
-        w.put("writers", number, _ENCODER.encode(event))
+        w.put("writers", number, caller_key(event.uid, event.agent, event.agent_session) + _ENCODER.encode(event))
         w.put("writer_ids", _identity(event), number)
 
 

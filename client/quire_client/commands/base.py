@@ -1,0 +1,239 @@
+"""What a command of `quire` is, and what it is called with.
+
+A command's module offers `COMMAND`. Its `run` gets an `Invocation`, prints data on stdout and sentences on
+stderr, and returns the exit status.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from quire_client import render
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+    from quire_journal.places import Place
+
+DONE: Final = 0
+REFUSED: Final = 1
+USAGE: Final = 2
+NOT_FOUND: Final = 3
+NO_DAEMON: Final = 4
+DENIED: Final = 5
+LEASE_HELD: Final = 6
+DAMAGED: Final = 7
+FAULT: Final = 70
+INTERRUPTED: Final = 130
+
+_STATUS_OF: Final = {
+    "not_found": NOT_FOUND,
+    "unknown": NO_DAEMON,
+    "no_daemon": NO_DAEMON,
+    "expired": NO_DAEMON,
+    "permission_denied": DENIED,
+    "outside_workspace": DENIED,
+    "lease_held": LEASE_HELD,
+    "journal_damaged": DAMAGED,
+    "fault": FAULT,
+}
+"""Exit status by error code; every other code is `REFUSED`."""
+
+
+class Usage(Exception):
+    """The command line is wrong; the text is a sentence that says where."""
+
+
+class Option(NamedTuple):
+    """An option of a command line."""
+
+    name: str  # long name, without the dashes
+    value: str = ""  # what the help calls its value; "" = it takes none
+    meaning: str = ""
+    short: str = ""  # one letter
+
+
+class Command(NamedTuple):
+    """What a command's module offers."""
+
+    arguments: str  # as the usage line shows them: "[PATH]"
+    about: str  # the explanation below the summary
+    example: str  # a line that can be typed
+    run: Callable[[Invocation], int]
+    options: tuple[Option, ...] = ()
+
+
+COMMON: Final = (
+    Option("workspace", "PATH", "act on the workspace that holds PATH, not on the current folder's", "C"),
+    Option("state-dir", "DIR", "keep journal and lock in DIR"),
+    Option("agent", "NAME", "who calls (QUIRE_AGENT)"),
+    Option("session", "ID", "the agent's session (QUIRE_SESSION)"),
+    Option("timeout", "SECONDS", "give up after so long; 30 if not said"),
+    Option("json", "", "print the reply as one JSON object"),
+    Option("help", "", "show this text", "h"),
+)
+"""The options of every command."""
+
+
+class Opens(NamedTuple):
+    """What a client is opened with."""
+
+    place: Place
+    agent: str
+    session: str
+    timeout_s: float
+    start: bool
+
+
+Opener = Callable[[Opens], "Client"]
+
+
+def open_client(wanted: Opens) -> Client:
+    """A connected client. Raises NoDaemon or WorkspaceRefused."""
+    from quire_client.api import Client
+    from quire_client.start import Door
+    from quire_journal.messages import Caller
+
+    door = Door(wanted.place, wanted.start)
+    return Client(door, Caller(wanted.agent, wanted.session), wanted.timeout_s).open()
+
+
+class Invocation:
+    """One call of a command: its arguments and options, and the ways to answer."""
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        options: Mapping[str, str],
+        environ: Mapping[str, str],
+        opener: Opener = open_client,
+    ) -> None:
+        self.arguments = list(arguments)
+        self.options = options
+        self.environ = environ
+        self.json = "json" in options
+        self._opener = opener
+        # Flags of the streams as they are now, not as they were when some module was imported.
+        self.colours = render.Palette(sys.stdout.isatty(), environ)
+        self.person_watches = sys.stderr.isatty() and not self.json
+
+    @property
+    def folder(self) -> Path:
+        """The folder that paths on the command line are relative to: `-C PATH`, else the current one."""
+        return Path(self.options.get("workspace") or os.curdir)
+
+    @cached_property
+    def place(self) -> Place:
+        """The workspace that is acted on. Raises WorkspaceRefused."""
+        from quire_journal.places import find_workspace
+
+        return find_workspace(self.folder, self.options.get("state-dir"), given="workspace" in self.options)
+
+    def connect(self, *, start: bool = True) -> Client:
+        """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused."""
+        agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
+        session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
+        return self._opener(Opens(self.place, agent, session, self.timeout_s(30.0), start))
+
+    def timeout_s(self, default: float) -> float:
+        """`--timeout`, else `default`. Raises Usage."""
+        text = self.options.get("timeout", "")
+        try:
+            seconds = float(text or default)
+        except ValueError:
+            seconds = -1.0
+        if not 0 < seconds < 1e6:
+            raise Usage(f"--timeout wants a number of seconds, not {text!r}.")
+        return seconds
+
+    def number(self, name: str) -> int | None:
+        """The whole number that option `name` was given; None when it was not. Raises Usage."""
+        text = self.options.get(name)
+        if text is None:
+            return None
+        if not (text.isascii() and text.isdigit()):
+            raise Usage(f"--{name} wants a whole number, not {text!r}.")
+        return int(text)
+
+    def one_argument(self, name: str) -> str:
+        """The only argument. Raises Usage when there is none, or another."""
+        self.at_most(1)
+        if not self.arguments:
+            raise Usage(f"{name} is missing.")
+        return self.arguments[0]
+
+    def at_most(self, number: int) -> None:
+        """Raises Usage when there are more arguments than `number`."""
+        if len(self.arguments) > number:
+            raise Usage(f"There is no use for {self.arguments[number]!r}.")
+
+    def in_workspace(self, path: str) -> str:
+        """A path of the command line, relative to the current folder, as the daemon knows it.
+
+        What leads out of the workspace is left as it is: the daemon says why it is refused.
+        """
+        above = os.path.realpath(self.folder)
+        absolute = os.path.normpath(os.path.join(above, path))
+        inside = os.path.relpath(absolute, self.place.root)
+        return absolute if inside == os.pardir or inside.startswith(os.pardir + os.sep) else inside
+
+    def path_arguments(self, *paths: str, many: bool = False) -> dict[str, Any]:
+        """The argument `path`, or `paths`; names that are not UTF-8 are percent-escaped, and that is said."""
+        given, encoding = [self.in_workspace(path) for path in paths], {}
+        if any(map(_not_utf8, given)):
+            given, encoding = [_percent(path) for path in given], {"path_encoding": "percent"}
+        return {"paths": given, **encoding} if many else {"path": given[0], **encoding}
+
+    def answer(self, reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str], *, exact: bool = False) -> int:
+        """Print the reply, as JSON or by `show`, and return its exit status. A refusal is a sentence on stderr.
+
+        `exact`: the text is a file's, and gets no line break that it does not have.
+        """
+        if self.json:
+            print(render.as_json(reply))
+        elif reply.get("ok"):
+            text = show(reply)
+            sys.stdout.write(text if exact or text.endswith("\n") else text + "\n")
+        else:
+            self.complain(reply)
+        return status_of(reply)
+
+    def complain(self, reply: Mapping[str, Any]) -> None:
+        """Say a refusal: the sentence, the code, and what to do next."""
+        code = render.one_line(reply.get("error", ""))
+        message = render.clean_text(reply.get("message", "")) or "The call was refused."
+        self.say(f"{message} [{code}]" if code else message)
+        if reply.get("op"):
+            self.say(f"Operation: {render.one_line(reply['op'])}")
+        if reply.get("suggested_action"):
+            self.say(f"Next: {render.one_line(reply['suggested_action'])}")
+
+    def say(self, sentence: str) -> None:
+        """A sentence on stderr; none with --json, whose one object has it all."""
+        if not self.json:
+            print(sentence, file=sys.stderr)
+
+
+def status_of(reply: Mapping[str, Any]) -> int:
+    """The exit status that belongs to a reply."""
+    return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
+
+
+def path_at(text: str) -> tuple[str, str]:
+    """`PATH@POINT` in its two parts; no point is "". The last `@` counts: paths may hold some, points do not."""
+    path, sign, point = text.rpartition("@")
+    return (path, point) if sign else (text, "")
+
+
+def _not_utf8(path: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in path)
+
+
+def _percent(path: str) -> str:
+    from urllib.parse import quote_from_bytes
+
+    return quote_from_bytes(os.fsencode(path), safe="/")

@@ -1,0 +1,42 @@
+"""`quire call`: the generic door to every tool."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Usage, status_of
+
+
+def run(call: Invocation) -> int:
+    """Call the tool and print its reply, which is always JSON."""
+    call.at_most(2)
+    if not call.arguments:
+        raise Usage("TOOL is missing.")
+    arguments = _arguments(call.arguments[1] if len(call.arguments) > 1 else "{}")
+    with call.connect() as client:
+        reply = client.call(call.arguments[0], arguments)
+    print(render.as_json(reply))
+    return status_of(reply)
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    """The arguments in `text`, or on stdin for `-`. Raises Usage."""
+    try:
+        given = json.loads(sys.stdin.read() if text == "-" else text)
+    except (ValueError, RecursionError) as error:
+        raise Usage(f"The arguments are not JSON: {error}.") from error
+    if not isinstance(given, dict):
+        raise Usage("The arguments must be one JSON object.")
+    return given
+
+
+COMMAND = Command(
+    arguments="TOOL [JSON | -]",
+    about="Calls TOOL with the arguments in JSON, or from stdin for `-`, and prints the reply as one JSON object. The\n"
+    "exit status tells what became of it.",
+    example="""quire call read_file '{"path": "src/app.py", "hashes": true}'""",
+    run=run,
+)

@@ -1,0 +1,95 @@
+"""`quire doctor`: what is wrong, if something is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import DONE, REFUSED, Command, Invocation
+from quire_journal import VERSION
+
+
+def run(call: Invocation) -> int:
+    """Check this side, then ask the daemon for its own checks. Fails when a check does."""
+    call.at_most(0)
+    checks = list(_checks(call))
+    healthy = all(check["ok"] for check in checks)
+    message = "All is well." if healthy else "Something needs a look."
+    reply = {"ok": True, "message": message, "healthy": healthy, "checks": checks}
+    call.answer(reply, lambda reply: _show(reply, call.colours))
+    return DONE if healthy else REFUSED
+
+
+def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
+    from quire_journal.places import WorkspaceRefused, checked, make_private_folder
+
+    yield _check("client", True, f"quire {VERSION}")
+    try:
+        place = call.place
+        yield _check("workspace", True, str(place.root))
+        checked(place)
+        yield _check("state folder", True, str(place.state))
+    except WorkspaceRefused as refused:
+        yield _check("workspace", False, str(refused))
+        return
+    try:
+        make_private_folder(place.socket.parent)
+        yield _check("runtime folder", True, str(place.socket.parent))
+    except WorkspaceRefused as refused:
+        yield _check("runtime folder", False, str(refused))
+        return
+    yield from _daemon_checks(call)
+
+
+def _daemon_checks(call: Invocation) -> Iterator[dict[str, Any]]:
+    from quire_client.start import NoDaemon
+    from quire_journal.places import running
+
+    if running(call.place) is None:
+        yield _check("daemon", True, "not running; the next call starts it")
+        return
+    try:
+        with call.connect(start=False) as client:
+            status, reply = client.status(), client.doctor()
+    except NoDaemon as reason:
+        yield _check("daemon", False, str(reason))
+        return
+    if not reply.get("ok"):
+        yield _check("daemon", False, str(reply.get("message", "It did not answer.")))
+        return
+    version = (status.get("versions") or {}).get("daemon", VERSION)
+    told = f"pid {status.get('pid', '?')}, version {version}"
+    if version != VERSION:
+        told += f"; this client is {VERSION}: `quire down` ends the old daemon, the next call starts the new one"
+    yield _check("daemon", version == VERSION, told)
+    yield from reply.get("checks") or ()
+
+
+def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail}
+
+
+def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:
+    checks = reply["checks"]
+    lines = render.columns(
+        (
+            "ok  " if check.get("ok") else "BAD ",
+            render.one_line(check.get("name", "")),
+            render.one_line(check["detail"]),
+        )
+        for check in checks
+    )
+    painted = [
+        line if check.get("ok") else colours.paint(line, "red") for line, check in zip(lines, checks, strict=True)
+    ]
+    return "\n".join([*painted, str(reply["message"])])
+
+
+COMMAND = Command(
+    arguments="",
+    about="Checks the workspace, the folders for state and socket, the daemon's version and health, and which\n"
+    "protections of the file system are active. Starts nothing. Ends with status 1 when a check fails.",
+    example="quire doctor",
+    run=run,
+)

@@ -1,0 +1,64 @@
+"""`quire log`: who changed what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option
+
+
+def run(call: Invocation) -> int:
+    """List records of the journal, one page of them."""
+    call.at_most(1)
+    arguments: dict[str, Any] = call.path_arguments(call.arguments[0]) if call.arguments else {}
+    for name in ("writer", "kind", "since", "until", "contains", "cursor"):
+        if name in call.options:
+            arguments[name] = call.options[name]
+    limit = call.number("limit")
+    if limit is not None:
+        arguments["limit"] = limit
+    if "oldest" in call.options:
+        arguments["order"] = "oldest"
+    with call.connect() as client:
+        reply = client.call("log", arguments)
+    status = call.answer(reply, _show)
+    if reply.get("next"):
+        call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
+    return status
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    rows = [_row(record) for record in reply.get("records") or ()]
+    return "\n".join(render.columns(rows)) if rows else "Nothing is recorded there."
+
+
+def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    path = render.one_line(record.get("path") or record.get("name") or "")
+    if record.get("to"):
+        path = f"{path} -> {render.one_line(record['to'])}"
+    token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
+    kind = render.one_line(record.get("kind", "")).replace("_", " ")
+    if record.get("abandoned"):
+        kind += " (abandoned)"
+    return (render.moment(record.get("at", "")), token, render.writer(record.get("writer")), kind, path)
+
+
+COMMAND = Command(
+    arguments="[PATH]",
+    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob. Points are\n"
+    "versions (v12), seq:N, checkpoints, and times such as 2026-01-31T12:00:00Z.",
+    example="quire log src --writer outside --since 2026-01-31T12:00:00Z --limit 20",
+    run=run,
+    options=(
+        Option("writer", "WHO", "an agent's name, w3, or outside"),
+        Option("kind", "KIND", "only records of this kind, such as file_written"),
+        Option("since", "POINT", "records after it"),
+        Option("until", "POINT", "records up to it"),
+        Option("contains", "TEXT", "versions whose bytes contain TEXT"),
+        Option("limit", "N", "at most so many"),
+        Option("oldest", "", "oldest first"),
+        Option("cursor", "C", "go on where an earlier page ended"),
+    ),
+)

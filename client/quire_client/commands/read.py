@@ -1,0 +1,63 @@
+"""`quire read`: a file as it is now."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+
+
+def run(call: Invocation) -> int:
+    """Show the file, or some of its lines."""
+    arguments = call.path_arguments(call.one_argument("PATH"))
+    if "hashes" in call.options:
+        arguments["hashes"] = True
+    if "hashline" in call.options:
+        arguments["format"] = "hashline"
+    arguments.update(_lines(call.options.get("lines", "")))
+    if "at" in call.options:
+        arguments["at"] = call.options["at"]
+    with call.connect() as client:
+        reply = client.call("read_file", arguments)
+    if reply.get("truncated"):
+        call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")
+    return call.answer(reply, shown, exact=True)
+
+
+def shown(reply: Mapping[str, Any]) -> str:
+    """The text of a read. On a terminal without what would control it; elsewhere exactly as it is."""
+    lines = reply.get("lines")
+    text = "".join(f"{line}\n" for line in lines) if isinstance(lines, list) else str(reply.get("content", ""))
+    if not sys.stdout.isatty():
+        return text
+    return render.clean_text(text if text.endswith("\n") else f"{text}\n")
+
+
+def _lines(text: str) -> dict[str, int]:
+    """`A:B`, `A:`, `:B` or `A` as arguments. Raises Usage."""
+    if not text:
+        return {}
+    first, colon, last = text.partition(":")
+    if any(part and not (part.isascii() and part.isdigit()) for part in (first, last)) or not (first or last):
+        raise Usage(f"--lines wants A:B, A:, :B or A, not {text!r}.")
+    if not colon:
+        last = first
+    return {name: int(part) for name, part in (("start_line", first), ("end_line", last)) if part}
+
+
+COMMAND = Command(
+    arguments="PATH",
+    about="Prints the file. With --hashes or --hashline every line comes with its anchor; the journal remembers that\n"
+    "you were shown these lines, and edits are checked against them.",
+    example="quire read src/app.py --hashes --lines 10:40",
+    run=run,
+    options=(
+        Option("hashes", "", "lines as N#hash [quality]|text"),
+        Option("hashline", "", "lines as LINE#ID"),
+        Option("lines", "A:B", "only these lines, from 1"),
+        Option("at", "POINT", "as it was at a version, seq:N, checkpoint or time"),
+    ),
+)

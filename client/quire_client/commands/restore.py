@@ -1,0 +1,41 @@
+"""`quire restore`: a file as it was, on disk again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quire_client.commands.base import Command, Invocation, Option, Usage, path_at
+from quire_client.commands.undo import show_files
+
+
+def run(call: Invocation) -> int:
+    """Restore, or plan it."""
+    call.at_most(1)
+    arguments: dict[str, Any] = {}
+    if call.arguments:
+        path, point = path_at(call.arguments[0])
+        if not path or not point:
+            raise Usage(f"PATH@POINT names a path and a point; {call.arguments[0]!r} does not.")
+        arguments = {**call.path_arguments(path), "at": point}
+    elif "token" not in call.options:
+        raise Usage("PATH@POINT is missing.")
+    if "token" in call.options:
+        arguments["token"] = call.options["token"]
+    if "plan" in call.options:
+        arguments["plan"] = True
+    with call.connect() as client:
+        reply = client.call("restore", arguments)
+    return call.answer(reply, show_files)
+
+
+COMMAND = Command(
+    arguments="PATH@POINT",
+    about="Writes a file, or the files of a folder or a quoted glob, as they were at a point: a version, seq:N, a\n"
+    "checkpoint, or a time such as 2026-01-31T12:00:00Z. It is recorded and can be undone.",
+    example="quire restore src/app.py@v800 --plan",
+    run=run,
+    options=(
+        Option("plan", "", "only tell what would be done"),
+        Option("token", "TOKEN", "carry out this plan, unless something moved"),
+    ),
+)

@@ -1,0 +1,88 @@
+"""`quire status`: how the daemon and the journal are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation
+from quire_journal import VERSION
+
+
+def run(call: Invocation) -> int:
+    """Ask the daemon that runs; none is started for it."""
+    call.at_most(0)
+    with call.connect(start=False) as client:
+        reply = client.status()
+    if isinstance(reply.get("versions"), dict):
+        reply["versions"].setdefault("client", VERSION)
+    return call.answer(reply, lambda reply: "\n".join(_lines(reply, call.colours)))
+
+
+def _lines(reply: Mapping[str, Any], colours: render.Palette) -> Iterable[str]:
+    rows = [("workspace", render.clean(reply.get("workspace", "?")))]
+    rows.append(("state", render.clean(reply.get("state_dir", "?"))))
+    rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
+    rows.append(("journal", _journal(reply)))
+    rows.append(("capture", _capture(reply.get("capture") or {})))
+    rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
+    rows.append(("protection", _protection(reply.get("protection"))))
+    writers = reply.get("writers")
+    if isinstance(writers, list) and writers:
+        rows.append(("writers", ", ".join(render.writer(who) for who in writers)))
+    return render.columns(rows)
+
+
+def _versions(versions: object) -> str:
+    if not isinstance(versions, Mapping):
+        return "version unknown"
+    return ", ".join(f"{render.clean(name)} {render.clean(number)}" for name, number in sorted(versions.items()))
+
+
+def _journal(reply: Mapping[str, Any]) -> str:
+    journal = reply.get("journal")
+    parts = [f"record {reply['seq']}"] if "seq" in reply else []
+    if isinstance(journal, Mapping):
+        if "versions" in journal:
+            parts.append(render.count(int(journal["versions"]), "version"))
+        if "bytes" in journal:
+            parts.append(render.size(journal["bytes"]))
+    elif "journal_bytes" in reply:
+        parts.append(render.size(reply["journal_bytes"]))
+    return ", ".join(parts) or "?"
+
+
+def _capture(capture: Mapping[str, Any]) -> str:
+    if capture.get("finished", True):
+        return "finished"
+    return f"{capture.get('done', 0)} of {render.count(int(capture.get('total') or 0), 'file')}"
+
+
+def _coverage(coverage: object, colours: render.Palette) -> str:
+    if not isinstance(coverage, Mapping):
+        return render.one_line(coverage or "?")
+    state = render.one_line(coverage.get("state", "?"))
+    reasons = "; ".join(render.one_line(reason) for reason in coverage.get("reasons") or ())
+    since = f" since {render.moment(coverage['since'])}" if coverage.get("since") else ""
+    if state != "full":
+        state = colours.paint(state, "yellow")
+    return f"{state}{since}: {reasons}" if reasons else f"{state}{since}"
+
+
+def _protection(protection: object) -> str:
+    if not isinstance(protection, Mapping):
+        return render.one_line(protection or "?")
+    active = [str(name) for name, on in protection.items() if on]
+    missing = [str(name) for name, on in protection.items() if not on]
+    told = f"{', '.join(active) or 'none'} active"
+    return render.one_line(f"{told}; {', '.join(missing)} not available here" if missing else told)
+
+
+COMMAND = Command(
+    arguments="",
+    about="Tells which daemon runs for the workspace, how large the journal is, how far the first capture has come,\n"
+    "whether anything escapes the journal (coverage), and which protections of the file system are active.",
+    example="quire status --json",
+    run=run,
+)

@@ -1,0 +1,57 @@
+"""`quire up`: the daemon runs, and the workspace is captured."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option
+from quire_client.progress import Progress
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+PAUSE_S: Final = 0.1
+"""Between two looks at the capture."""
+
+
+def run(call: Invocation) -> int:
+    """Start the daemon and wait until everything is in the journal."""
+    call.at_most(1)
+    if call.arguments:
+        call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
+    with call.connect() as client:
+        reply = client.status() if "no-wait" in call.options else _captured(client, call.person_watches)
+        return call.answer(reply, _show)
+
+
+def _captured(client: Client, shown: bool) -> dict[str, Any]:
+    """The status when the first capture is over."""
+    with Progress("Capturing", shown) as bar:
+        while True:
+            reply = client.status()
+            capture = reply.get("capture") or {}
+            if not reply.get("ok") or capture.get("finished", True):
+                return reply
+            bar.update(int(capture.get("done") or 0), int(capture.get("total") or 0))
+            time.sleep(PAUSE_S)
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    root, pid = render.clean(reply.get("workspace", "")), reply.get("pid")
+    capture = reply.get("capture") or {}
+    if not capture.get("finished", True):
+        return f"The daemon (pid {pid}) runs for {root}; it captures the files."
+    return f"The daemon (pid {pid}) runs for {root}."
+
+
+COMMAND = Command(
+    arguments="[PATH]",
+    about="Starts the daemon for the workspace that holds the current folder, or for PATH, which becomes a workspace\n"
+    "if it is none, and waits until every file is in the journal. Other commands start it as well.",
+    example="quire up ~/projects/site",
+    run=run,
+    options=(Option("no-wait", "", "return when the daemon answers, before everything is captured"),),
+)

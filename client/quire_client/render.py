@@ -1,0 +1,98 @@
+"""What people see: plain text without surprises, colours only where wanted, and one JSON object for programs.
+
+Names, reasons and contents come from agents. Characters that move the cursor or turn the direction of writing
+are taken out before they reach a terminal; JSON escapes everything that is not ASCII, so it is safe anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+_COLOURS: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+_DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+class Palette:
+    """Colours, or none: `NO_COLOR` (any value) and everything that is no terminal switch them off."""
+
+    def __init__(self, is_terminal: bool, environ: Mapping[str, str]) -> None:
+        self.on = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+    def paint(self, text: str, colour: str) -> str:
+        """`text` in a colour of the table above."""
+        return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.on and text else text
+
+    def diff_line(self, line: str) -> str:
+        """A line of a diff by its first character; headers in bold."""
+        if line.startswith(("--- ", "+++ ")):
+            return self.paint(line, "bold")
+        colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
+        return self.paint(line, colour) if colour else line
+
+
+def clean(text: object, keep: str = "") -> str:
+    """`text` without control, direction and half (surrogate) characters; those in `keep` stay."""
+    return "".join(c for c in str(text) if c in keep or not _unsafe(c))
+
+
+def clean_text(text: object) -> str:
+    """`clean` for texts of several lines."""
+    return clean(text, keep="\n\t")
+
+
+def one_line(text: object, limit: int = 200) -> str:
+    """`text` cleaned, its white space folded, cut at `limit` characters."""
+    folded = clean(" ".join(str(text).split()))
+    return folded if len(folded) <= limit else folded[: limit - 1] + "…"
+
+
+def as_json(reply: Mapping[str, Any]) -> str:
+    """The reply as one line of JSON."""
+    return json.dumps(reply, default=str)
+
+
+def columns(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines in which the cells of `rows` stand below each other, two blanks apart."""
+    table = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def size(count: float) -> str:
+    """A number of bytes in the unit that suits it: `12 bytes`, `3.4 MiB`."""
+    unit = 0
+    while count >= 1024 and unit < len(_UNITS) - 1:
+        count /= 1024
+        unit += 1
+    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
+
+
+def moment(at: object) -> str:
+    """A time of a reply (RFC 3339, UTC) to the second: `2026-01-31 12:00:00Z`."""
+    text = clean(at)
+    return f"{text[:10]} {text[11:19]}Z" if len(text) >= 20 and text[10:11] == "T" and text.endswith("Z") else text
+
+
+def writer(who: object) -> str:
+    """A writer in a word: `alice/s1`, `w3`, or `outside`."""
+    if not isinstance(who, Mapping):
+        return one_line(who or "?", 60)
+    agent, session = one_line(who.get("agent") or "", 40), one_line(who.get("agent_session") or "", 40)
+    if agent:
+        return f"{agent}/{session}" if session else agent
+    return one_line(who.get("id") or who.get("type") or "?", 60)
+
+
+def count(number: int, what: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _unsafe(character: str) -> bool:
+    if " " <= character <= "~":
+        return False
+    return character in _DIRECTION or unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")

@@ -1,0 +1,215 @@
+"""The engine of every edit dialect: base, staleness, rebase, safety and records, around the dialect's plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from quire_daemon.arguments import Writing
+from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.edit import EDIT, EditParams
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.outcome import Result, conclude
+from quire_daemon.handlers.preconditions import require_captured, require_size, require_text
+from quire_daemon.handlers.staleness import Basis, Ranges, Stale, current_version, find_basis, news, refuse_stale
+from quire_daemon.rebase import Conflict, carried, touched
+from quire_journal.ids import version_token
+from quire_journal.points import rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice, apply, trim
+from quire_journal.text import Text
+
+P = TypeVar("P", bound=Writing)
+
+WRITER_TYPE: Final = "edit"
+"""The writer type of every dialect, of deletes and of moves."""
+
+DEPRECATION: Final = timedelta(weeks=4)
+"""How long `file_path` is accepted, from the journal's first event on."""
+
+MOST_TRACES: Final = 5
+"""Anchors that are not in the file whose last place is looked up for a refusal."""
+
+Warnings = Sequence[dict[str, Any]]
+
+
+def edit_tool(dialect: Dialect[P]) -> Tool[P]:
+    """The tool that speaks `dialect`."""
+    return Tool(
+        name=dialect.name,
+        params=dialect.params,
+        paths=lambda params: (params.target,),
+        decide=partial(decide, dialect),
+        writes=True,
+    )
+
+
+def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
+    """Everything that follows from one call of `dialect`. Raises `Refused`."""
+    return answering(params, world, lambda now: _decide(dialect, params, now, world, warnings))
+
+
+def answering(params: Writing, world: World, work: Callable[[FileNow], Decision]) -> Decision:
+    """The decision of `work` on the caller's file; its refusal tells the news, and a dry run's says that it was one."""
+    now = world.files[params.target]
+    try:
+        return work(now)
+    except Refused as refused:
+        refused.details = {**news(world, now.path), **refused.details}
+        if not params.dry_run:
+            raise
+        return Decision({**refused.reply(), "dry_run": True, "valid": False})
+
+
+def _decide(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings) -> Decision:
+    text = require_text(now, world)
+    lost = require_captured(now, params.allow_uncaptured)
+    basis = find_basis(params, now, text, world, dialect.stale)
+    call = _Call(dialect, params, now, text, basis, world)
+    if not dialect.judged_on_base:
+        plan = call.plan_on(text, basis.still_shown if basis.version else None)
+        return call.finish(plan, plan.splices, {}, [*warnings, *lost])
+    if basis.others and call.on_stale == "reject":
+        return call.refuse(call.needed_lines())
+    plan = call.plan_on(basis.text, basis.shown)
+    splices: tuple[Splice, ...] | Conflict = plan.splices
+    if basis.behind:
+        splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0)
+    if isinstance(splices, Conflict):
+        return call.refuse(tuple(touched(plan.splices, len(basis.text))), splices)
+    across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
+    return call.finish(plan, splices, across, [*warnings, *lost])
+
+
+@dataclass(frozen=True)
+class _Call:
+    """One call of a dialect, with what its steps share."""
+
+    dialect: Dialect[Any]
+    params: Writing
+    now: FileNow
+    text: Text
+    basis: Basis
+    world: World
+
+    @property
+    def on_stale(self) -> str:
+        """What a change by another writer means for this call."""
+        return self.params.on_stale or self.world.settings.edit.on_stale
+
+    def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
+        """The dialect's plan. A refusal for a missing anchor learns where the line went."""
+        try:
+            return self.dialect.plan(self.params, Sight(text, shown), self.world.settings)
+        except Refused as refused:
+            missing = refused.details.get("missing")
+            if missing:
+                _say_where_they_went(refused, missing, self.now.path, self.world)
+            refused.details = {"path": self.now.path, **refused.details, **current_version(self.now)}
+            raise
+
+    def needed_lines(self) -> Ranges | None:
+        """The lines of the base that this call is about; None when that cannot be said."""
+        try:
+            plan = self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
+        except Refused:
+            return self.basis.shown
+        return tuple(touched(plan.splices, len(self.basis.text)))
+
+    def refuse(self, needs: Ranges | None, conflict: Conflict | None = None) -> Decision:
+        """The file is not what the caller knows."""
+        stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict)
+        return refuse_stale(stale, self.world, self.params.dry_run)
+
+    def finish(self, plan: Plan, splices: tuple[Splice, ...], across: dict[str, Any], warnings: Warnings) -> Decision:
+        """Apply the splices, which are in the coordinates of the file, and conclude."""
+        splices = trim(self.text, splices)
+        after = apply(self.text, splices, plan.final_break)
+        require_size(self.now.path, len(after.data), self.world)
+        result = Result(
+            tool=self.dialect.name,
+            type=WRITER_TYPE,
+            now=self.now,
+            before=self.text,
+            after=after,
+            splices=splices,
+            base=self.basis.text,
+            shown=self.basis.still_shown,
+            operations=plan.operations,
+            dry_run=self.params.dry_run,
+            safety=self.params.safety_check or self.dialect.safety,
+            dialect=self.dialect.name,
+            warnings=(*warnings, *plan.warnings),
+            fields={**plan.fields, **across},
+        )
+        return conclude(result, self.world)
+
+
+def _say_where_they_went(refused: Refused, missing: Sequence[str], path: str, world: World) -> None:
+    """Add to a refusal in which version the missing anchors last named a line, and who removed it."""
+    traces: list[dict[str, Any]] = []
+    for anchor in list(dict.fromkeys(missing))[:MOST_TRACES]:
+        trace = world.history.anchor(path, anchor.rsplit("#", 1)[-1].lower())
+        removed = None if trace is None else world.history.version(path, trace.removed_by)
+        if trace is None or removed is None:
+            continue
+        writer = world.history.writer_json(removed.writer, removed.type)
+        at = rfc3339(removed.at_ns)
+        traces.append(
+            {
+                "hash": anchor,
+                "line": trace.line + 1,
+                "version": version_token(trace.version),
+                "removed_in": version_token(removed.seq),
+                "removed_by": writer,
+                "at": at,
+            }
+        )
+        was = f"line {trace.line + 1} of {version_token(trace.version)}"
+        refused.message += f" {anchor} was {was}; {writer['id']} changed it in {version_token(removed.seq)} at {at}."
+    if traces:
+        refused.details["was"] = traces
+
+
+# ── the tool `edit` ──────────────────────────────────────────────────────────
+
+
+def decide_edit(params: EditParams, world: World) -> Decision:
+    """`edit`: the engine, and the old name of its argument `path`."""
+    return decide(EDIT, params, world, _old_name_of_path(params, world))
+
+
+def _old_name_of_path(params: EditParams, world: World) -> Warnings:
+    """The warning for a call with `file_path`. Raises `Refused` when its time is over."""
+    if params.file_path is None:
+        return ()
+    until = _accepted_until(world)
+    if world.now_ns >= int(until.timestamp()) * 1_000_000_000:
+        message = "`file_path` is not accepted any more; the argument is `path`."
+        raise Refused("schema_invalid", message, "use_path", argument="path")
+    ends = until.strftime("%Y-%m-%d")
+    return [{"type": "deprecated", "message": f"`file_path` is deprecated, use `path`; accepted until {ends}."}]
+
+
+def _accepted_until(world: World) -> datetime:
+    """When the old name ends."""
+    stated = world.settings.dialects.edit.file_path_until
+    if not stated:
+        return datetime.fromtimestamp(world.first_event_ns / 1_000_000_000, UTC) + DEPRECATION
+    try:
+        return datetime.strptime(stated, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
+    except ValueError:
+        message = f"The setting dialects.edit.file_path_until is {stated!r}; it must be a date, such as 2026-01-31."
+        raise Refused("schema_invalid", message, "fix_settings", argument="file_path") from None
+
+
+EDIT_TOOL: Final = Tool(
+    name=EDIT.name,
+    params=EditParams,
+    paths=lambda params: (params.target,),
+    decide=decide_edit,
+    writes=True,
+)

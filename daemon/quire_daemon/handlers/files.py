@@ -1,0 +1,173 @@
+"""`delete_file` and `move_file`: a whole file goes, or gets another name. Nothing is ever overwritten."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.arguments import Writing
+from quire_daemon.handlers.base import Decision, FileNow, Move, Remove, Tool, World
+from quire_daemon.handlers.edit import WRITER_TYPE, answering
+from quire_daemon.handlers.preconditions import captured, require_captured, require_file
+from quire_daemon.handlers.staleness import Basis, Stale, find_basis, news, refuse_stale
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import changed_ranges
+from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
+from quire_journal.ids import version_token
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import Text
+
+STALE: Final = "stale_base"
+
+
+class DeleteParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `delete_file`."""
+
+
+class MoveParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `move_file`."""
+
+    to: str
+
+
+def decide_delete(params: DeleteParams, world: World) -> Decision:
+    """Remove a file. Raises `Refused`."""
+    return answering(params, world, lambda now: _delete(params, now, world))
+
+
+def _delete(params: DeleteParams, now: FileNow, world: World) -> Decision:
+    _require_own_name(now, world)
+    lost = require_captured(now, params.allow_uncaptured)
+    basis = _basis(params, now, world)
+    if basis is not None and basis.behind and basis.others:
+        return refuse_stale(Stale("delete_file", STALE, basis, now, None), world, params.dry_run)
+    text = _text(now, world)
+    seq = world.next_seq
+    reply = _told(params, now, world, text, lines_after=0, gone=True) | {
+        "message": f"1 operation {_applied(params)}: {now.path} {'would be' if params.dry_run else 'is'} removed.",
+        "deleted": True,
+        "warnings": lost,
+    }
+    if params.dry_run:
+        return Decision(reply)
+    base = now.version.seq if now.version is not None else 0
+    event = FileDeleted(now.path, base, WRITER_TYPE, now.inode)
+    return Decision(reply, [event], [Remove(seq, now.path, now)])
+
+
+def decide_move(params: MoveParams, world: World) -> Decision:
+    """Rename a file. Raises `Refused`."""
+    return answering(params, world, lambda now: _move(params, now, world))
+
+
+def _move(params: MoveParams, now: FileNow, world: World) -> Decision:
+    _require_own_name(now, world)
+    there = world.files[params.to]
+    if there.kind != "missing":
+        message = f"{there.path} exists; nothing is overwritten."
+        raise Refused("already_exists", message, "choose_another_path", path=now.path, to=there.path)
+    basis = _basis(params, now, world)
+    if basis is not None and basis.behind and basis.others:
+        return refuse_stale(Stale("move_file", STALE, basis, now, None), world, params.dry_run)
+    text = _text(now, world)
+    seq = world.next_seq
+    lines = None if text is None else len(text)
+    reply = _told(params, now, world, text, lines_after=lines, gone=False) | {
+        "message": f"1 operation {_applied(params)}: {now.path} {'would be' if params.dry_run else 'is'} {there.path}.",
+        "path": there.path,
+        "moved_from": now.path,
+        "warnings": [],
+    }
+    if params.dry_run:
+        return Decision(reply)
+    head = captured(now)
+    size = now.size if text is None else len(text.data)
+    base = now.version.seq if now.version is not None else 0
+    blob = head.blob if head is not None else b""
+    events: list[Event] = [FileMoved(now.path, there.path, blob, size, now.mode, base, WRITER_TYPE, now.inode)]
+    if basis is not None and basis.shown:
+        events.append(ReadServed(there.path, seq, basis.still_shown))
+    return Decision(reply, events, [Move(seq, now.path, there.path, now)])
+
+
+def _require_own_name(now: FileNow, world: World) -> None:
+    """Refuse what is no file, and a link: it is not said whether the link or its target is meant."""
+    require_file(now, world)
+    if now.resolved_from:
+        message = f"{now.resolved_from} is a link to {now.path}; name the file itself."
+        raise Refused("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
+
+
+def _text(now: FileNow, world: World) -> Text | None:
+    """The text, where it can be had."""
+    if now.text is not None or captured(now) is None:
+        return now.text
+    assert now.version is not None
+    try:
+        return world.history.text_of(now.version.blob)
+    except NotHeld:
+        return None
+
+
+def _basis(params: Writing, now: FileNow, world: World) -> Basis | None:
+    """What the caller knows of the file; None when its bytes cannot be had and no base is named."""
+    text = _text(now, world)
+    if text is None:
+        if params.stated_base:
+            find_basis(params, now, Text.of(b""), world, STALE)
+        return None
+    return find_basis(params, now, text, world, STALE)
+
+
+def _applied(params: Writing) -> str:
+    return "would be applied" if params.dry_run else "applied"
+
+
+def _told(
+    params: Writing, now: FileNow, world: World, text: Text | None, lines_after: int | None, gone: bool
+) -> dict[str, Any]:
+    """What both replies say: the fields of every writing tool, for a file whose lines stay or go as a whole."""
+    head = captured(now)
+    before = None if text is None else len(text)
+    seq = (now.version.seq if now.version else 0) if params.dry_run else world.next_seq
+    kept = 0 if gone or before is None else before
+    removed = (Splice(0, before),) if gone and before else ()
+    reply: dict[str, Any] = {
+        "ok": True,
+        "path": now.path,
+        "version": version_token(seq),
+        "sha256": None if gone or head is None else head.blob.hex(),
+        "sizeBytes": 0 if gone else now.size,
+        "writer_type": WRITER_TYPE,
+        "baseline_continuity": world.history.continuity(now.path, WRITER_TYPE),
+        "operations_applied": 1,
+        "lines_before": before,
+        "lines_after": lines_after,
+        "net_lines": None if before is None or lines_after is None else lines_after - before,
+        "changed": changed_ranges(removed),
+        "anchors_valid_through": kept,
+        "must_refresh_from_line": kept + 1,
+        "diff": [],
+        "safety_status": "off",
+        **news(world, now.path),
+    }
+    return reply | ({"dry_run": True, "valid": True} if params.dry_run else {"checkpoint": "committed"})
+
+
+DELETE_TOOL: Final = Tool(
+    name="delete_file",
+    params=DeleteParams,
+    paths=lambda params: (params.target,),
+    decide=decide_delete,
+    writes=True,
+    needs_text=False,
+)
+
+MOVE_TOOL: Final = Tool(
+    name="move_file",
+    params=MoveParams,
+    paths=lambda params: (params.target, params.to),
+    decide=decide_move,
+    writes=True,
+    needs_text=False,
+)

@@ -1,0 +1,64 @@
+"""Lines as replies show them: around a change, with fresh anchors, and never too many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from quire_journal.line_hash import LineHashes
+from quire_journal.splice import Splice
+from quire_journal.text import Text, merge_ranges
+
+CONTEXT: Final = 3
+"""Unchanged lines on each side of a change."""
+
+MOST_ROWS: Final = 200
+"""Rows of a reply's diff."""
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+def localised_diff(
+    before: Text, after: Text, splices: Sequence[Splice], most: int = MOST_ROWS
+) -> tuple[list[str], Ranges, bool]:
+    """The rows of the change, the lines of `after` among them, and whether rows were left out.
+
+    Rows are those of a read with hashes behind ` `, `+` or `-`; removed lines have their old number and hash.
+    """
+    old, new = LineHashes.of(before), LineHashes.of(after)
+    rows: list[str] = []
+    seen: list[tuple[int, int]] = []
+    for mark, line in _marked(splices, len(after)):
+        if len(rows) == most:
+            return rows, merge_ranges(seen), True
+        rows.append(mark + (old if mark == "-" else new).row(line))
+        if mark != "-":
+            seen.append((line, line + 1))
+    return rows, merge_ranges(seen), False
+
+
+def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
+    """`-` with lines before the change, ` ` and `+` with lines after it, in reading order, each line once."""
+    at = moved = 0
+    for index, s in enumerate(splices):
+        start = s.start + moved
+        for line in range(max(at, start - CONTEXT), start):
+            yield " ", line
+        for line in range(s.start, s.stop):
+            yield "-", line
+        at = start + len(s.lines)
+        for line in range(start, at):
+            yield "+", line
+        moved += s.shift
+        following = splices[index + 1].start + moved if index + 1 < len(splices) else length
+        for line in range(at, min(at + CONTEXT, following)):
+            yield " ", line
+        at = min(at + CONTEXT, following)
+
+
+def rows_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[str], Ranges]:
+    """The lines of `ranges` and a few around them, as a read with hashes shows them, and which they are."""
+    hashes = LineHashes.of(text)
+    wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
+    lines = [line for start, stop in wanted for line in range(start, stop)][:most]
+    return [hashes.row(line) for line in lines], merge_ranges((line, line + 1) for line in lines)

@@ -1,0 +1,204 @@
+"""What follows from a new text of a file: the records, the write, and the reply that all writing tools give.
+
+A checkpoint (seeds 000 and 002) is the version that the edit was made from, which the journal keeps anyway. So a
+sound edit needs no record of its own for it: `FileWritten` with its `base` is the checkpoint committed, and the
+reply says `checkpoint: "committed"`. Only a rollback is worth telling, and it is: saved, rolled back, refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quire_daemon import safety
+from quire_daemon.config import Safety
+from quire_daemon.handlers.base import Decision, FileNow, Put, World
+from quire_daemon.handlers.localised import localised_diff
+from quire_daemon.handlers.preconditions import captured
+from quire_daemon.handlers.staleness import Ranges, news
+from quire_journal.diff import changed_ranges, first_difference
+from quire_journal.events import (
+    CheckpointRolledBack,
+    CheckpointSaved,
+    EditRefused,
+    Event,
+    FileWritten,
+    ReadServed,
+)
+from quire_journal.ids import version_token
+from quire_journal.line_hash import LineHashes
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice, carry_ranges
+from quire_journal.text import Text, merge_ranges
+
+CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
+
+_ACTIONS: Final = {"strict": "reject", "warn": "warn", "off": "off"}
+_KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the safety check said."""
+
+    status: str
+    warnings: tuple[dict[str, Any], ...] = ()
+    rejected: bool = False
+
+
+def judge(asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice]) -> Verdict:
+    """Is the result suspicious, and is that reason enough to refuse? `asked`: `strict`, `warn` or `off`."""
+    actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
+    if not {*actions.values()} - {"off"}:
+        return Verdict(OFF)
+    found = [w for w in safety.check(path, before, after, splices) if actions[w["type"]] != "off"]
+    rejected = any(actions[w["type"]] == "reject" for w in found)
+    return Verdict(SUSPICIOUS if found else CLEAN, tuple(found), rejected)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A new text for a file, ready to be judged, written and told."""
+
+    tool: str
+    type: str  # writer type
+    now: FileNow
+    before: Text  # what is on disk
+    after: Text
+    splices: tuple[Splice, ...]  # from `before` to `after`, trimmed
+    base: Text  # what the caller knew
+    shown: Ranges  # lines of `before` that the caller has seen
+    operations: int
+    dry_run: bool
+    safety: str  # `strict`, `warn` or `off`
+    dialect: str = ""
+    warnings: tuple[dict[str, Any], ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+def conclude(result: Result, world: World) -> Decision:
+    """The decision that makes the new text real; or tells that nothing changes, or what would."""
+    now = result.now
+    if result.after.data == result.before.data and now.kind != "missing":
+        verdict = Verdict(CLEAN)
+        return Decision(_told(result, world, verdict, now.version.seq if now.version else 0))
+    verdict = Verdict(CLEAN)
+    if now.kind != "missing":
+        checks = world.settings.safety
+        verdict = judge(result.safety, checks, now.path, result.before, result.after, result.splices)
+    if verdict.rejected:
+        return _rolled_back(result, verdict, world)
+    if result.dry_run:
+        return Decision(_told(result, world, verdict, now.version.seq if now.version else 0))
+    return _written(result, verdict, world)
+
+
+def _written(result: Result, verdict: Verdict, world: World) -> Decision:
+    now, after = result.now, result.after
+    seq = world.next_seq
+    reply = _told(result, world, verdict, seq)
+    base = now.version.seq if now.version is not None and now.kind == "file" else 0
+    _, fresh, _ = localised_diff(result.before, after, result.splices)
+    shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
+    events: list[Event] = [
+        FileWritten(
+            now.path,
+            after.blob,
+            len(after.data),
+            now.mode,
+            base,
+            result.type,
+            now.inode,
+            dialect=result.dialect,
+        ),
+        ReadServed(now.path, seq, shown, anchors=True),
+    ]
+    put = Put(seq, now.path, after.data, now.mode, now, after)
+    # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
+    blobs = [after.data] if now.kind == "missing" or captured(now) is not None else []
+    return Decision(reply, events, [put], blobs)
+
+
+def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
+    """The refusal of a suspicious result: nothing has been written, so the checkpoint is what is there."""
+    now = result.now
+    found = list(verdict.warnings)
+    first = found[0]["message"]
+    more = f" And {len(found) - 1} more: see `safety_warnings`." if len(found) > 1 else ""
+    refused = Refused(
+        "safety_check_failed",
+        f"The result would break what was sound; {now.path} stays as it was. {first}{more}",
+        "fix_content",
+        path=now.path,
+        safety_status=SUSPICIOUS,
+        safety_warnings=found,
+        checkpoint="rolled_back",
+        diff=localised_diff(result.before, result.after, result.splices)[0],
+        **news(world, now.path),
+    )
+    if result.dry_run:
+        return Decision({**refused.reply(), "dry_run": True, "valid": False})
+    version = now.version.seq if now.version is not None else 0
+    why = ", ".join(dict.fromkeys(w["type"] for w in found))
+    events: list[Event] = [
+        CheckpointSaved(now.path, version),
+        CheckpointRolledBack(now.path, version, why),
+        EditRefused(result.tool, now.path, "safety_check_failed", why),
+    ]
+    return Decision(refused.reply(), events)
+
+
+def _told(result: Result, world: World, verdict: Verdict, seq: int) -> dict[str, Any]:
+    """The reply to a call that is not refused."""
+    now, before, after = result.now, result.before, result.after
+    unchanged = before.data == after.data and now.kind != "missing"
+    if not unchanged:
+        LineHashes.of(before).carry(result.splices, after)
+    rows, _, cut = localised_diff(before, after, result.splices)
+    through = first_difference(result.base, after)
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": _sentence(result, unchanged),
+        "path": now.path,
+        "version": version_token(seq) if seq else None,
+        "sha256": after.blob.hex(),
+        "sizeBytes": len(after.data),
+        "writer_type": result.type,
+        "baseline_continuity": world.history.continuity(now.path, result.type),
+        "operations_applied": result.operations,
+        "lines_before": len(before),
+        "lines_after": len(after),
+        "net_lines": len(after) - len(before),
+        "changed": changed_ranges(result.splices),
+        "anchors_valid_through": through,
+        "must_refresh_from_line": through + 1,
+        "diff": rows,
+        "safety_status": verdict.status,
+        "warnings": [*result.warnings, *verdict.warnings],
+        **result.fields,
+        **news(world, now.path),
+    }
+    if cut:
+        reply["diff_truncated"] = True
+    if verdict.warnings:
+        reply["safety_warnings"] = list(verdict.warnings)
+    if unchanged:
+        reply["unchanged"] = True
+    if result.dry_run:
+        reply |= {"dry_run": True, "valid": True}
+    elif not unchanged:
+        reply["checkpoint"] = "committed"
+    return reply
+
+
+def _sentence(result: Result, unchanged: bool) -> str:
+    n = result.operations
+    done = f"{n} operation{'' if n == 1 else 's'} {'would be applied' if result.dry_run else 'applied'}"
+    net = len(result.after) - len(result.before)
+    if unchanged:
+        return f"{done} to {result.now.path}: nothing changed."
+    if result.now.kind == "missing":
+        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {len(result.after)} lines."
+    lines = f"{len(result.before)} → {len(result.after)} lines, net {net:+d}"
+    return f"{done} to {result.now.path}: {lines}."

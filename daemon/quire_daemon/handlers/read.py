@@ -1,0 +1,215 @@
+"""`read_file`: lines of a file, with or without anchors; and the record of which lines the caller has seen."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.preconditions import captured, require_size, require_text
+from quire_daemon.handlers.staleness import news
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import diff
+from quire_journal.events import ReadServed
+from quire_journal.ids import version_token
+from quire_journal.line_hash import LineHashes
+from quire_journal.points import parse_point, rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.splice import carry_ranges
+from quire_journal.text import Text, merge_ranges
+from quire_journal.views.files import Version
+
+
+class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `read_file`. Lines are 1-based and inclusive, and clamped to the file."""
+
+    path: str
+    hashes: bool = False
+    format: Literal["plain", "hashed", "hashline"] | None = None
+    start_line: int | None = None
+    startLine: int | None = None
+    end_line: int | None = None
+    endLine: int | None = None
+    at: str | None = None  # a point: a version, seq:N, a time, or a checkpoint's name
+    content_base64: bool = False
+
+    def __post_init__(self) -> None:
+        if self.hashes and self.format not in (None, "hashed"):
+            raise ValueError(f"`hashes` and `format` ({self.format}) contradict each other")
+        for snake, camel, name in (
+            (self.start_line, self.startLine, "start_line"),
+            (self.end_line, self.endLine, "end_line"),
+        ):
+            if snake is not None and camel is not None and snake != camel:
+                raise ValueError(f"`{name}` is given twice, as {snake} and as {camel}")
+
+    @property
+    def shape(self) -> str:
+        """How lines are shown."""
+        return self.format or ("hashed" if self.hashes else "plain")
+
+    @property
+    def first(self) -> int:
+        """The first line that is asked for, 1-based; below 1 means the first of the file."""
+        return next((n for n in (self.start_line, self.startLine) if n is not None), 1)
+
+    @property
+    def last(self) -> int | None:
+        """The last line that is asked for, 1-based; None for the last of the file."""
+        return next((n for n in (self.end_line, self.endLine) if n is not None), None)
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """Lines start..stop of a text, as they are shown."""
+
+    text: Text
+    start: int
+    stop: int
+    rows: Sequence[str]  # empty for plain
+    cut: bool  # more was asked for than fits one reply
+
+
+def decide(params: ReadParams, world: World) -> Decision:
+    """Show lines. Raises `Refused` for what is no text."""
+    now = world.files[params.path]
+    if params.at is not None:
+        return _past(params, params.at, now, world)
+    text = require_text(now, world)
+    part = _slice(text, params, world.settings.limits.reply_bytes)
+    reply = {**_told(part, params, now.path, now.version, world), **news(world, now.path)}
+    head = captured(now)
+    if head is None:
+        return Decision(reply)
+    return Decision(reply, [_seen(part, params.shape != "plain", now.path, head, world)])
+
+
+def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
+    """The lines that are asked for, clamped to the file and cut at a line to fit `limit` bytes; at least one."""
+    start = min(max(params.first, 1) - 1, len(text))
+    stop = len(text) if params.last is None else min(max(params.last, 0), len(text))
+    stop = max(stop, start)
+    rows: Sequence[str] = ()
+    if params.shape != "plain":
+        hashes = LineHashes.of(text)
+        rows = (hashes.rows if params.shape == "hashed" else hashes.references)[start:stop]
+    end = _fitting(rows or text.lines[start:stop], limit) + start
+    return _Slice(text, start, end, rows[: end - start], end < stop)
+
+
+def _fitting(lines: Sequence[str | bytes], limit: int) -> int:
+    """How many lines fit, each with its break; the first one always does."""
+    if sum(map(len, lines)) * 4 + len(lines) <= limit:
+        return len(lines)
+    left = limit
+    for number, line in enumerate(lines):
+        left -= 1 + len(line.encode() if isinstance(line, str) else line)
+        if left < 0 and number:
+            return number
+    return len(lines)
+
+
+def _told(part: _Slice, params: ReadParams, path: str, version: Version | None, world: World) -> dict[str, Any]:
+    text, start, stop = part.text, part.start, part.stop
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": _sentence(part, path),
+        "path": path,
+        "version": version_token(version.seq) if version is not None else None,
+        "sha256": text.blob.hex(),
+        "newlineStyle": text.newline_style,
+        "hasBom": text.bom,
+        "sizeBytes": len(text.data),
+        "lineCount": len(text),
+        "startLine": start + 1,
+        "endLine": stop,
+        "last_writer": None,
+        "truncated": part.cut,
+    }
+    if version is not None:
+        writer = world.history.writer_json(version.writer, version.type)
+        reply["last_writer"] = {**writer, "at": rfc3339(version.at_ns), "evidence": version.evidence}
+    if version is not None and version.uncaptured:
+        reply["uncaptured"] = version.uncaptured
+    if part.cut:
+        reply["next_line"] = stop + 1
+    content = text.slice(start, stop)
+    if params.shape == "plain":
+        reply["content"] = content.decode("utf-8", "replace")
+    else:
+        reply["lines"] = list(part.rows)
+    if text.lossy and _is_lossy(content):
+        reply["lossy"] = True
+    if params.content_base64:
+        whole = b"".join(a + b for a, b in zip(text.lines[start:stop], text.breaks[start:stop], strict=True))
+        reply["content_base64"] = base64.b64encode(whole).decode("ascii")
+    return reply
+
+
+def _sentence(part: _Slice, path: str) -> str:
+    if part.start == part.stop:
+        return f"No lines of {path}, which has {len(part.text)}."
+    more = f"; more from line {part.stop + 1} on" if part.cut else ""
+    return f"Lines {part.start + 1}-{part.stop} of {len(part.text)} of {path}{more}."
+
+
+def _is_lossy(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -> ReadServed:
+    """All that the caller has seen of this version by now: these lines, and earlier ones that still stand."""
+    before = world.history.shown(world.who.key, path)
+    lines: Sequence[tuple[int, int]] = () if before is None else before.lines
+    if before is not None and before.version != head.seq and lines:
+        lines = _carried(lines, path, before.version, part.text, world)
+    return ReadServed(path, head.seq, merge_ranges([*lines, (part.start, part.stop)]), anchors)
+
+
+def _carried(
+    lines: Sequence[tuple[int, int]], path: str, seq: int, now: Text, world: World
+) -> Sequence[tuple[int, int]]:
+    """Lines of version `seq`, where they are now."""
+    version = world.history.version(path, seq)
+    if version is None or version.gone:
+        return ()
+    try:
+        return carry_ranges(diff(world.history.text_of(version.blob), now), lines)
+    except NotHeld:
+        return ()
+
+
+def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:
+    """The file as it was. Not a look at the file as it is: the caller's base stays what it was."""
+    history = world.history
+    seq = parse_point(point, history)
+    version = history.version_at(now.path, seq)
+    if version is None or version.gone:
+        raise Refused("not_found", f"{now.path} did not exist at {point}.", "choose_another_point", path=now.path)
+    try:
+        text = history.text_of(version.blob)
+    except NotHeld:
+        why = version.uncaptured or "not captured"
+        message = f"The bytes of {now.path} at {point} are not in the journal ({why})."
+        raise Refused("uncaptured", message, path=now.path, why=why) from None
+    require_size(now.path, len(text.data), world)
+    if text.binary:
+        raise Refused("binary_file", f"{now.path} held NUL bytes at {point}.", path=now.path)
+    part = _slice(text, params, world.settings.limits.reply_bytes)
+    return Decision({**_told(part, params, now.path, version, world), **news(world, now.path)})
+
+
+READ_TOOL: Final = Tool(
+    name="read_file",
+    params=ReadParams,
+    paths=lambda params: (params.path,),
+    decide=decide,
+)

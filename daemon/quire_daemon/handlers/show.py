@@ -1,0 +1,378 @@
+"""`show` and `diff`: what a version holds, and how two points differ. Read-only."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.log import SCAN_RECORDS, VERSION_KINDS, path_filter, record_json, relative_path, single_path
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import diff
+from quire_journal.events import Record
+from quire_journal.history import History
+from quire_journal.ids import parse_version_token, version_token
+from quire_journal.points import parse_point
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import Text, shown
+from quire_journal.views.files import Version
+
+CONTEXT: Final = 3
+"""Unchanged lines around a change in a hunk."""
+
+MAX_FILES: Final = 500
+"""Files in one `diff`."""
+
+
+class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `show`."""
+
+    version: str  # a version or `seq:N`; with `path` any point
+    path: str = ""
+    start_line: int = 1  # of `content`, for files that do not fit into one reply
+
+
+class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `diff`. Two versions of one file and no paths compare that file."""
+
+    from_: str = msgspec.field(name="from")  # a point
+    to: str = ""  # a point; now
+    path: str = ""
+    paths: list[str] = []  # files, folders, globs
+
+
+# ── hunks ────────────────────────────────────────────────────────────────────
+
+
+def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
+    """How `b` differs from `a`: `{old_start, old_lines, new_start, new_lines, lines}`.
+
+    Each of `lines` stands behind ` `, `-` or `+`. Starts are 1-based; for a side without lines it is the line before.
+    """
+    out: list[dict[str, Any]] = []
+    moved = 0
+    for group in _grouped(diff(a, b)):
+        start, stop = max(group[0].start - CONTEXT, 0), min(group[-1].stop + CONTEXT, len(a))
+        lines = list(_hunk_lines(a, group, start, stop))
+        grown = sum(s.shift for s in group)
+        old, new = stop - start, stop - start + grown
+        out.append(
+            {
+                "old_start": start + (1 if old else 0),
+                "old_lines": old,
+                "new_start": start + moved + (1 if new else 0),
+                "new_lines": new,
+                "lines": lines,
+            }
+        )
+        moved += grown
+    return out
+
+
+def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text) -> str:
+    """The difference as a unified diff; None for a path means that there is no file. "" when nothing differs."""
+    body = hunks(a, b)
+    if not body and path_a is not None and path_b is not None:
+        return ""
+    out = [f"--- {'a/' + path_a if path_a is not None else '/dev/null'}"]
+    out.append(f"+++ {'b/' + path_b if path_b is not None else '/dev/null'}")
+    for hunk in body:
+        old = f"-{hunk['old_start']},{hunk['old_lines']}"
+        out.append(f"@@ {old} +{hunk['new_start']},{hunk['new_lines']} @@")
+        out += _marked(hunk, a, b)
+    return "\n".join(out) + "\n"
+
+
+def _grouped(splices: Sequence[Splice]) -> Iterator[list[Splice]]:
+    """Splices whose context would touch, together."""
+    group: list[Splice] = []
+    for s in splices:
+        if group and s.start - group[-1].stop > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(s)
+    if group:
+        yield group
+
+
+def _hunk_lines(a: Text, group: Sequence[Splice], start: int, stop: int) -> Iterator[str]:
+    at = start
+    for s in group:
+        yield from (" " + shown(line) for line in a.lines[at : s.start])
+        yield from ("-" + shown(line) for line in a.lines[s.start : s.stop])
+        yield from ("+" + shown(line) for line in s.lines)
+        at = s.stop
+    yield from (" " + shown(line) for line in a.lines[at:stop])
+
+
+def _marked(hunk: dict[str, Any], a: Text, b: Text) -> Iterator[str]:
+    """The lines of a hunk as a patch has them: CR of a CRLF kept, and the mark behind a last line without a break."""
+    old, new = max(hunk["old_start"] - 1, 0), max(hunk["new_start"] - 1, 0)
+    for line in hunk["lines"]:
+        ending = b.breaks[new] if line[0] == "+" else a.breaks[old]
+        yield line + ("\r" if ending == b"\r\n" else "")
+        if not ending:
+            yield "\\ No newline at end of file"
+        old += line[0] != "+"
+        new += line[0] != "-"
+
+
+# ── show ─────────────────────────────────────────────────────────────────────
+
+
+def decide_show(params: ShowParams, world: World) -> Decision:
+    """The reply: `record`, and for a record that made a version its `content` and its `diff` against the one before.
+
+    A binary version has `content_base64` instead. `truncated` and `next_line` as in `read_file`.
+    """
+    history = world.history
+    record, version, path = _found(params, history)
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": f"{version_token(record.seq) if version else f'seq:{record.seq}'} is a {record.kind}.",
+        "record": record_json(record, history),
+    }
+    if version is not None and path is not None:
+        reply["message"] = f"{version_token(version.seq)} of {path}."
+        reply |= _version_json(path, version, history)
+        reply |= _content(version, params.start_line, world)
+        reply |= _against_base(path, version, world)
+    return Decision(reply)
+
+
+def _found(params: ShowParams, history: History) -> tuple[Record, Version | None, str | None]:
+    """(record, the version it made, its path). Raises `Refused`."""
+    seq = int(parse_point(params.version, history))
+    if params.path:
+        asked = relative_path(params.path, history)
+        version = history.version(asked, seq) or history.version_at(asked, seq)
+        record = history.record(version.seq) if version is not None else None
+        if record is None:
+            raise Refused("not_found", f"{params.path!r} had no version at {params.version}.", "log", path=params.path)
+        return record, version, asked
+    record = history.record(seq)
+    if record is None:
+        raise Refused("not_found", f"There is no record {params.version}.", "log")
+    event = record.event()
+    path: str | None = getattr(event, "to", None) or getattr(event, "path", None)
+    version = history.version(path, seq) if path is not None and record.kind in VERSION_KINDS else None
+    return record, version, path
+
+
+def _version_json(path: str, version: Version, history: History) -> dict[str, Any]:
+    return {
+        "path": path,
+        "version": version_token(version.seq),
+        "sha256": version.blob.hex() if version.blob else None,
+        "sizeBytes": version.size,
+        "mode": f"{version.mode:04o}",
+        "gone": version.gone,
+        "moved_from": version.moved_from or None,
+        "moved_to": version.moved_to or None,
+        "writer": history.writer_json(version.writer, version.type),
+    }
+
+
+def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
+    """The bytes of a version as a reply shows them; nothing where they are not held."""
+    if version.gone:
+        return {}
+    try:
+        text = world.history.text_of(version.blob)
+    except NotHeld:
+        return {"uncaptured": version.uncaptured or "not_held"}
+    limit = world.settings.limits.reply_bytes
+    if text.binary:
+        if len(text.data) > limit:
+            return {"binary": True, "truncated": True}
+        return {"binary": True, "content_base64": base64.b64encode(text.data).decode("ascii")}
+    start, stop = _slice(text, max(start_line - 1, 0), limit)
+    content = "".join(
+        shown(line) + ("\n" if ending else "")
+        for line, ending in zip(text.lines[start:stop], text.breaks[start:stop], strict=True)
+    )
+    found: dict[str, Any] = {"content": content, "lineCount": len(text), "newlineStyle": text.newline_style}
+    if text.lossy:
+        found["lossy"] = True
+    if stop < len(text):
+        found |= {"truncated": True, "next_line": stop + 1}
+    return found
+
+
+def _slice(text: Text, start: int, limit: int) -> tuple[int, int]:
+    """The lines from `start` on that fit into `limit` bytes; at least one."""
+    size, stop = 0, min(start, len(text))
+    while stop < len(text):
+        size += len(text.lines[stop]) + 1
+        if size > limit and stop > start:
+            break
+        stop += 1
+    return min(start, len(text)), stop
+
+
+def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
+    """How the version differs from the one that it was made from, or else from the one before it."""
+    history = world.history
+    base = history.version(path, version.base) if version.base else None
+    base_path = path
+    if base is None and version.moved_from:
+        base_path = version.moved_from
+        base = history.version_at(base_path, version.seq - 1)
+    if base is None:
+        base = history.version_at(path, version.seq - 1)
+    difference = _difference(base_path, base, path, version, world, Room(world.settings.limits.reply_bytes))
+    difference.pop("path", None)
+    return {"against": version_token(base.seq) if base is not None else None, "diff": difference}
+
+
+# ── diff ─────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Room:
+    """How many bytes of patch still fit into the reply."""
+
+    left: int
+
+    def takes(self, patch: str) -> bool:
+        """Does this one fit? Then its room is gone."""
+        size = len(patch.encode())
+        if size > self.left:
+            return False
+        self.left -= size
+        return True
+
+
+def decide_diff(params: DiffParams, world: World) -> Decision:
+    """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them in one.
+
+    `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks). `truncated: true` on a
+    file whose patch does not fit, and on the reply when there are more files than are listed.
+    """
+    history = world.history
+    start = int(parse_point(params.from_, history))
+    end = int(parse_point(params.to, history)) if params.to else int(history.head())
+    room = Room(world.settings.limits.reply_bytes)
+    files: list[dict[str, Any]] = []
+    truncated = False
+    for path in _changed_paths(params, start, end, history):
+        before, after = history.version_at(path, start), history.version_at(path, end)
+        if _same(before, after):
+            continue
+        if len(files) == MAX_FILES:
+            truncated = True
+            break
+        files.append(_difference(path, before, path, after, world, room))
+    reply = {
+        "ok": True,
+        "message": f"{len(files)} file{'' if len(files) == 1 else 's'} differ{'s' if len(files) == 1 else ''}.",
+        "from": f"seq:{start}",
+        "to": f"seq:{end}",
+        "files": files,
+        "patch": "".join(f.get("patch", "") for f in files),
+    }
+    if truncated or any("truncated" in f for f in files):
+        reply["truncated"] = True
+    return Decision(reply)
+
+
+def _changed_paths(params: DiffParams, start: int, end: int, history: History) -> list[str]:
+    """The paths to compare, sorted."""
+    asked = [p for p in (params.path, *params.paths) if p]
+    if not asked:
+        one = _common_path(params, history)
+        return [one] if one is not None else sorted(_between(start, end, history))
+    found: set[str] = set()
+    for given in asked:
+        single = single_path(given, history)
+        if single is not None:
+            found.add(single)
+            continue
+        fits = path_filter(given, history)
+        there = {path for path in _between(start, end, history) if fits(path)}
+        if not there and not any(fits(path) for path, _ in history.paths()):
+            raise Refused("not_found", f"The journal knows no file {given!r}.", "log", path=given)
+        found |= there
+    return sorted(found)
+
+
+def _common_path(params: DiffParams, history: History) -> str | None:
+    """The file of which both points are versions."""
+    seqs = parse_version_token(params.from_), parse_version_token(params.to)
+    sides = [_paths_of(history.record(seq)) if seq is not None else set() for seq in seqs]
+    both = sides[0] & sides[1]
+    return both.pop() if len(both) == 1 else None
+
+
+def _paths_of(record: Record | None) -> set[str]:
+    if record is None or record.kind not in VERSION_KINDS:
+        return set()
+    event = record.event()
+    return {path for name in ("path", "to") if (path := getattr(event, name, None)) is not None}
+
+
+def _between(start: int, end: int, history: History) -> set[str]:
+    """Every path that may differ: by the records in between, or, where they are too many, every path there is."""
+    low, high = sorted((start, end))
+    if high - low > SCAN_RECORDS:
+        return {path for path, _ in history.paths()}
+    return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
+
+
+def _same(before: Version | None, after: Version | None) -> bool:
+    if not _there(before) or not _there(after) or before is None or after is None:
+        return _there(before) == _there(after)
+    return before.seq == after.seq or (before.blob, before.mode, before.entry) == (after.blob, after.mode, after.entry)
+
+
+def _there(version: Version | None) -> bool:
+    return version is not None and not version.gone
+
+
+def _difference(
+    path_a: str, before: Version | None, path_b: str, after: Version | None, world: World, room: Room
+) -> dict[str, Any]:
+    """One entry of `files`."""
+    was, now = _there(before), _there(after)
+    found: dict[str, Any] = {
+        "path": path_b,
+        "status": "changed" if was and now else "added" if now else "removed",
+        "from": version_token(before.seq) if before is not None and was else None,
+        "to": version_token(after.seq) if after is not None and now else None,
+    }
+    if before is not None and after is not None and was and now:
+        if before.mode != after.mode:
+            found["mode"] = [f"{before.mode:04o}", f"{after.mode:04o}"]
+        if before.blob == after.blob and before.blob:
+            return {**found, "status": "mode" if before.mode != after.mode else "same", "hunks": []}
+    a, b = _text(before, world.history), _text(after, world.history)
+    if a is None or b is None or a.binary or b.binary:
+        status = "replaced" if was and now else found["status"]
+        return {**found, "status": status, "binary": a is not None and b is not None}
+    patch = patch_text(path_a if was else None, path_b if now else None, a, b)
+    if not room.takes(patch):
+        return {**found, "truncated": True}
+    return {**found, "hunks": hunks(a, b), "patch": patch}
+
+
+def _text(version: Version | None, history: History) -> Text | None:
+    """The text of a version, empty where there was no file; None when its bytes are not held."""
+    if version is None or version.gone:
+        return Text.of(b"")
+    try:
+        return history.text_of(version.blob)
+    except NotHeld:
+        return None
+
+
+def _no_paths(params: ShowParams | DiffParams) -> Sequence[str]:
+    return ()
+
+
+SHOW: Final = Tool("show", ShowParams, _no_paths, decide_show, needs_text=False)
+DIFF: Final = Tool("diff", DiffParams, _no_paths, decide_diff, needs_text=False, catch_up=True)

@@ -1,0 +1,345 @@
+"""What a caller knows of a file, and what others did to it since.
+
+The base of a caller is the version that it names, or else the one that it was last shown. When another writer
+changed the file since, a tool that relies on lines or bytes of the base is refused, and the refusal says who did
+what, when, where, and shows the lines as they are now; those count as shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, pairwise
+from typing import Any, Final
+
+from quire_daemon.arguments import Writing
+from quire_daemon.handlers.base import Decision, FileNow, World
+from quire_daemon.handlers.localised import localised_diff, rows_around
+from quire_daemon.handlers.preconditions import captured
+from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, Conflict, relation
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import changed_ranges, diff
+from quire_journal.events import EditRefused, Event, ReadServed
+from quire_journal.history import History
+from quire_journal.ids import parse_version_token, version_token, writer_name
+from quire_journal.points import rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice, apply, carry_ranges
+from quire_journal.text import Text, merge_ranges, shown
+from quire_journal.views.files import Version
+
+MOST_ENTRIES: Final = 5
+"""Changes by others that a reply tells one by one."""
+
+MOST_STEPS: Final = 64
+"""Versions that a plan is carried over one by one; across more, only the difference of the two ends counts."""
+
+MOST_SEARCHED: Final = 1000
+"""Versions that are looked through for given bytes."""
+
+MOST_LINES: Final = 40
+"""Lines that a refusal shows."""
+
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What a caller is judged on.
+
+    `version` is its base; None for a caller that was never shown the file and names no version. `others` are the
+    versions by other writers since, oldest first; they are empty when the bytes are what they were.
+    """
+
+    version: Version | None
+    text: Text
+    shown: Ranges | None
+    others: tuple[Version, ...]
+    now: Text
+    path: str
+    history: History
+
+    @property
+    def behind(self) -> bool:
+        """Is the file not what the caller saw? By the caller's own hand, when there are no `others`."""
+        return self.text is not self.now
+
+    @cached_property
+    def steps(self) -> tuple[tuple[Splice, ...], ...]:
+        """What was done to the base since, version by version where the journal can tell."""
+        if not self.behind or self.version is None:
+            return ()
+        versions = list(self.history.versions(self.path, after=self.version.seq))
+        if len(versions) > MOST_STEPS or any(v.gone or v.uncaptured for v in versions):
+            return (diff(self.text, self.now),)
+        try:
+            texts = [self.text, *(self.history.text_of(v.blob) for v in versions)]
+        except NotHeld:
+            return (diff(self.text, self.now),)
+        if texts[-1].blob != self.now.blob:
+            return (diff(self.text, self.now),)
+        return tuple(diff(a, b) for a, b in pairwise(texts) if a.blob != b.blob)
+
+    @cached_property
+    def still_shown(self) -> Ranges:
+        """The lines of the file as it is now that this caller has seen, wherever they stood then."""
+        lines = list(self.shown or ())
+        for step in self.steps:
+            lines = carry_ranges(step, lines)
+        return merge_ranges(lines)
+
+
+def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The caller's base for the file `now`, whose text is `text`.
+
+    `stale` is the code of the refusal for a stated base that is no version of the path. Raises `Refused`.
+    """
+    history, who = world.history, world.who
+    seen = history.shown(who.key, now.path)
+    version: Version | None
+    if params.stated_base:
+        version = _stated(params.stated_base, now, world, stale)
+    else:
+        version = None if seen is None else history.version(now.path, seen.version)
+        if version is None or version.gone:
+            return Basis(None, text, None, (), text, now.path, history)
+    return basis_at(version, now, text, world)
+
+
+def basis_at(version: Version, now: FileNow, text: Text, world: World) -> Basis:
+    """The basis of a caller whose base is `version`."""
+    history, who = world.history, world.who
+    seen = history.shown(who.key, now.path)
+    lines = seen.lines if seen is not None and seen.version == version.seq else None
+    head = captured(now)
+    if head is not None and (version.seq == head.seq or version.blob == head.blob):
+        return Basis(version, text, lines, (), text, now.path, history)
+    others = tuple(history.changed_since(now.path, version.seq, who.key))
+    try:
+        base = history.text_of(version.blob)
+    except NotHeld:
+        base = Text.of(b"")
+    return Basis(version, base, lines, others, text, now.path, history)
+
+
+def version_with(history: History, path: str, sha256: str) -> Version | None:
+    """The newest version of `path` with these bytes; None when none of the last ones has them."""
+    blob = bytes.fromhex(sha256)
+    for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
+        if version.blob == blob and not version.gone:
+            return version
+    return None
+
+
+def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
+    """The version that the caller names. Raises `Refused` when it is none of this path."""
+    seq = parse_version_token(token)
+    version = None if seq is None else world.history.version(now.path, seq)
+    if version is None or version.gone:
+        current = f" It is at {version_token(now.version.seq)} now." if now.version is not None else ""
+        raise Refused(
+            stale,
+            f"{token[:80]!r} is no version of {now.path}.{current}",
+            "re-read_file",
+            path=now.path,
+            reason="unknown_base",
+            base=token[:80],
+            **current_version(now),
+        )
+    return version
+
+
+def current_version(now: FileNow) -> dict[str, str]:
+    """`current_version`, for replies about a file that the journal knows."""
+    return {"current_version": version_token(now.version.seq)} if now.version is not None else {}
+
+
+# ── telling what others did ──────────────────────────────────────────────────
+
+
+def changes_told(
+    history: History, path: str, others: Sequence[Version], lines: Ranges | None, at: Version | None, who: bytes
+) -> list[dict[str, Any]]:
+    """The newest of `others` as replies tell them: who, by which evidence, when, which lines, and what it means.
+
+    `lines` are the caller's, in version `at`; None when the whole file is.
+    """
+    told: list[dict[str, Any]] = []
+    for version in others[-MOST_ENTRIES:]:
+        splices = _done_by(history, path, version)
+        entry: dict[str, Any] = {
+            "writer": history.writer_json(version.writer, version.type),
+            "evidence": version.evidence,
+            "at": rfc3339(version.at_ns),
+            "version": version_token(version.seq),
+            "lines": [[r["start"], r["end"]] for r in changed_ranges(splices)] if splices else [],
+            "touches": CONFLICTING if splices is None else _meaning(history, path, version, splices, lines, at),
+        }
+        if version.gone:
+            entry["gone"] = True
+        told.append(entry)
+    return told
+
+
+def _done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
+    """What this version did to the one before it; None where the journal cannot tell, or the file came or went."""
+    before = history.version_at(path, version.seq - 1)
+    if before is None or before.gone or version.gone:
+        return None
+    try:
+        return diff(history.text_of(before.blob), history.text_of(version.blob))
+    except NotHeld:
+        return None
+
+
+def _meaning(
+    history: History, path: str, version: Version, splices: tuple[Splice, ...], lines: Ranges | None, at: Version | None
+) -> str:
+    """Does what `version` did touch the caller's lines, which stand in `at`?"""
+    if not splices:
+        return NONE
+    if lines is None or at is None:
+        return CONFLICTING
+    try:
+        if at.seq < version.seq:
+            before = history.version_at(path, version.seq - 1)
+            assert before is not None  # `_done_by` has compared with it
+            step = diff(history.text_of(at.blob), history.text_of(before.blob))
+            kept = carry_ranges(step, lines)
+            lost = sum(b - a for a, b in lines) > sum(b - a for a, b in kept)
+            return relation(splices, kept) if kept or not lost else TOUCHING
+        done = [(r["start"] - 1, r["end"]) for r in changed_ranges(splices)]
+        later = carry_ranges(diff(history.text_of(version.blob), history.text_of(at.blob)), done)
+    except NotHeld:
+        return CONFLICTING
+    return relation([Splice(a, b) for a, b in later], lines)
+
+
+def news(world: World, path: str) -> dict[str, Any]:
+    """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing."""
+    seen = world.history.shown(world.who.key, path)
+    if seen is None:
+        return {}
+    others = world.history.changed_since(path, seen.news_after, world.who.key)
+    if not others:
+        return {}
+    at = world.history.version(path, seen.version)
+    told = changes_told(world.history, path, others, seen.lines, at, world.who.key)
+    return {"changed_since_your_read": told, **_rest("changed_since_your_read_more", others)}
+
+
+def _rest(name: str, others: Sequence[Version]) -> dict[str, int]:
+    more = len(others) - MOST_ENTRIES
+    return {name: more} if more > 0 else {}
+
+
+# ── refusing ─────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A refusal because of what others wrote, before it is put into words."""
+
+    tool: str
+    code: str
+    basis: Basis
+    now: FileNow
+    needs: Ranges | None  # lines of the base that the call depends on; None: all of them
+    conflict: Conflict | None = None
+    more: dict[str, Any] | None = None  # fields of the tool's own
+
+
+def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
+    """The refusal, and the records that it leaves: that it happened, and which lines the caller was shown."""
+    basis, now = stale.basis, stale.now
+    others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
+    told = changes_told(world.history, now.path, others, stale.needs, basis.version, world.who.key)
+    overall = diff(basis.text, basis.now)
+    touches = NONE if not overall else CONFLICTING if stale.needs is None else relation(overall, stale.needs)
+    rows, ranges = _lines_now(basis, overall, stale.needs)
+    preview, _, cut = localised_diff(basis.text, basis.now, overall, MOST_LINES)
+    details: dict[str, Any] = {
+        "path": now.path,
+        "reason": "changed",
+        **({"base": version_token(basis.version.seq)} if basis.version else {}),
+        **current_version(now),
+        "sha256": basis.now.blob.hex(),
+        "changes": told,
+        **_rest("more_changes", others),
+        "touches": touches,
+        "changed": changed_ranges(overall),
+        "lines": rows,
+        "diff": preview,
+        **({"diff_truncated": True} if cut else {}),
+        **(stale.more or {}),
+        **news(world, now.path),
+    }
+    if stale.conflict is not None:
+        details["conflict"] = _three_ways(basis, stale.conflict)
+    refused = Refused(stale.code, _sentence(basis, now, others, overall, touches), "re-read_file", **details)
+    reply = refused.reply()
+    if dry_run:
+        reply |= {"dry_run": True, "valid": False}
+    events: list[Event] = [] if dry_run else [EditRefused(stale.tool, now.path, stale.code, touches)]
+    head = captured(now)
+    if head is not None:
+        seen = merge_ranges([*basis.still_shown, *ranges])
+        events.append(ReadServed(now.path, head.seq, seen, anchors=True))
+    return Decision(reply, events)
+
+
+def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
+    """The lines that were changed and those that the call was about, as they are now."""
+    wanted = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
+    return rows_around(basis.now, [*carry_ranges(overall, needs or ()), *wanted], MOST_LINES)
+
+
+def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:
+    base = f"since {version_token(basis.version.seq)}" if basis.version else "since you read it"
+    last = others[-1] if others else None
+    by = "" if last is None else f", last by {_who(basis, last)} at {rfc3339(last.at_ns)}"
+    where = ", ".join(_span(r) for r in changed_ranges(overall)[:MOST_ENTRIES])
+    meaning = {
+        NONE: "away from the lines of this call",
+        TOUCHING: "right beside the lines of this call",
+        CONFLICTING: "and with them lines of this call",
+    }[touches]
+    lines = f" ({where or 'no lines'}, {meaning})" if overall else ""
+    return f"{now.path} was changed {base}{by}{lines}."
+
+
+def _who(basis: Basis, version: Version) -> str:
+    who = basis.history.writer(version.writer)
+    name = writer_name(version.writer)
+    return f"{name} ({who.agent})" if who is not None and who.agent else name
+
+
+def _span(changed: dict[str, int]) -> str:
+    start, end = changed["start"], changed["end"]
+    if end < start:
+        return f"lines removed before line {start}"
+    return f"line {start}" if start == end else f"lines {start}-{end}"
+
+
+def _three_ways(basis: Basis, conflict: Conflict) -> dict[str, list[str]]:
+    """The first conflict: the lines as they were, as they are now, and as the caller would have them."""
+    mine, theirs = conflict.mine, conflict.theirs
+    before = basis.text
+    for step in basis.steps[: conflict.step]:
+        before = apply(before, step)
+    start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)
+    region = Text(False, before.lines[start:stop], before.breaks[start:stop])
+    return {
+        "base": _as_shown(region.lines),
+        "theirs": _as_shown(apply(region, [_moved(theirs, start)]).lines),
+        "yours": _as_shown(apply(region, [_moved(mine, start)]).lines),
+    }
+
+
+def _moved(s: Splice, by: int) -> Splice:
+    return Splice(s.start - by, s.stop - by, s.lines)
+
+
+def _as_shown(lines: Iterable[bytes]) -> list[str]:
+    return [shown(line) for line in lines]

@@ -1,0 +1,162 @@
+"""`write_file`: a whole file at once, behind a gate: it says which bytes it replaces, or that there are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Final
+
+from quire_daemon.arguments import Writing, checked_sha256, one_base
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.edit import answering
+from quire_daemon.handlers.outcome import Result, conclude
+from quire_daemon.handlers.preconditions import require_captured, require_file, require_size, require_text
+from quire_daemon.handlers.staleness import (
+    Basis,
+    Stale,
+    basis_at,
+    current_version,
+    find_basis,
+    refuse_stale,
+    version_with,
+)
+from quire_journal.diff import diff
+from quire_journal.merge import merge
+from quire_journal.refusals import Refused
+from quire_journal.text import BOM, Text
+
+WRITER_TYPE: Final = "write_file"
+CONFLICT: Final = "write_conflict"
+
+_EMPTY: Final = b""
+
+
+class WriteParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `write_file`."""
+
+    content: str
+    expectedSha256: str | None = None
+    expected_file_version: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        checked_sha256(self.expectedSha256, "expectedSha256")
+
+    @property
+    def stated_base(self) -> str:
+        """`base` or `expected_file_version`."""
+        return one_base(self.base, self.expected_file_version, "expected_file_version")
+
+
+def decide(params: WriteParams, world: World) -> Decision:
+    """Write the file. Raises `Refused` when the gate is shut."""
+    return answering(params, world, lambda now: _decide(params, now, world))
+
+
+def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
+    if now.kind == "missing":
+        return _create(params, now, world)
+    before = require_text(now, world)
+    lost = tuple(require_captured(now, params.allow_uncaptured))
+    code, basis = _through_the_gate(params, now, before, world)
+    mine = in_the_style_of(before, params.content.encode())
+    if not code:
+        return _conclude(params, now, world, before, mine, basis, lost, {})
+    stale = Stale("write_file", code, basis, now, None, more=_both_hashes(params, before))
+    if (params.on_stale or world.settings.edit.on_stale) != "rebase":
+        return refuse_stale(stale, world, params.dry_run)
+    merged = merge(basis.text, mine, before)
+    if merged.conflicts:
+        more = {**(stale.more or {}), "conflict": merged.conflicts[0].as_shown()}
+        return refuse_stale(replace(stale, more=more), world, params.dry_run)
+    across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]}
+    return _conclude(params, now, world, before, merged.text, basis, lost, across)
+
+
+def _both_hashes(params: WriteParams, before: Text) -> dict[str, Any]:
+    if not params.expectedSha256:
+        return {}
+    return {"expectedSha256": params.expectedSha256, "actualSha256": before.blob.hex()}
+
+
+def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
+    """A new file, folders too. A call that expects bytes there is refused."""
+    if params.expectedSha256:
+        require_file(now, world)
+    if params.stated_base:
+        message = f"{now.path} does not exist; {params.stated_base[:80]!r} is to be replaced."
+        raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="missing", **current_version(now))
+    nothing = Text.of(_EMPTY)
+    basis = Basis(None, nothing, (), (), nothing, now.path, world.history)
+    return _conclude(params, now, world, nothing, Text.of(params.content.encode()), basis, (), {"created": True})
+
+
+def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: World) -> tuple[str, Basis]:
+    """The base that the caller proves to know, and a code when the file is not that any more, else "".
+
+    Raises `Refused` when the caller proves nothing, or something that the journal does not know.
+    """
+    if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
+        version = version_with(world.history, now.path, params.expectedSha256)
+        if version is not None:
+            return "stale_file", basis_at(version, now, before, world)
+        message = f"{now.path} does not hold the bytes that are to be replaced."
+        hashes = _both_hashes(params, before)
+        raise Refused("stale_file", message, "re-read_file", path=now.path, **hashes, **current_version(now))
+    if params.stated_base:
+        basis = find_basis(params, now, before, world, CONFLICT)
+        return CONFLICT if basis.others else "", basis
+    if params.expectedSha256:
+        return "", Basis(now.version, before, (), (), before, now.path, world.history)
+    message = f"{now.path} exists; say which version is to be replaced (`expected_file_version`, `expectedSha256`)."
+    raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
+
+
+def in_the_style_of(before: Text, content: bytes) -> Text:
+    """What is written for `content`: in the line ends of a file that has only CRLF or CR, behind its BOM.
+
+    Content that has a CR of its own, or a file of mixed style: byte for byte, but for the BOM.
+    """
+    ends = {"crlf": b"\r\n", "cr": b"\r"}.get(before.newline_style)
+    if ends and b"\r" not in content:
+        content = content.replace(b"\n", ends)
+    if before.bom and not content.startswith(BOM):
+        content = BOM + content
+    return Text.of(content)
+
+
+def _conclude(
+    params: WriteParams,
+    now: FileNow,
+    world: World,
+    before: Text,
+    after: Text,
+    basis: Basis,
+    warnings: tuple[dict[str, Any], ...],
+    fields: dict[str, Any],
+) -> Decision:
+    require_size(now.path, len(after.data), world)
+    result = Result(
+        tool="write_file",
+        type=WRITER_TYPE,
+        now=now,
+        before=before,
+        after=after,
+        splices=diff(before, after),
+        base=basis.text,
+        shown=basis.still_shown,
+        operations=1,
+        dry_run=params.dry_run,
+        safety=params.safety_check or "warn",
+        warnings=warnings,
+        fields=fields,
+    )
+    return conclude(result, world)
+
+
+WRITE_TOOL: Final = Tool(
+    name="write_file",
+    params=WriteParams,
+    paths=lambda params: (params.target,),
+    decide=decide,
+    writes=True,
+)

@@ -1,0 +1,230 @@
+"""Perform: the one order of durability, from a decision to bytes on disk.
+
+    1. the log takes the events and the new bytes, synced; beside that, on worker threads, the new bytes go into
+       temporary files, fsynced;
+    2. each write is performed as a compare-and-swap on its path, the writes of one request all or none.
+
+What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the app answers. That writes are on disk
+(`writes_settled`) is noted later and rides on the next commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quire_daemon.call import Going
+from quire_daemon.clock import Clock
+from quire_daemon.handlers.base import Move, Put, Write
+from quire_daemon.outside import Outside
+from quire_daemon.recorder import Recorder
+from quire_daemon.workspace import HeldOpen, Late, Lost, Staged, Swapped, Workspace
+from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
+from quire_journal.ids import Seq, blob_id
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+
+STEPS: Final[tuple[str, ...]] = (
+    "before_commit",
+    "after_commit",
+    "after_stage",
+    "after_write",
+    "before_reply",
+    "before_settle",
+)
+"""Fault points of the order of durability, around those of `workspace.STEPS`: a crash test stops at each."""
+
+HARD_LINK_BROKEN: Final = {
+    "type": "hard_link_broken",
+    "message": "The file had other names (hard links); they still hold the old bytes.",
+}
+
+
+@dataclass(frozen=True)
+class Done:
+    """The writes are on disk, the log knew before."""
+
+    warnings: tuple[dict[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Overtaken:
+    """An outside program was faster. Everything is as they left it; the log has taken the records back."""
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The disk refused. Nothing has changed; the log has taken the records back."""
+
+    refused: Refused
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A fault in the middle: the disk will be looked at, and what is there is journaled."""
+
+    error: Exception
+
+
+Outcome = Done | Overtaken | Failed | Unknown
+
+
+@dataclass
+class _Progress:
+    """One request's writes on their way."""
+
+    going: Going
+    staging: list[Future[Staged]]
+    landed: list[Staged] = field(default_factory=list)
+    warnings: list[dict[str, str]] = field(default_factory=list)
+
+
+class Performing:
+    """Puts decisions on disk."""
+
+    def __init__(
+        self, workspace: Workspace, recorder: Recorder, outside: Outside, clock: Clock, step: Callable[[str], None]
+    ) -> None:
+        self._workspace, self._recorder, self._outside, self._clock, self._step = (
+            workspace,
+            recorder,
+            outside,
+            clock,
+            step,
+        )
+        self._pool = ThreadPoolExecutor(2, thread_name_prefix="stage")
+        self._settle_upto = Seq(0)
+
+    @property
+    def unsettled(self) -> bool:
+        """Are there writes on disk that the log does not call settled?"""
+        return bool(self._settle_upto)
+
+    def perform(self, going: Sequence[Going], sync_folders: bool) -> Iterable[tuple[Going, Outcome]]:
+        """Commit what the decisions noted, then perform each; outcomes as they come.
+
+        Raises `StoreFailed` before the first outcome when the log could not take them: nothing was written.
+        """
+        self._step("before_commit")
+        progress = [
+            _Progress(one, [self._pool.submit(self._workspace.stage, write) for write in one.decision.writes])
+            for one in going
+        ]
+        try:
+            self.note_settled()
+            self._recorder.commit()
+        except BaseException:
+            for one in progress:
+                self._abandon_temporary(one)
+            raise
+        self._step("after_commit")
+        return ((one.going, self._outcome(one, sync_folders)) for one in progress)
+
+    def _outcome(self, one: _Progress, sync_folders: bool) -> Outcome:
+        try:
+            lost = self._swap_all(one)
+            if lost is not None:
+                self._keep(lost.kept, "swap")
+                self._take_back(one, lost.why)
+                self._workspace.discard(lost.kept)
+                return Overtaken()
+            for write in one.going.decision.writes if sync_folders else ():
+                self._workspace.sync_folder(write.path)
+        except Refused as refused:
+            self._take_back(one, refused.code)
+            return Failed(refused)
+        except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
+            self._look_again(one)
+            return Unknown(error)
+        self._settle_upto = max(self._settle_upto, one.going.seqs[-1])
+        self._step("before_reply")
+        return Done(tuple(one.warnings))
+
+    def _swap_all(self, one: _Progress) -> Lost | None:
+        """Swap the writes in, in order; what stopped it, or None. Raises `Refused`."""
+        staged = [future.result() for future in one.staging]
+        self._step("after_stage")
+        pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
+        for write, step in zip(one.going.decision.writes, staged, strict=True):
+            try:
+                result = self._workspace.perform(step, pinned=pinned)
+            except HeldOpen:
+                return Lost("held_open")
+            if isinstance(result, Lost):
+                return result
+            one.landed.append(step)
+            if result.hard_link_broken:
+                one.warnings.append(HARD_LINK_BROKEN)
+            self._remember(write, result)
+            self._step("after_write")
+        for step in one.landed if pinned else ():
+            self._workspace.release(step)
+        return None
+
+    def _remember(self, write: Write, result: Swapped) -> None:
+        """The disk now holds what the log says; the signature is how a later look knows it."""
+        signature = result.signature if result.settled else None
+        if isinstance(write, Put):
+            text = Text.of(write.data)
+            self._recorder.texts.keep(text)
+            self._outside.landed(write.path, signature, text.blob)
+        elif isinstance(write, Move):
+            self._outside.landed(write.path, None, b"")
+            self._outside.landed(write.to, signature, write.over.text.blob if write.over.text else b"")
+        else:
+            self._outside.landed(write.path, None, b"")
+
+    def _take_back(self, one: _Progress, why: str) -> None:
+        """Undo what has landed, drop what has not, and say so in the log before anything else is said."""
+        for step in reversed(one.landed):
+            reverted = self._workspace.revert(step)
+            if isinstance(reverted, Lost):  # somebody wrote on top of ours: theirs stays, the next look journals it
+                self._keep(reverted.kept, "swap")
+        self._abandon_temporary(one)
+        seqs = tuple(write.seq for write in one.going.decision.writes)
+        self._recorder.note(WritesAbandoned(seqs, why), one.going.call.who.writer)
+        self._recorder.commit()
+        self._look_again(one)
+
+    def _abandon_temporary(self, one: _Progress) -> None:
+        for future in one.staging:
+            if future.exception() is None and future.result() not in one.landed:
+                self._workspace.abandon(future.result())
+
+    def _look_again(self, one: _Progress) -> None:
+        now = self._clock.mono_s()
+        for write in one.going.decision.writes:
+            for path in names(write):
+                self._recorder.mark_seen({path: None})
+                self._outside.name(path, "displaced", now)
+
+    def _keep(self, displaced: Iterable[Any], why: str) -> None:
+        for one in displaced:
+            self._recorder.note_blob(one.data, one.path)
+            self._recorder.note(BytesDisplaced(one.path, blob_id(one.data), len(one.data), why))
+
+    def sweep(self) -> None:
+        """Answer lease breaks on displaced files, and journal what late writers put into them."""
+        late: list[Late] = self._workspace.sweep(self._clock.mono_s())
+        if late:
+            self._keep(late, "late")
+            self._recorder.commit()
+            self._workspace.discard(late)
+
+    def note_settled(self) -> None:
+        """Note that everything performed so far is on disk; it rides on the next commit."""
+        if self._settle_upto:
+            self._step("before_settle")
+            self._recorder.note(WritesSettled(self._settle_upto))
+            self._settle_upto = Seq(0)
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self._pool.shutdown(wait=True)
+
+
+def names(write: Write) -> tuple[str, ...]:
+    """The paths that a write touches."""
+    return (write.path, write.to) if isinstance(write, Move) else (write.path,)

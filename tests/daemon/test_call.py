@@ -1,0 +1,76 @@
+"""Arguments on the wire: how deep they are, and that nothing hostile gets further than the door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_daemon.call import decode, nesting
+from quire_daemon.handlers.base import Decision, Tool, World
+from quire_journal.refusals import Refused
+
+
+class Params(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    path: str
+    anything: Any = None
+
+
+def _decide(params: Params, world: World) -> Decision:
+    return Decision({"ok": True})
+
+
+TOOL = Tool("try", Params, lambda p: (p.path,), _decide)
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(max_size=300),
+    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=40), inner, max_size=20),
+    max_leaves=60,
+)
+
+
+
+
+@given(VALUES)
+def test_nesting_is_that_of_the_value(value: object) -> None:
+    assert nesting(msgspec.msgpack.encode(value)) == _levels(value)
+
+
+def _levels(value: object) -> int:
+    inside = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    return 1 + max(map(_levels, inside), default=0) if inside else 0
+
+
+@given(st.binary(max_size=400))
+def test_nesting_never_raises_whatever_the_bytes_are(raw: bytes) -> None:
+    assert nesting(raw) >= 0
+
+
+def test_a_million_brackets_are_refused_before_they_are_decoded() -> None:
+    with pytest.raises(Refused) as caught:
+        decode(TOOL, b"\x81\xa4path" + b"\x91" * 1_000_000)
+    assert caught.value.code == "schema_invalid"
+    assert "deep" in caught.value.message
+
+
+def test_a_missing_argument_is_named() -> None:
+    with pytest.raises(Refused, match="`path`"):
+        decode(TOOL, msgspec.msgpack.encode({}))
+
+
+def test_an_unknown_argument_is_named() -> None:
+    with pytest.raises(Refused, match="`pth`"):
+        decode(TOOL, msgspec.msgpack.encode({"path": "a", "pth": "b"}))
+
+
+def test_a_wrong_type_is_told_with_its_place() -> None:
+    with pytest.raises(Refused, match=r"Expected `str`, got `int` - at `\$\.path`"):
+        decode(TOOL, msgspec.msgpack.encode({"path": 5}))
+
+
+def test_truncated_arguments_are_refused() -> None:
+    with pytest.raises(Refused, match="truncated"):
+        decode(TOOL, msgspec.msgpack.encode({"path": "abc"})[:-2])

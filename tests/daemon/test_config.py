@@ -1,0 +1,61 @@
+"""Settings: what the workspace's file may do, what only the user's own may, and how a bad file is told."""
+
+from __future__ import annotations
+
+import pytest
+
+from quire_daemon.config import BadSettings, Settings, load
+
+
+def test_without_files_the_defaults_hold() -> None:
+    assert load(None, None) == Settings()
+
+
+def test_the_workspace_tunes_what_is_its_own() -> None:
+    settings = load('[edit]\non_stale = "rebase"\n[dialects.edit]\nlow_entropy = "allow_unique"\n', None)
+    assert settings.edit.on_stale == "rebase"
+    assert settings.dialects.edit.low_entropy == "allow_unique"
+
+
+def test_the_workspace_adds_to_forbidden_globs_and_never_replaces_them() -> None:
+    settings = load('[policy]\nforbidden_globs = ["*.lock"]\n', '[policy]\nforbidden_globs = ["secrets/**"]\n')
+    assert set(settings.policy.forbidden_globs) == {"*.lock", "secrets/**"}
+
+
+def test_the_workspace_cannot_make_secrets_ordinary() -> None:
+    settings = load("[capture]\nsecret_globs = []\n", None)
+    assert set(settings.capture.secret_globs) == set(Settings().capture.secret_globs)
+
+
+def test_the_workspace_cannot_raise_a_limit() -> None:
+    assert load("[limits]\nedit_bytes = 999999999\n", None).limits == Settings().limits
+    assert load("[limits]\nedit_bytes = 1000\n", None).limits.edit_bytes == 1000
+
+
+def test_the_user_may_raise_a_limit() -> None:
+    assert load(None, "[limits]\nedit_bytes = 999999999\n").limits.edit_bytes == 999999999
+
+
+def test_the_workspace_cannot_allow_absolute_paths_that_the_user_refuses() -> None:
+    settings = load("[policy]\nallow_absolute_paths = true\n", "[policy]\nallow_absolute_paths = false\n")
+    assert settings.policy.allow_absolute_paths is False
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("[edit]\non_stal = 1\n", [".quire.toml", "line 2", "on_stal"]),
+        ('[edit]\non_stale = "maybe"\n', [".quire.toml", "line 2", "on_stale", "'reject'"]),
+        ("[limits]\nedit_bytes = true\n", [".quire.toml", "line 2", "edit_bytes"]),
+        ("[edit\n", [".quire.toml", "TOML"]),
+    ],
+)
+def test_a_bad_file_is_told_with_line_and_key(text: str, parts: list[str]) -> None:
+    with pytest.raises(BadSettings) as caught:
+        load(text, None)
+    assert all(part in str(caught.value) for part in parts), str(caught.value)
+
+
+def test_a_bad_file_of_the_user_is_told_as_theirs() -> None:
+    with pytest.raises(BadSettings, match=r"config\.toml"):
+        load(None, "[nonsense]\n")

@@ -1,0 +1,186 @@
+"""After a stop that was not clean: what the log promised is finished, confirmed, or left to whoever wrote after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import recover
+from quire_daemon.workspace import Workspace
+from quire_journal.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
+from quire_journal.ids import WriterId, blob_id
+from quire_journal.journal import Journal
+from quire_journal.stores.memory import MemoryStore
+
+LIMIT = 1 << 20
+BASE, NEW, THEIRS = b"base\n", b"new\n", b"theirs\n"
+
+
+@dataclass
+class StoppedClock:
+    """A clock that stands still."""
+
+    ns: int = 1_700_000_000_000_000_000
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def mono_s(self) -> float:
+        return 0.0
+
+
+@dataclass
+class Scene:
+    """A checkout with one file whose base is in the journal."""
+
+    root: Path
+    workspace: Workspace
+    recorder: Recorder
+    base_seq: int
+
+    def promise(self, event: FileWritten | FileDeleted | FileMoved, data: bytes = b"") -> None:
+        """The log promises a write that nobody has performed."""
+        if data:
+            self.recorder.note_blob(data, event.path)
+        self.recorder.note(event, WriterId(1))
+        self.recorder.commit()
+
+    def recover(self) -> int:
+        return recover(self.recorder, self.workspace, Log(), LIMIT)
+
+    def unsettled(self) -> list[int]:
+        with self.recorder.history() as history:
+            return list(history.unsettled())
+
+    @property
+    def inode(self) -> int:
+        return (self.root / "f.txt").stat().st_ino
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    (tmp_path / "f.txt").write_bytes(BASE)
+    workspace = Workspace(tmp_path)
+    clock = StoppedClock()
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    recorder.note_blob(BASE, "f.txt")
+    seq = recorder.note(OutsideWritten("f.txt", blob_id(BASE), len(BASE), 0o644, "captured"))
+    recorder.commit()
+    yield Scene(tmp_path, workspace, recorder, seq)
+    workspace.close()
+
+
+def _written(scene: Scene, path: str = "f.txt") -> FileWritten:
+    return FileWritten(path, blob_id(NEW), len(NEW), 0o644, scene.base_seq, inode=scene.inode)
+
+
+def test_a_write_that_never_began_is_finished(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    assert scene.recover() == 1
+    assert (scene.root / "f.txt").read_bytes() == NEW
+    assert scene.unsettled() == []
+
+
+def test_a_write_that_was_done_is_confirmed_and_not_done_again(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    (scene.root / "swapped").write_bytes(NEW)
+    (scene.root / "swapped").rename(scene.root / "f.txt")
+    inode = scene.inode
+    assert scene.recover() == 0
+    assert scene.inode == inode
+    assert scene.unsettled() == []
+
+
+def test_what_somebody_wrote_meanwhile_stays(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    (scene.root / "f.txt").write_bytes(THEIRS)
+    assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == THEIRS
+    assert scene.unsettled() == []
+
+
+def test_a_base_that_somebody_put_back_after_our_write_stays(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    (scene.root / "again").write_bytes(BASE)
+    (scene.root / "again").rename(scene.root / "f.txt")
+    assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == BASE
+
+
+def test_a_creation_is_finished_unless_something_stands_there(scene: Scene) -> None:
+    event = FileWritten("folder/made.txt", blob_id(NEW), len(NEW), 0o640)
+    scene.promise(event, NEW)
+    assert scene.recover() == 1
+    made = scene.root / "folder/made.txt"
+    assert (made.read_bytes(), made.stat().st_mode & 0o777) == (NEW, 0o640)
+
+
+def test_a_creation_gives_way_to_a_file_that_came_first(scene: Scene) -> None:
+    scene.promise(FileWritten("made.txt", blob_id(NEW), len(NEW), 0o644), NEW)
+    (scene.root / "made.txt").write_bytes(THEIRS)
+    assert scene.recover() == 0
+    assert (scene.root / "made.txt").read_bytes() == THEIRS
+
+
+def test_a_removal_is_finished(scene: Scene) -> None:
+    scene.promise(FileDeleted("f.txt", scene.base_seq, inode=scene.inode))
+    assert scene.recover() == 1
+    assert not (scene.root / "f.txt").exists()
+
+
+def test_a_removal_spares_what_was_written_meanwhile(scene: Scene) -> None:
+    scene.promise(FileDeleted("f.txt", scene.base_seq, inode=scene.inode))
+    (scene.root / "f.txt").write_bytes(THEIRS)
+    assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == THEIRS
+
+
+def test_a_move_is_finished_unless_the_new_name_is_taken(scene: Scene) -> None:
+    moved = FileMoved("f.txt", "g.txt", blob_id(BASE), len(BASE), 0o644, scene.base_seq, inode=scene.inode)
+    scene.promise(moved)
+    assert scene.recover() == 1
+    assert (scene.root / "g.txt").read_bytes() == BASE
+    assert not (scene.root / "f.txt").exists()
+
+
+def test_a_move_never_overwrites(scene: Scene) -> None:
+    moved = FileMoved("f.txt", "g.txt", blob_id(BASE), len(BASE), 0o644, scene.base_seq, inode=scene.inode)
+    scene.promise(moved)
+    (scene.root / "g.txt").write_bytes(THEIRS)
+    assert scene.recover() == 0
+    assert (scene.root / "g.txt").read_bytes() == THEIRS
+    assert (scene.root / "f.txt").read_bytes() == BASE
+
+
+def test_two_promises_in_a_row_end_with_the_second(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    scene.recover()
+    with scene.recorder.history() as history:
+        head = history.file("f.txt")
+    assert head is not None
+    scene.promise(
+        FileWritten("f.txt", blob_id(THEIRS), len(THEIRS), 0o644, head.seq, inode=scene.inode), THEIRS
+    )
+    assert scene.recover() == 1
+    assert (scene.root / "f.txt").read_bytes() == THEIRS
+
+
+def test_recovering_twice_is_recovering_once(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    scene.recover()
+    inode = scene.inode
+    assert scene.recover() == 0
+    assert scene.inode == inode
+
+
+def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(scene: Scene) -> None:
+    (scene.root / ".quire/tmp/12.dead.0").write_bytes(THEIRS)
+    scene.recover()
+    assert not (scene.root / ".quire/tmp/12.dead.0").exists()
+    with scene.recorder.history() as history:
+        assert history.bytes_of(blob_id(THEIRS)) == THEIRS

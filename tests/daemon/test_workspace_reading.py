@@ -1,0 +1,274 @@
+"""Reading whole files, and knowing when a signature proves them."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace
+from quire_daemon.workspace.reading import RACY_NS
+from quire_journal.refusals import Refused
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_a_file_is_read_to_its_end(workspace: Workspace) -> None:
+    """Empty ones too, and ones larger than one system call moves."""
+    for size in (0, 1, 4096, 3_000_001):
+        data = os.urandom(size)
+        (workspace.root / "f").write_bytes(data)
+        image = workspace.read("f", size)
+        assert (image.data, image.finished, image.signature.size) == (data, True, size)
+
+
+def test_a_larger_file_than_allowed_is_not_read(workspace: Workspace) -> None:
+    """Its size is told; a sparse file counts as what it reads as."""
+    with (workspace.root / "f").open("wb") as sparse:
+        sparse.truncate(1 << 40)
+    with pytest.raises(TooLarge) as caught:
+        workspace.read("f", 1 << 26)
+    assert caught.value.size == 1 << 40
+
+
+def test_what_is_not_a_regular_file_is_not_opened(workspace: Workspace) -> None:
+    """A FIFO, a socket, a folder, a link, a device: refused at once, and a FIFO's writer is left waiting."""
+    root = workspace.root
+    os.mkfifo(root / "fifo")
+    (root / "folder").mkdir()
+    (root / "link").symlink_to("fifo")
+    names = ["fifo", "folder", "link", "socket"]
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind(os.fspath(root / "socket"))
+        if os.geteuid() == 0:
+            os.mknod(root / "device", 0o020600, os.makedev(1, 3))
+            names.append("device")
+        for name in names:
+            with pytest.raises(NotRegular):
+                workspace.read(name, 10)
+    writer = subprocess.Popen([sys.executable, "-c", f"open({os.fspath(root / 'fifo')!r}, 'w').write('x')"])
+    try:
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline and writer.poll() is None:
+            with pytest.raises(NotRegular):
+                workspace.read("fifo", 10)
+        assert writer.poll() is None, "the writer's open() went on: somebody opened the FIFO for reading"
+    finally:
+        writer.kill()
+        writer.wait()
+
+
+def test_a_missing_file_and_a_missing_folder_are_one_answer(workspace: Workspace) -> None:
+    """Vanished."""
+    (workspace.root / "file").write_bytes(b"")
+    for path in ("none", "none/none", "file/none"):
+        with pytest.raises(Vanished):
+            workspace.read(path, 10)
+
+
+def test_a_file_that_is_held_open_for_writing_is_not_taken_for_whole(workspace: Workspace) -> None:
+    """It is somebody's half save; whoever wants it all the same is told so."""
+    path = workspace.root / "f"
+    path.write_bytes(b"half")
+    with path.open("r+b"):
+        with pytest.raises(HeldOpen):
+            workspace.read("f", 10)
+        image = workspace.read("f", 10, unfinished_ok=True)
+        assert (image.data, image.finished, image.settled) == (b"half", False, False)
+        assert not workspace.verify_unchanged("f", image.signature)
+    assert workspace.read("f", 10).finished
+
+
+def test_a_file_that_is_mapped_writable_is_not_taken_for_whole(workspace: Workspace) -> None:
+    """Stores into it leave no trace in any stamp."""
+    path = workspace.root / "f"
+    path.write_bytes(b"mapped")
+    with path.open("r+b") as opened:
+        mapped = mmap.mmap(opened.fileno(), 6)
+    with mapped, pytest.raises(HeldOpen):
+        workspace.read("f", 10)
+    assert workspace.read("f", 10).finished
+
+
+def test_readers_do_not_disturb_each_other(workspace: Workspace) -> None:
+    """Another lease, another open for reading, and a lock."""
+    path = workspace.root / "f"
+    path.write_bytes(b"x")
+    with path.open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert workspace.read("f", 10).finished
+
+
+def test_a_settled_signature_proves_the_bytes(workspace: Workspace) -> None:
+    """Any way of changing them moves it."""
+    if not workspace.protection.stamps:
+        pytest.skip("this file system does not stamp stores into a mapping")
+    path = workspace.root / "f"
+    for change in (_write_in_place, _write_and_restore_mtime, _replace, _store_by_mapping, _store_after_reading):
+        path.write_bytes(b"before")
+        if not workspace.protection.fine_stamps:
+            time.sleep(2 * RACY_NS / 1e9)
+        image = workspace.read("f", 10)
+        assert image.settled
+        assert workspace.verify_unchanged("f", image.signature)
+        change(path)
+        assert path.read_bytes() == b"after!"
+        assert not workspace.verify_unchanged("f", image.signature), change.__name__
+
+
+def _write_in_place(path: Path) -> None:
+    with path.open("r+b") as opened:
+        opened.write(b"after!")
+
+
+def _write_and_restore_mtime(path: Path) -> None:
+    seen = path.stat()
+    _write_in_place(path)
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+
+def _replace(path: Path) -> None:
+    other = path.with_name("other")
+    other.write_bytes(b"after!")
+    os.replace(other, path)
+
+
+def _store_by_mapping(path: Path) -> None:
+    with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 6) as mapped:
+        mapped[:] = b"after!"
+
+
+def _store_after_reading(path: Path) -> None:
+    with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 6) as mapped:
+        assert mapped[:] == b"before"
+        mapped[:] = b"after!"
+
+
+def test_where_stamps_say_nothing_no_signature_is_trusted() -> None:
+    """tmpfs maps a page that was read writable at once: a store leaves no stamp."""
+    shm = Path("/dev/shm")
+    if not shm.is_dir() or not os.access(shm, os.W_OK):
+        pytest.skip("no tmpfs")
+    root = shm / f"quire-test-{os.getpid()}"
+    root.mkdir()
+    workspace = Workspace(root)
+    try:
+        (root / "f").write_bytes(b"before")
+        image = workspace.read("f", 10)
+        _store_after_reading(root / "f")
+        assert not image.settled or not workspace.verify_unchanged("f", image.signature)
+    finally:
+        workspace.close()
+        for name in (".quire/.gitignore", "f"):
+            (root / name).unlink()
+        for folder in (".quire/tmp", ".quire/cookies", ".quire", "."):
+            (root / folder).rmdir()
+
+
+def test_coarse_stamps_are_trusted_when_they_are_old(tmp_path: Path) -> None:
+    """A change within the same tick would have the same stamp."""
+    probed = Workspace(tmp_path)
+    now = time.time_ns()
+    protection = replace(probed.protection, stamps=True, fine_stamps=False)
+    coarse = Workspace(tmp_path, protection=protection, wall_ns=lambda: now)
+    (tmp_path / "f").write_bytes(b"")
+    now = (tmp_path / "f").stat().st_ctime_ns + RACY_NS - 1
+    assert not coarse.read("f", 1).settled
+    now += 1
+    assert coarse.read("f", 1).settled
+    probed.close()
+    coarse.close()
+
+
+def test_without_leases_a_fresh_file_has_to_settle(tmp_path: Path) -> None:
+    """The quiet time stands in for the lease; a clock that was set back does not make a file unreadable."""
+    probed = Workspace(tmp_path)
+    now = time.time_ns()
+    without = Workspace(tmp_path, protection=replace(probed.protection, lease=False), wall_ns=lambda: now)
+    (tmp_path / "f").write_bytes(b"x")
+    now = (tmp_path / "f").stat().st_ctime_ns + RACY_NS // 2
+    with pytest.raises(HeldOpen):
+        without.read("f", 10)
+    for at in (now + RACY_NS, now - 3_600_000_000_000):
+        now = at
+        assert without.read("f", 10).data == b"x"
+    probed.close()
+    without.close()
+
+
+def test_a_broken_lease_does_not_kill_and_does_not_delay(workspace: Workspace) -> None:
+    """The usual signal for it ends the process; and a writer that comes during a read waits for that read only."""
+    path = workspace.root / "f"
+    path.write_bytes(b"x" * 1_000_000)
+    waits: list[float] = []
+    stop = threading.Event()
+    script = f"""
+import time, sys
+waits = []
+for _ in range(300):
+    before = time.perf_counter()
+    with open({os.fspath(path)!r}, "r+b") as f: f.write(b"y")
+    waits.append(time.perf_counter() - before)
+print(max(waits))
+"""
+
+    def read_on() -> None:
+        while not stop.is_set():
+            try:
+                workspace.read("f", 1 << 20)
+            except HeldOpen:
+                continue
+
+    reader = threading.Thread(target=read_on)
+    reader.start()
+    try:
+        run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30)
+        waits.append(float(run.stdout))
+    finally:
+        stop.set()
+        reader.join()
+    assert waits[0] < 1.0
+
+
+def test_a_closed_folder_is_a_refusal(tmp_path: Path) -> None:
+    """Another user's folder: not a fault, and not "missing"."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    tmp_path.chmod(0o777)
+    for folder in tmp_path.parents:
+        if folder.stat().st_uid == 0 and not folder.stat().st_mode & 1 and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "f").write_bytes(b"")
+    child = os.fork()
+    if child == 0:
+        os._exit(_reads_as_nobody(tmp_path))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def _reads_as_nobody(root: Path) -> int:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+    workspace = Workspace(root)
+    try:
+        workspace.read("closed/f", 10)
+    except Refused as refused:
+        return 0 if refused.code == "permission_denied" else 2
+    return 1

@@ -1,0 +1,330 @@
+"""Blobs: whatever goes in comes out, small and checked; what cannot come out is said."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_journal import blobs, zstd
+from quire_journal.blobs import BlobCache, NotHeld, Stored
+from quire_journal.ids import blob_id
+from quire_journal.log import Damaged, Store, u64
+from quire_journal.stores.memory import MemoryStore
+
+PATH = "src/app.py"
+
+
+def put(store: Store, data: bytes, path: str | None = PATH, cache: BlobCache | None = None) -> bytes:
+    with store.writing() as w:
+        return blobs.put(w, data, path, cache)
+
+
+def get(store: Store, blob: bytes) -> bytes:
+    with store.reading() as r:
+        return blobs.get(r, blob)
+
+
+def stored(store: Store) -> list[Stored]:
+    """Every blob as it is stored; blob n at index n - 1."""
+    with store.reading() as r:
+        return [blobs.stored_at(r, int.from_bytes(key, "big")) for key, _ in r.scan("blobs")]
+
+
+def versions(count: int, lines: int = 400, seed: int = 1) -> list[bytes]:
+    """A file of some lines that changes one line at a time; no two versions are equal."""
+    rnd = random.Random(seed)
+    text = [rnd.randbytes(15).hex().encode() for _ in range(lines)]
+    out = []
+    for n in range(count):
+        text[rnd.randrange(lines)] = b"changed %d " % n + rnd.randbytes(10).hex().encode()
+        out.append(b"\n".join(text))
+    return out
+
+
+EDITS = st.lists(
+    st.tuples(st.floats(0, 1), st.integers(0, 30), st.binary(max_size=60)),
+    min_size=1,
+    max_size=40,
+)
+
+
+@given(st.binary(max_size=3000), EDITS, st.booleans())
+def test_every_version_of_a_file_comes_back_whatever_was_edited(
+    first: bytes, edits: Sequence[tuple[float, int, bytes]], cached: bool
+) -> None:
+    store, cache = MemoryStore(), BlobCache(4000) if cached else None
+    history = [first]
+    for place, removed, inserted in edits:
+        last = history[-1]
+        at = int(place * len(last))
+        history.append(last[:at] + inserted + last[at + removed :])
+    ids = [put(store, data, cache=cache) for data in history]
+    assert [get(store, blob) for blob in ids] == history
+    assert ids == [blob_id(data) for data in history]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"1234567", b"12345678", b"a" * 100_000, random.Random(3).randbytes(70_000)]
+)
+def test_bytes_of_every_kind_come_back_alone_and_as_a_delta(data: bytes) -> None:
+    store = MemoryStore()
+    for before in (b"", data[:-1], data + b"x"):
+        put(store, before)
+        assert get(store, put(store, data)) == data
+
+
+def test_the_same_bytes_are_stored_once_under_any_path() -> None:
+    store = MemoryStore()
+    assert put(store, b"same", "a") == put(store, b"same", "b") == put(store, b"same", None)
+    assert len(stored(store)) == 1
+
+
+def test_a_version_costs_about_its_change_and_not_the_file() -> None:
+    store = MemoryStore()
+    history = versions(300, lines=2000)
+    for data in history:
+        put(store, data)
+    frames = [len(one.frame) for one in stored(store)]
+    assert sum(frames[1:]) / len(frames[1:]) < 300
+    assert len(history[0]) > 60_000
+
+
+def test_a_chain_of_4200_versions_has_at_most_15_links_for_each_hexadecimal_digit() -> None:
+    store, cache = MemoryStore(), BlobCache(1 << 20)
+    history = versions(4200, lines=60)
+    with store.writing() as w:
+        ids = [blobs.put(w, data, PATH, cache) for data in history]
+    kept = stored(store)
+    assert max(one.links for one in kept) <= 15 * 4
+    assert max(one.links for one in kept) <= blobs.MAX_CHAIN
+    for place in (1, 15, 16, 17, 255, 256, 257, 4095, 4096, 4097):
+        with store.reading() as r:
+            assert blobs.get(r, ids[place]) == history[place]
+
+
+def test_bases_are_the_skip_deltas_of_radix_16() -> None:
+    store, cache = MemoryStore(), BlobCache(1 << 20)
+    with store.writing() as w:
+        for data in versions(600, lines=3000):
+            blobs.put(w, data, PATH, cache)
+    for place, one in enumerate(stored(store)):
+        step = 1
+        while place and place % (step * 16) == 0:
+            step *= 16
+        assert one.base == (place - step + 1 if place else 0)
+
+
+def test_a_rewritten_file_becomes_a_keyframe_and_its_chain_starts_there() -> None:
+    store = MemoryStore()
+    for seed in (1, 2):
+        for data in versions(20, seed=seed):
+            put(store, data)
+    kept = stored(store)
+    assert [n for n, one in enumerate(kept) if not one.base] == [0, 20]
+    assert kept[20 + 16].base == 20 + 1
+    assert max(one.links for one in kept) <= 16
+
+
+def test_a_renamed_file_goes_on_from_the_bytes_it_had() -> None:
+    store = MemoryStore()
+    first, second = versions(2)
+    put(store, first, "old name")
+    put(store, first, "new name")
+    put(store, second, "new name")
+    assert [one.base for one in stored(store)] == [0, 1]
+
+
+def test_a_chain_does_not_grow_without_end_when_a_file_is_renamed_at_every_version() -> None:
+    store = MemoryStore()
+    before = b""
+    with store.writing() as w:
+        for n, data in enumerate(versions(300, lines=60)):
+            if before:
+                blobs.put(w, before, f"name {n}")
+            blobs.put(w, data, f"name {n}")
+            before = data
+    links = [one.links for one in stored(store)]
+    assert 60 < max(links) <= blobs.MAX_CHAIN
+    assert links.count(0) < 10
+
+
+def test_a_large_file_with_a_small_change_stays_a_small_delta() -> None:
+    store = MemoryStore()
+    data = random.Random(5).randbytes(9 << 20)
+    put(store, data)
+    changed = data[: 4 << 20] + b"one line more\n" + data[4 << 20 :]
+    assert get(store, put(store, changed)) == changed
+    assert len(stored(store)[1].frame) < 50_000
+
+
+def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> None:
+    store = MemoryStore()
+    first, second = versions(2)
+    frame = blobs.compress(first)
+    with store.writing() as w:
+        assert blobs.put_prepared(w, frame, PATH) == blob_id(first)
+        assert blobs.put_prepared(w, frame, PATH) == blob_id(first)
+        blobs.put(w, second, PATH)
+    assert [one.base for one in stored(store)] == [0, 1]
+    assert (get(store, blob_id(first)), get(store, blob_id(second))) == (first, second)
+
+
+def test_bytes_that_do_not_shrink_are_kept_plain() -> None:
+    assert blobs.compress(random.Random(1).randbytes(100)).kind == blobs.PLAIN
+    assert blobs.compress(b"a" * 100).kind == blobs.PACKED
+
+
+def test_what_was_never_stored_is_not_held() -> None:
+    store = MemoryStore()
+    with store.reading() as r:
+        assert not blobs.holds(r, blob_id(b"never"))
+        assert not blobs.holds(r, b"")
+        for blob in (blob_id(b"never"), b"", b"short"):
+            with pytest.raises(NotHeld, match="does not hold") as missing:
+                blobs.get(r, blob)
+            assert isinstance(missing.value, KeyError)
+
+
+def test_a_transaction_that_is_rolled_back_does_not_mislead_the_next_delta() -> None:
+    """The cache may know bytes that were never stored; numbers are given again."""
+    store, cache = MemoryStore(), BlobCache(1 << 20)
+    first, lost, second, third = versions(4)
+    put(store, first, cache=cache)
+
+    def fail() -> None:
+        with store.writing() as w:
+            blobs.put(w, lost, PATH, cache)
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        fail()
+    ids = [put(store, data, cache=cache) for data in (second, third)]
+    assert [get(store, blob) for blob in ids] == [second, third]
+    with store.reading() as r:
+        assert not blobs.holds(r, blob_id(lost))
+
+
+def tamper(store: Store, number: int, **fields: object) -> None:
+    """Change what is stored of a blob."""
+    with store.writing() as w:
+        changed = msgspec.structs.replace(blobs.stored_at(w, number), **fields)
+        w.put("blobs", u64(number), msgspec.msgpack.encode(changed))
+
+
+@pytest.fixture
+def two() -> tuple[Store, bytes]:
+    """A keyframe, blob 1, and a delta upon it, blob 2; the store and the address of the delta."""
+    store = MemoryStore()
+    first, second = versions(2)
+    put(store, first)
+    return store, put(store, second)
+
+
+def test_no_flipped_bit_of_a_delta_gives_other_bytes(two: tuple[Store, bytes]) -> None:
+    """A few bits of a zstd header mean nothing; every other flip is damage."""
+    store, blob = two
+    data, frame, noticed = get(store, blob), stored(store)[1].frame, 0
+    for bit in range(len(frame) * 8):
+        flipped = bytearray(frame)
+        flipped[bit // 8] ^= 1 << bit % 8
+        tamper(store, 2, frame=bytes(flipped))
+        try:
+            assert get(store, blob) == data
+        except Damaged:
+            noticed += 1
+    assert noticed > len(frame) * 8 - 16
+
+
+def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    other = blobs.compress(versions(1, seed=9)[0])
+    tamper(store, 1, frame=other.body, size=other.size)
+    with pytest.raises(Damaged):
+        get(store, blob)
+
+
+@pytest.mark.parametrize("base", [0, 2, 3, -1])
+def test_a_base_that_does_not_come_before_its_delta_is_noticed(two: tuple[Store, bytes], base: int) -> None:
+    store, blob = two
+    tamper(store, 2, base=base)
+    with pytest.raises(Damaged, match="base"):
+        get(store, blob)
+
+
+def test_a_base_that_is_gone_is_noticed_and_not_built_upon(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    with store.writing() as w:
+        w.delete("blobs", u64(1))
+    with pytest.raises(Damaged, match="gone"):
+        get(store, blob)
+    third = versions(3)[2]
+    assert get(store, put(store, third)) == third
+
+
+def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    other = blobs.compress(b"other bytes")
+    tamper(store, 2, frame=other.body, size=other.size, kind=other.kind, base=0)
+    with pytest.raises(Damaged, match="sha256"):
+        get(store, blob)
+
+
+def test_a_frame_that_would_unpack_to_more_than_it_declares_is_not_unpacked(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    bomb = zstd.compress(bytes(64 << 20))
+    tamper(store, 2, frame=bomb, kind=blobs.PACKED, base=0)
+    with pytest.raises(Damaged, match="declares"):
+        get(store, blob)
+    tamper(store, 2, frame=bomb, kind=blobs.PACKED, base=0, size=2 << 30)
+    with pytest.raises(Damaged, match="claims"):
+        get(store, blob)
+
+
+def test_a_kind_of_frame_from_the_future_is_not_guessed_at(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    tamper(store, 2, kind=7, base=0)
+    with pytest.raises(Damaged, match="kind 7"):
+        get(store, blob)
+
+
+def test_what_is_no_blob_at_all_is_damage(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    with store.writing() as w:
+        w.put("blobs", u64(2), b"\xc1")
+    with pytest.raises(Damaged, match="not a blob"):
+        get(store, blob)
+
+
+def test_a_chain_that_cannot_be_read_costs_space_and_nothing_else() -> None:
+    store = MemoryStore()
+    first, second = versions(2)
+    put(store, first)
+    with store.writing() as w:
+        for key, _ in w.scan("chains"):
+            w.put("chains", key, b"\xc1")
+    assert get(store, put(store, second)) == second
+    assert [one.base for one in stored(store)] == [0, 0]
+
+
+def test_a_cache_holds_no_more_than_its_limit_and_lets_the_longest_unused_go() -> None:
+    cache = BlobCache(100)
+    for n in range(4):
+        cache.keep(bytes([n]), bytes([n]) * 25)
+    assert cache.find(b"\0") is not None
+    cache.keep(b"\4", b"x" * 20)
+    assert (cache.find(b"\0"), cache.find(b"\1")) == (b"\0" * 25, None)
+    cache.keep(b"\5", b"y" * 26)
+    assert cache.find(b"\5") is None
+    assert cache.size_bytes <= 100
+
+
+def test_the_cache_answers_for_bytes_it_holds() -> None:
+    store, cache = MemoryStore(), BlobCache(1000)
+    blob = put(store, b"cached", cache=cache)
+    with store.reading() as r:
+        assert blobs.get(r, blob, cache) == b"cached"

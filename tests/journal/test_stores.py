@@ -1,0 +1,364 @@
+"""The stores: one contract over both, and what only the one on disk can promise."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import lmdb
+import pytest
+
+from quire_journal.log import TABLES, Damaged, Store, StoreFailed, u64
+from quire_journal.stores import STORES, Durability, UnfitFolder
+from quire_journal.stores.lmdb import LmdbStore, file_system, require_fit
+from quire_journal.stores.memory import MemoryStore
+
+pytest.register_assert_rewrite("contracts.store")
+from contracts.store import StoreContract  # noqa: E402
+
+KEY: Final = b"key"
+
+
+class TestMemory(StoreContract):
+    @contextmanager
+    def fresh(self) -> Iterator[Store]:
+        store = MemoryStore()
+        yield store
+        store.close()
+
+    def test_a_fault_at_the_end_of_a_transaction_leaves_no_trace(self) -> None:
+        def fault() -> None:
+            raise StoreFailed("the disk is full", disk_full=True)
+
+        store = MemoryStore(fault)
+        with pytest.raises(StoreFailed), store.writing() as w:
+            w.put("meta", KEY, b"lost")
+        store.fault = None
+        with store.reading() as r:
+            assert r.get("meta", KEY) is None
+
+
+class TestLmdb(StoreContract):
+    @contextmanager
+    def fresh(self) -> Iterator[Store]:
+        # In memory where that can be: the contract is not about the disk, and there are many transactions.
+        fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        with tempfile.TemporaryDirectory(dir=fast) as folder:
+            store = LmdbStore.open(Path(folder))
+            yield store
+            store.close()
+
+
+def written(folder: Path) -> None:
+    """A store in `folder` with some transactions behind it."""
+    store = LmdbStore.open(folder)
+    for n in range(1, 20):
+        with store.writing() as w:
+            w.append("records", u64(n), b"x" * 3000)
+    store.close()
+
+
+def records(folder: Path) -> list[bytes]:
+    """The keys of the records that a store in `folder` holds."""
+    store = LmdbStore.open(folder)
+    try:
+        with store.reading() as r:
+            return [key for key, _ in r.scan("records")]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize("durability", list(Durability))
+def test_what_was_committed_is_there_when_the_store_is_opened_again(tmp_path: Path, durability: Durability) -> None:
+    store = STORES["lmdb"](tmp_path, durability=durability)
+    with store.writing() as w:
+        w.put("meta", KEY, b"kept")
+    assert store.size_bytes() > 0
+    store.close()
+    store = STORES["lmdb"](tmp_path)
+    with store.reading() as r:
+        assert r.get("meta", KEY) == b"kept"
+    store.close()
+
+
+def test_a_fast_store_can_be_synced_when_its_owner_likes(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path, Durability.FAST)
+    with store.writing() as w:
+        w.put("meta", KEY, b"kept")
+    store.sync()
+    assert store.reader_check() == 0
+    store.close()
+
+
+def test_nobody_else_can_read_the_journal(tmp_path: Path) -> None:
+    old = os.umask(0)
+    try:
+        LmdbStore.open(tmp_path / "state").close()
+    finally:
+        os.umask(old)
+    made = [tmp_path / "state", *(tmp_path / "state").rglob("*")]
+    assert {path.name: path.stat().st_mode & 0o077 for path in made} == {path.name: 0 for path in made}
+
+
+def test_what_a_crash_left_while_the_database_was_made_is_thrown_away(tmp_path: Path) -> None:
+    half = tmp_path / "db.new"
+    half.mkdir()
+    (half / "data.mdb").write_bytes(b"\0" * 100)
+    LmdbStore.open(tmp_path).close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["db"]
+
+
+def test_a_child_killed_while_it_makes_the_database_leaves_a_whole_one_or_none(tmp_path: Path) -> None:
+    """Killed at each system call in turn that could leave something half done."""
+    steps = ["os.mkdir", "os.rename", "os.remove", "open"]
+    script = """
+import os, signal, sys
+from pathlib import Path
+def watch(event, arguments):
+    if event == sys.argv[2] and sys.argv[1] in str(arguments[0]):
+        watch.seen += 1
+        if watch.seen == int(sys.argv[3]):
+            os.kill(os.getpid(), signal.SIGKILL)
+watch.seen = 0
+from quire_journal.stores.lmdb import LmdbStore
+sys.addaudithook(watch)
+LmdbStore.open(Path(sys.argv[1]))
+"""
+    killed = 0
+    for step in steps:
+        for nth in range(1, 6):
+            folder = tmp_path / f"{step}-{nth}"
+            done = subprocess.run([sys.executable, "-c", script, str(folder), step, str(nth)], check=False)
+            killed += done.returncode != 0
+            assert records(folder) == []
+            if done.returncode == 0:
+                break
+    assert killed >= 4
+
+
+def test_two_at_once_in_one_process_are_refused(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path)
+    with pytest.raises(StoreFailed):
+        LmdbStore.open(tmp_path)
+    with store.writing() as w:
+        w.put("meta", KEY, b"goes on")
+    store.close()
+
+
+@pytest.mark.parametrize("left", [0, 10, 4096, 8192, 20_000, 60_000])
+def test_a_file_that_was_cut_off_is_damage_and_does_not_kill_the_process(tmp_path: Path, left: int) -> None:
+    written(tmp_path)
+    os.truncate(tmp_path / "db" / "data.mdb", left)
+    with pytest.raises(Damaged, match=r"data\.mdb"):
+        LmdbStore.open(tmp_path)
+
+
+def test_a_file_that_is_something_else_is_damage(tmp_path: Path) -> None:
+    written(tmp_path)
+    (tmp_path / "db" / "data.mdb").write_bytes(b"not a database. " * 4096)
+    with pytest.raises(Damaged):
+        LmdbStore.open(tmp_path)
+
+
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    with pytest.raises(UnfitFolder, match="others can write"):
+        LmdbStore.open(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_the_folder_of_someone_else_is_refused(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    with pytest.raises(UnfitFolder, match="belongs to user 65534"):
+        LmdbStore.open(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("magic", "name"),
+    [(0x6969, "NFS"), (0xFF534D42, "CIFS"), (0xFE534D42, "SMB2"), (0x01021997, "9p"), (0x65735546, "FUSE")],
+)
+def test_a_folder_on_a_network_file_system_is_refused_with_a_way_out(tmp_path: Path, magic: int, name: str) -> None:
+    with pytest.raises(UnfitFolder, match=f"{name}.*XDG_STATE_HOME"):
+        require_fit(tmp_path, lambda folder: magic)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="statfs tells a magic number on Linux")
+def test_the_system_is_asked_which_file_system_it_is() -> None:
+    assert file_system(Path("/proc")) == 0x9FA0
+
+
+def test_a_file_that_lacks_a_table_is_read_and_gets_it_with_the_first_write(tmp_path: Path) -> None:
+    written(tmp_path)
+    with lmdb.open(str(tmp_path / "db"), max_dbs=64) as env:
+        table = env.open_db(b"undone")
+        with env.begin(write=True) as txn:
+            txn.drop(table)
+    store = LmdbStore.open(tmp_path)
+    with store.reading() as r:
+        assert (r.get("undone", KEY), r.count("undone"), list(r.scan("undone"))) == (None, 0, [])
+    with store.writing() as w:
+        w.put("undone", KEY, b"now")
+    with store.reading() as r:
+        assert r.get("undone", KEY) == b"now"
+        assert {table for table in TABLES if r.count(table) >= 0} == {*TABLES}
+    store.close()
+
+
+def test_a_copy_is_a_store_of_its_own(tmp_path: Path) -> None:
+    written(tmp_path / "one")
+    store = LmdbStore.open(tmp_path / "one")
+    store.copy(tmp_path / "two")
+    store.close()
+    shutil.rmtree(tmp_path / "one")
+    assert records(tmp_path / "two") == [u64(n) for n in range(1, 20)]
+
+
+def test_a_child_of_a_fork_cannot_use_the_store(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from pathlib import Path
+from quire_journal.stores.lmdb import LmdbStore
+store = LmdbStore.open(Path(sys.argv[1]))
+child = os.fork()
+if child == 0:
+    for block in (store.reading, store.writing):
+        try:
+            with block():
+                os._exit(1)
+        except RuntimeError:
+            pass
+    store.close()
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+with store.writing() as w:
+    w.put("meta", b"parent", b"goes on")
+store.close()
+sys.exit(status)
+"""
+    assert subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False).returncode == 0
+
+
+COMMITTING: Final = """
+import sys
+from pathlib import Path
+from quire_journal.log import u64
+from quire_journal.stores import Durability
+from quire_journal.stores.lmdb import LmdbStore
+store = LmdbStore.open(Path(sys.argv[1]), Durability(sys.argv[2]))
+with store.reading() as r:
+    n = r.count("records")
+while True:
+    n += 1
+    with store.writing() as w:
+        w.append("records", u64(n), b"r" * (n * 37 % 5000))
+        w.put("meta", b"newest", u64(n))
+        w.append("blobs", u64(n), b"b")
+    sys.stdout.buffer.write(b"%d\\n" % n)
+    sys.stdout.buffer.flush()
+"""
+
+
+@pytest.mark.parametrize("durability", ["normal", "fast"])
+def test_kill_9_between_or_inside_commits_loses_nothing_that_was_acknowledged(tmp_path: Path, durability: str) -> None:
+    acknowledged = 0
+    for commits in (1, 7, 40, 3, 90):
+        command = [sys.executable, "-c", COMMITTING, str(tmp_path), durability]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            assert child.stdout is not None
+            for _ in range(commits):
+                acknowledged = int(child.stdout.readline())
+            child.kill()
+            for line in child.stdout:
+                acknowledged = int(line) if line.endswith(b"\n") else acknowledged
+        store = LmdbStore.open(tmp_path)
+        with store.reading() as r:
+            seqs = [int.from_bytes(key, "big") for key, _ in r.scan("records")]
+            assert len(seqs) >= acknowledged
+            assert seqs == list(range(1, len(seqs) + 1))
+            assert r.get("meta", b"newest") == u64(len(seqs))
+            assert r.count("blobs") == len(seqs)
+        store.close()
+
+
+def test_after_a_commit_that_failed_for_no_full_disk_nothing_is_written_any_more(tmp_path: Path) -> None:
+    """The limit on the size of a file makes a commit fail as an I/O error would."""
+    script = """
+import resource, signal, sys
+from pathlib import Path
+from quire_journal.log import StoreFailed
+from quire_journal.stores.lmdb import LmdbStore
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = LmdbStore.open(Path(sys.argv[1]))
+with store.writing() as w:
+    w.put("meta", b"key", b"before")
+resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, resource.RLIM_INFINITY))
+def write(size):
+    try:
+        with store.writing() as w:
+            w.put("meta", b"key", b"x" * size)
+    except StoreFailed as error:
+        return str(error), error.disk_full
+print(write(4 << 20))
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+again = write(1)
+assert again is not None and "nothing is written since" in again[0], again
+with store.reading() as r:
+    assert r.get("meta", b"key") == b"before"
+store.close()
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("('could not ")
+    assert done.stdout.rstrip().endswith("False)")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_on_a_full_disk_a_commit_fails_cleanly_and_reads_and_later_commits_go_on(small_disk: Path) -> None:
+    store = LmdbStore.open(small_disk)
+    with store.writing() as w:
+        w.put("meta", KEY, b"before")
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * (2 << 20))
+    for _ in range(2):
+        with pytest.raises(StoreFailed) as failed, store.writing() as w:
+            w.put("meta", KEY, b"y" * (3 << 20))
+        assert failed.value.disk_full
+        with store.reading() as r:
+            assert r.get("meta", KEY) == b"before"
+    ballast.unlink()
+    with store.writing() as w:
+        w.put("meta", KEY, b"after")
+    store.close()
+    store = LmdbStore.open(small_disk)
+    with store.reading() as r:
+        assert r.get("meta", KEY) == b"after"
+    store.close()
+
+
+def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk: Path) -> None:
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize))
+    with pytest.raises(StoreFailed) as failed:
+        LmdbStore.open(small_disk)
+    assert failed.value.disk_full
+    (small_disk / "ballast").unlink()
+    LmdbStore.open(small_disk).close()
