@@ -38,6 +38,7 @@ from quire_daemon import notify
 from quire_daemon.call import Call, Going
 from quire_daemon.clock import Clock
 from quire_daemon.config import BadSettings, Settings
+from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.gather import Gather, HeldOpen
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, FileNow, Put, Tool, Who, World, Write
@@ -64,7 +65,7 @@ from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.views.writers import caller_key
 
-FLUSH_S = 0.02  # how long an event that nobody waits for may stay out of the log while the loop is idle
+FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
 RETRY_S = 0.002  # between two looks at a file that is held open
 CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
 MAX_LOST = 50  # races lost in one call before it is told `busy`
@@ -585,6 +586,8 @@ class App:
         def run() -> None:
             try:
                 then = work()
+            except CrawlCancelled:
+                return  # the daemon stops
             except Exception:  # noqa: BLE001
                 self.log.fault("job")
                 return

@@ -17,7 +17,7 @@ from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
 from quire_journal.events import LINK, Event
-from quire_journal.ids import blob_id
+from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 
@@ -58,21 +58,22 @@ class Gather:
 
         Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file.
         """
-        place = self.workspace.place(given, writing=writing, policy=self.settings.policy)
+        place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
+        name = journal_path(place.path)
         observation = self.observe(place.path, "read", unfinished_ok)
         self.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:
             self.recorder.commit()
-            head = self._head(place.path)
+            head = self._head(name)
         signature = sighting.signature
         if sighting.disk.kind != "file" or signature is None:
-            return FileNow(place.path, sighting.disk.kind, version=head, resolved_from=place.resolved_from)
+            return FileNow(name, sighting.disk.kind, version=head, resolved_from=journal_path(place.resolved_from))
         text = sighting.text or (Text.of(sighting.image.data) if sighting.image else None)
         if text is not None and head is not None and not head.uncaptured:
             self.recorder.texts.keep(text)
         return FileNow(
-            place.path,
+            name,
             "file",
             text=text,
             version=head,
@@ -80,15 +81,16 @@ class Gather:
             inode=signature.ino,
             size=signature.size,
             uncaptured=head.uncaptured if head is not None else "",
-            resolved_from=place.resolved_from,
+            resolved_from=journal_path(place.resolved_from),
             links=signature.nlink,
         )
 
     def observe(self, path: str, evidence: str, unfinished_ok: bool = False) -> Observation:
-        """Look at `path` and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`."""
-        head = self._head(path)
+        """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`."""
+        name = journal_path(path)
+        head = self._head(name)
         sighting = self._look(path, head, unfinished_ok)
-        return Observation(path, head, difference(path, head, sighting.disk, evidence), sighting)
+        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting)
 
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
@@ -96,7 +98,7 @@ class Gather:
         if event is not None:
             self.recorder.note(event)
             if sighting.image is not None and not sighting.disk.why:
-                self.recorder.note_blob(sighting.image.data, path)
+                self.recorder.note_blob(sighting.image.data, journal_path(path))
         self._note_seen(path, sighting, observation.event is not None)
 
     def _head(self, path: str) -> Version | None:

@@ -21,7 +21,8 @@ from quire_daemon.reconcile import Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import WatchLost, WorkspaceScanned
+from quire_journal.events import Event, OutsideMoved, WatchLost, WorkspaceScanned
+from quire_journal.ids import disk_path, journal_path
 from quire_journal.refusals import Refused
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
@@ -106,6 +107,8 @@ class Outside:
         self._finish_scan()
         minutes = self._gather.settings.capture.scan_minutes
         if self._captured and minutes and now >= self._next_scan_s:
+            for folder in self._ignore.recheck():
+                self._watcher.rewatch(folder)
             self.scan("periodic")
 
     def _look_at(self, path: str, now: float) -> list[Observation]:
@@ -135,14 +138,14 @@ class Outside:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
         events = [o.event for o in observed if o.event is not None]
         if events and self._moves:
-            heads = {o.path: o.head for o in observed if o.head is not None}
+            heads = {journal_path(o.path): o.head for o in observed if o.head is not None}
             by_path = {
                 getattr(e, "to", None) or getattr(e, "path", ""): e for e in with_moves(events, heads, self._moves)
             }
         else:
-            by_path = {o.path: o.event for o in observed if o.event is not None}
+            by_path = {_at(e): e for e in events}
         for observation in observed:
-            self._gather.note(observation, by_path.get(observation.path))
+            self._gather.note(observation, by_path.get(journal_path(observation.path)))
         if events:
             self._recorder.commit()
         if not self._dirty:
@@ -159,7 +162,7 @@ class Outside:
             if path == WORKSPACE_FILE:
                 self._reload()
             self.name(path, "watched", now)
-        self._moves += batch.moved
+        self._moves += [(journal_path(a), journal_path(b)) for a, b in batch.moved]
         for pair in batch.moved:
             for path in pair:
                 self.name(path, "watched", now)
@@ -171,8 +174,11 @@ class Outside:
 
     def _crawl_folder(self, folder: str, now: float) -> None:
         """A folder came into being: everything in it may have been written before it was watched."""
-        known = [path for path in self._recorder.seen if path.startswith(folder + "/")] if folder else []
-        for path in known:
+        with self._recorder.history() as history:
+            heads = [
+                disk_path(p) for p, head in history.paths(journal_path(folder + "/") if folder else "") if not head.gone
+            ]
+        for path in heads:
             self.name(path, "watched", now)
 
         def work() -> Callable[[], None]:
@@ -200,7 +206,7 @@ class Outside:
         self._next_scan_s = self._recorder.clock.mono_s() + self._gather.settings.capture.scan_minutes * 60
         seen = dict(self._recorder.seen)
         with self._recorder.history() as history:
-            heads = {path for path, head in history.paths() if not head.gone}
+            heads = {disk_path(path) for path, head in history.paths() if not head.gone}
 
         def work() -> Callable[[], None]:
             entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
@@ -259,3 +265,11 @@ class Outside:
     def stop(self) -> None:
         """Let crawls end early."""
         self._stopped = True
+
+
+def _at(event: Event) -> str:
+    """The path that an event is told at: of a move, the new one."""
+    if isinstance(event, OutsideMoved):
+        return event.to
+    path: str = getattr(event, "path")  # noqa: B009  every other event of this module has one
+    return path

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from quire_daemon.call import Going
@@ -22,7 +22,7 @@ from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Late, Lost, Staged, Swapped, Workspace
 from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
-from quire_journal.ids import Seq, blob_id
+from quire_journal.ids import Seq, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -109,7 +109,7 @@ class Performing:
         """
         self._step("before_commit")
         progress = [
-            _Progress(one, [self._pool.submit(self._workspace.stage, write) for write in one.decision.writes])
+            _Progress(one, [self._pool.submit(self._workspace.stage, on_disk(write)) for write in one.decision.writes])
             for one in going
         ]
         try:
@@ -167,14 +167,14 @@ class Performing:
         """The disk now holds what the log says; the signature is how a later look knows it."""
         signature = result.signature if result.settled else None
         if isinstance(write, Put):
-            text = Text.of(write.data)
+            text = write.text or Text.of(write.data)
             self._recorder.texts.keep(text)
-            self._outside.landed(write.path, signature, text.blob)
+            self._outside.landed(disk_path(write.path), signature, text.blob)
         elif isinstance(write, Move):
-            self._outside.landed(write.path, None, b"")
-            self._outside.landed(write.to, signature, write.over.text.blob if write.over.text else b"")
+            self._outside.landed(disk_path(write.path), None, b"")
+            self._outside.landed(disk_path(write.to), signature, write.over.text.blob if write.over.text else b"")
         else:
-            self._outside.landed(write.path, None, b"")
+            self._outside.landed(disk_path(write.path), None, b"")
 
     def _take_back(self, one: _Progress, why: str) -> None:
         """Undo what has landed, drop what has not, and say so in the log before anything else is said."""
@@ -197,13 +197,14 @@ class Performing:
         now = self._clock.mono_s()
         for write in one.going.decision.writes:
             for path in names(write):
-                self._recorder.mark_seen({path: None})
-                self._outside.name(path, "displaced", now)
+                self._recorder.mark_seen({disk_path(path): None})
+                self._outside.name(disk_path(path), "displaced", now)
 
     def _keep(self, displaced: Iterable[Any], why: str) -> None:
         for one in displaced:
-            self._recorder.note_blob(one.data, one.path)
-            self._recorder.note(BytesDisplaced(one.path, blob_id(one.data), len(one.data), why))
+            path = journal_path(one.path)
+            self._recorder.note_blob(one.data, path)
+            self._recorder.note(BytesDisplaced(path, blob_id(one.data), len(one.data), why))
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
@@ -228,3 +229,10 @@ class Performing:
 def names(write: Write) -> tuple[str, ...]:
     """The paths that a write touches."""
     return (write.path, write.to) if isinstance(write, Move) else (write.path,)
+
+
+def on_disk(write: Write) -> Write:
+    """`write` with its paths as the workspace spells them (they differ where a name is not UTF-8)."""
+    if isinstance(write, Move):
+        return replace(write, path=disk_path(write.path), to=disk_path(write.to))
+    return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write

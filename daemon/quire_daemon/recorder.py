@@ -19,7 +19,7 @@ from quire_daemon.reconcile import Seen
 from quire_journal import blobs
 from quire_journal.events import Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
-from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId
+from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, disk_path, journal_path
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import u32
 from quire_journal.text import Text
@@ -162,7 +162,7 @@ class Recorder:
             for key, value in reading.scan("seen"):
                 path = reading.get("paths", key)
                 if path is not None:
-                    self.seen[path.decode("utf-8", "surrogateescape")] = decode(value)
+                    self.seen[disk_path(path.decode("utf-8", "surrogateescape"))] = decode(value)
 
     def save_seen(self) -> None:
         """Write the cache of the disk, so that the next start need not read every file. Losing it costs only time."""
@@ -170,7 +170,7 @@ class Recorder:
             return
         with self.journal.store.writing() as w:
             for path in self._stale_seen:
-                path_id = self.journal.path_id(w, path)
+                path_id = self.journal.path_id(w, journal_path(path))
                 if path_id is None:
                     continue
                 what = self.seen.get(path)

@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
 from quire_daemon.logfile import Log
+from quire_daemon.performing import on_disk
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.events import (
@@ -30,7 +31,7 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.history import History
-from quire_journal.ids import blob_id
+from quire_journal.ids import blob_id, disk_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -59,14 +60,14 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
 def _roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
     """Perform a promised write; False when something stands in the way, which the scan will journal."""
     try:
-        staged = workspace.stage(step)
+        staged = workspace.stage(on_disk(step))
         result = workspace.perform(staged)
     except (Refused, HeldOpen):
         return False
     if isinstance(result, Lost):
         for kept in result.kept:
-            recorder.note_blob(kept.data, kept.path)
-            recorder.note(BytesDisplaced(kept.path, blob_id(kept.data), len(kept.data), "swap"))
+            recorder.note_blob(kept.data, step.path)
+            recorder.note(BytesDisplaced(step.path, blob_id(kept.data), len(kept.data), "swap"))
         recorder.commit()
         workspace.discard(result.kept)
         return False
@@ -89,7 +90,7 @@ def _planned(record: Record, history: History, workspace: Workspace, limit: int,
         return Remove(record.seq, event.path, over) if over is not None and over.kind == "file" else None
     if isinstance(event, FileMoved):
         over = _base(event.path, event.base, event.inode, history, workspace, limit)
-        if over is None or over.kind != "file" or workspace.look(event.to).kind != "missing":
+        if over is None or over.kind != "file" or workspace.look(disk_path(event.to)).kind != "missing":
             return None
         return Move(record.seq, event.path, event.to, over)
     return None
@@ -113,7 +114,7 @@ def _put(
 
 def _base(path: str, base: int, inode: int, history: History, workspace: Workspace, limit: int) -> FileNow | None:
     """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
-    look = workspace.look(path)
+    look = workspace.look(disk_path(path))
     version = history.version(path, base) if base else None
     if look.kind == "missing":
         return FileNow(path, "missing") if version is None or version.gone else None
@@ -122,7 +123,7 @@ def _base(path: str, base: int, inode: int, history: History, workspace: Workspa
     if inode and look.signature.ino != inode:
         return None  # equal bytes in another inode: somebody put them there after us
     try:
-        image = workspace.read(path, limit, unfinished_ok=True)
+        image = workspace.read(disk_path(path), limit, unfinished_ok=True)
     except (Vanished, NotRegular, TooLarge, HeldOpen):
         return None
     if blob_id(image.data) != version.blob:
@@ -133,7 +134,7 @@ def _base(path: str, base: int, inode: int, history: History, workspace: Workspa
 
 def _finish_torn(record: Record, event: FileWritten, history: History, workspace: Workspace, limit: int) -> Put | None:
     try:
-        image = workspace.read(event.path, limit, unfinished_ok=True)
+        image = workspace.read(disk_path(event.path), limit, unfinished_ok=True)
     except (Vanished, NotRegular, TooLarge, HeldOpen):
         return None
     s = image.signature

@@ -161,7 +161,7 @@ def _self_contained(language: Language, piece: bytes) -> bool:
 
 def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
     """Are the brackets balanced, read quickly? False may also mean that it takes a closer look."""
-    if any(data.count(mark) % 2 for mark in language.over_lines):
+    if any(data.count(mark) % 2 for mark in language.over_lines) or (language.templates and b"${" in data):
         return False
     if language.block_comment and data.rfind(language.block_comment[0]) > data.rfind(language.block_comment[1]):
         return False
@@ -179,6 +179,7 @@ def _balanced_at_a_glance(language: Language, data: bytes) -> bool:
 _GLANCES: Final = 64  # how deep brackets may be nested for the quick look
 _NOT_BRACKETS: Final = {b: bytes(set(range(256)) - set(b)) for b in (_ALL, b"[]{}", b"{}")}
 _CLOSES: Final = {b")": b"(", b"]": b"[", b"}": b"{"}
+_OPENS: Final = frozenset(_CLOSES.values())
 _STRING: Final = {
     b'"': re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"', re.DOTALL),
     b"'": re.compile(rb"'[^'\\\n]*(?:\\.[^'\\\n]*)*'", re.DOTALL),
@@ -204,27 +205,27 @@ class _Reader:
     def read(self) -> _Reader:
         """Go through to the end, or to the first fault."""
         token, acts = self.language.tokens
-        while self.fault is None:
-            found = token.search(self.data, self.at)
-            if found is None:
-                break
-            self.at = found.start()
-            acts[found.group()](self, found.group())
+        search, data, opened = token.search, self.data, self._open
+        while self.fault is None and (found := search(data, self.at)) is not None:
+            mark, self.at = found.group(), found.start()
+            if mark in _OPENS:  # most of what there is: `bracket`, without the call
+                opened.append((mark, self.at))
+                self.at += 1
+            elif opened and opened[-1][0] == _CLOSES.get(mark):
+                opened.pop()
+                self.at += 1
+            else:
+                acts[mark](self, mark)
         if self.fault is None and self._open:
             mark, at = self._open[-1]
             self._fail(at, f"`{mark.decode()}` is never closed")
         return self
 
     def bracket(self, mark: bytes) -> None:
-        """Open, or close what is open."""
+        """Close what is open, by a bracket that is not its own: the end of a place in a template, or a fault."""
         start, self.at = self.at, self.at + 1
-        opener = _CLOSES.get(mark)
-        if opener is None:
-            self._open.append((mark, start))
-        elif not self._open:
+        if not self._open:
             self._fail(start, f"`{mark.decode()}` closes nothing")
-        elif self._open[-1][0] == opener:
-            self._open.pop()
         elif mark == b"}" and self._open[-1][0] == b"${":
             self._open.pop()
             self._inside_template(start)

@@ -98,8 +98,8 @@ class Coverage:
 class Watcher:
     """Watches every folder below `root` that is not ignored.
 
-    `ignored(path, folder)` is asked from the watcher's thread. `wake` is called from that thread whenever there
-    is something new for `drain` or `seen`; it must not block. Every method may be called from any thread.
+    `ignored(path, folder)` is asked from the watcher's thread. `wake` is called, mostly from that thread, whenever
+    there is something new for `drain` or `seen`; it must not block. Every method may be called from any thread.
     """
 
     def __init__(self, root: Path, ignored: Callable[[str, bool], bool], wake: Callable[[], None]) -> None:
@@ -194,7 +194,8 @@ class Watcher:
     def cover(self, folders: Iterable[str]) -> int:
         """Watch those of `folders`, all that a crawl found, that are not watched; how many were not.
 
-        Those are in the next batch, since changes there may have gone unseen.
+        Those that are watched from now on are in the next batch: changes since the crawl saw them may have gone
+        unseen. Those that still cannot be watched are not, they are in `health`.
         """
         tree = self._tree
         if tree is None:
@@ -203,7 +204,8 @@ class Watcher:
         for folder in missed:
             tree.add(folder)
         if missed:
-            self._note(folders=missed)
+            still = set(tree.unwatched_among(missed))
+            self._note(folders=[folder for folder in missed if folder not in still])
         return len(missed)
 
     # ── the order of events ──
@@ -330,7 +332,8 @@ class Watcher:
                 batch.folders.clear()
                 batch.moved.clear()
                 batch.overflowed = True
-        if idle:
+            news = idle and bool(batch)
+        if news:
             self._wake()
 
     def _fault(self, reason: str) -> None:

@@ -42,6 +42,7 @@ DELTA: Final = 2
 
 _LEVEL: Final = 3
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
+_FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
 _SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
 
 
@@ -321,9 +322,10 @@ def _pack(data: bytes, prefix: bytes) -> bytes:
     options: dict[int, int] = {
         zstd.CompressionParameter.compression_level: _LEVEL,
         zstd.CompressionParameter.checksum_flag: 1,
-        # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file.
-        zstd.CompressionParameter.enable_long_distance_matching: 1,
+        # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file. Below
+        # that the second finds nothing more and costs a third of the time.
         zstd.CompressionParameter.window_log: window,
+        zstd.CompressionParameter.enable_long_distance_matching: int(len(data) + len(prefix) >= _FAR_BYTES),
     }
     if not prefix:
         return zstd.compress(data, options=options)
@@ -337,8 +339,8 @@ def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
     if stored.kind == PLAIN:
         data = stored.frame
     elif stored.kind in (PACKED, DELTA):
-        prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind == DELTA else None
         try:
+            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind == DELTA else None
             declared = zstd.get_frame_info(stored.frame).decompressed_size
             if declared != stored.size:
                 raise Damaged(f"the frame of blob {number} declares {declared} bytes, not {stored.size}")

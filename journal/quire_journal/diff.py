@@ -80,10 +80,10 @@ def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[li
     )
 
 
-def _blocks(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int, int]]:
+def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[tuple[int, int, int, int]]:
     """What differs: lines i..j of `a` have become lines k..m of `b`. In order; blocks never touch."""
     at_a = at_b = 0
-    for i, k, length in _matches(a, b):
+    for i, k, length in _matches(a, b, most):
         if at_a < i or at_b < k:
             yield at_a, i, at_b, k
         at_a, at_b = i + length, k + length
@@ -91,9 +91,9 @@ def _blocks(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int, int]]:
         yield at_a, len(a), at_b, len(b)
 
 
-def _matches(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int]]:
+def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, int]]:
     """Equal runs (start in `a`, start in `b`, length), increasing on both sides."""
-    if len(a) * len(b) <= MOST_PAIRS:
+    if len(a) * len(b) <= most:
         for op in Indel.opcodes(a, b):
             if op.tag == "equal":
                 yield op.src_start, op.dest_start, op.src_end - op.src_start
@@ -101,8 +101,8 @@ def _matches(a: list[int], b: list[int]) -> Iterator[tuple[int, int, int]]:
     at_a = at_b = 0
     for i, k in [*_unique_pairs(a, b), (len(a), len(b))]:
         piece_a, piece_b = a[at_a:i], b[at_b:k]
-        if len(piece_a) * len(piece_b) <= MOST_PAIRS:
-            for x, y, length in _matches(piece_a, piece_b):
+        if len(piece_a) * len(piece_b) <= most:
+            for x, y, length in _matches(piece_a, piece_b, most):
                 yield at_a + x, at_b + y, length
         if i < len(a):
             yield i, k, 1

@@ -6,7 +6,9 @@ Every id has one canonical form; what people see is cut from it.
 from __future__ import annotations
 
 import hashlib
+import os
 from typing import NewType
+from urllib.parse import quote, unquote_to_bytes
 
 Seq = NewType("Seq", int)
 """A record's place in the log: from 1, dense. 0 stands before everything."""
@@ -48,3 +50,27 @@ def parse_version_token(token: str) -> Seq | None:
 def writer_name(writer: int) -> str:
     """A writer's id as callers see it: `w3`, or `outside`."""
     return f"w{writer}" if writer else "outside"
+
+
+_ESCAPED = "%/"
+"""How a path begins in the journal that is not UTF-8 on disk. A path that really begins so is escaped, too."""
+
+
+def journal_path(disk: str) -> str:
+    """A workspace path as the journal and callers know it; `disk` holds bytes that are not UTF-8 as surrogates.
+
+    Nearly every path is itself. One that is not UTF-8 becomes `%/` and its bytes, percent-escaped, so that it can
+    be stored, shown and sent back.
+    """
+    if disk.isascii() and not disk.startswith(_ESCAPED):
+        return disk
+    try:
+        disk.encode()
+    except UnicodeEncodeError:
+        return _ESCAPED + quote(os.fsencode(disk))
+    return _ESCAPED + quote(disk) if disk.startswith(_ESCAPED) else disk
+
+
+def disk_path(journal: str) -> str:
+    """The path on disk that `journal_path` made `journal` of."""
+    return os.fsdecode(unquote_to_bytes(journal[len(_ESCAPED) :])) if journal.startswith(_ESCAPED) else journal

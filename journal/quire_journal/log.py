@@ -53,7 +53,9 @@ class Reading(Protocol):
     def get(self, table: str, key: bytes) -> bytes | None:
         """The value at `key`, or None."""
 
-    def scan(self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    def scan(
+        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
         """Pairs with start <= key < stop, in key order or backwards. Do not keep it open: copy and end."""
 
     def count(self, table: str) -> int:

@@ -38,7 +38,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     deadline_ns: int = 0  # wall clock; a request looked at later is not performed. 0: none
     wire: int = 1
     client: str = ""  # version of the client
-    epoch: str = ""  # the daemon's run that the client believes in; another run refuses a write that was queued for the old one
+    epoch: str = ""  # the run of the daemon that answered the client last, for the daemon's log
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

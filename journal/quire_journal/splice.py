@@ -72,7 +72,7 @@ def _end_every_line(base: Text, breaks: list[bytes], final_break: bool) -> None:
     if not breaks:
         return
     last = len(breaks) - 1
-    while b"" in breaks[:last]:
+    for _ in range(breaks.count(b"") - (not breaks[last])):
         breaks[breaks.index(b"")] = base.break_for(len(base) - 1)
     if not final_break:
         breaks[last] = b""
@@ -88,7 +88,7 @@ def _as_read(bom: bool, lines: list[bytes], breaks: list[bytes], fresh: Iterable
     """
     text = Text(bom, lines, breaks)
     reread = not bom and bool(lines) and lines[0].startswith(BOM)
-    if b"\r" in breaks and b"\n" in breaks:
+    if b"\r" in breaks:
         for i in range(len(lines) - 1):
             if breaks[i] == b"\r" and not lines[i + 1] and breaks[i + 1] == b"\n":
                 if any(i + 1 in new for new in fresh):

@@ -76,9 +76,9 @@ class Text:
     @cached_property
     def data(self) -> bytes:
         """The bytes of the file."""
-        parts: list[bytes] = [BOM] if self.bom else []
-        for pair in zip(self.lines, self.breaks, strict=True):
-            parts.extend(pair)
+        parts = [b""] * (2 * len(self.lines) + 1)
+        parts[0] = BOM if self.bom else b""
+        parts[1::2], parts[2::2] = self.lines, self.breaks
         return b"".join(parts)
 
     @cached_property

@@ -37,6 +37,7 @@ class Editor(threading.Thread):
         self.client = at.connect(agent=f"agent{slot}", session=f"agent{slot}")
         self.slot, self.stop, self.enough = slot, stop, enough
         self.applied: list[tuple[str, str]] = []  # version, line
+        self.unknown: list[tuple[str, str]] = []  # operation, line: of calls during which the daemon died
         self.refusals: Counter[str] = Counter()
         self.faults: list[Any] = []
 
@@ -48,7 +49,7 @@ class Editor(threading.Thread):
             self.faults.append(fault)
 
     def edit(self, line: str) -> None:
-        """One edit: by anchor, or of the whole file with its version as the gate. The last one when the daemon dies."""
+        """One edit: by anchor, or of the whole file with its version as the gate."""
         whole = self.slot % 2
         shown = self.client.call("read_file", {"path": FILE} if whole else {"path": FILE, "hashes": True})
         if not self.good(shown) or f"slot {self.slot} " not in str(shown.get("content") or shown.get("lines")):
@@ -58,7 +59,9 @@ class Editor(threading.Thread):
             reply = self.client.call("write_file", {"path": FILE, "content": content, "base": shown["version"]})
         else:
             reply = self.client.call("edit", replacing(shown, f"slot {self.slot} ", line))
-        if self.good(reply):
+        if reply.get("outcome") == "unknown":
+            self.unknown.append((reply["op"], line))
+        elif self.good(reply):
             self.applied.append((reply["version"], line))
 
     def good(self, reply: dict[str, Any]) -> bool:
@@ -153,6 +156,34 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
     assert not lost, f"{len(lost)} of {len(account)} saves are not in the journal, first {lost[:3]}"
     assert check_edits(client, editors)
     verified(client)
+
+
+KILLED_IN_A_RACE = ("perform.exchanged", "perform.conflict", "perform.put_back", "perform.verified", "discard.unlinked")
+
+
+@pytest.mark.parametrize("step", KILLED_IN_A_RACE)
+def test_a_kill_in_the_middle_of_a_lost_race_loses_no_save(daemon, step: str) -> None:
+    """The two hazards at once: the daemon dies with somebody else's save in its hands."""
+    at = daemon()
+    for passing in range(1, live.length(2, 30)):
+        with at.fault(step, passing):
+            at.connect("boss").close()
+        doomed = at.daemon_pid()
+        account, editors = race(at, "rename", seconds=live.length(2, 10), pause_ms="2~", enough=10**9)
+        client = at.connect("boss")
+        assert doomed not in at.pids(), f"{step} was passed less than {passing} times"
+        held = settled(at, client)
+        lost = [save for save in displaced_by_us(account) if save["sha256"] not in held]
+        assert not lost, f"{len(lost)} of {len(account)} saves lost, first {lost[:3]}"
+        check_edits(client, editors)
+        for op, line in [unknown for editor in editors for unknown in editor.unknown]:
+            said = ok(client.call("op_status", {"op": op}))["outcome"]
+            if said == "not_applied":
+                assert line.encode() not in at.read(FILE)
+        verified(client)
+        at.kill()
+        (at.top / "account").unlink()
+        (at.top / "account.stop").unlink()
 
 
 def test_readers_beside_the_race_never_see_a_torn_or_missing_file(daemon) -> None:

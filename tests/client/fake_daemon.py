@@ -1,9 +1,10 @@
-"""A daemon that keeps the real one's manners (lock, announcement, socket) and nothing else; run with its arguments.
+"""A daemon that keeps the real one's manners (lock, announcement, socket) and does nothing else.
 
-What it does with a request depends on the tool's name:
+`FakeDaemon` runs it on a thread of the test; started with the daemon's arguments it is a process. What it does
+with a request depends on the tool's name:
 
-    shutdown  answers and ends        silent  never answers           late   answers after 0.5 s
-    die       ends without an answer  noise   answers another id, garbage is not sent, then the answer
+    shutdown  answers and ends        silent  never answers           late  answers when `go_on` is set
+    die       ends without an answer  noise   answers somebody else's id first, then the request
     anything  answers with what it was asked
 """
 
@@ -11,82 +12,103 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 import sys
+import threading
 import time
 from pathlib import Path
+from types import TracebackType
 
 import msgspec
 import zmq
 
 from quire_journal.messages import Reply, Request, decode_request, encode
-from quire_journal.places import Place, Running, settle, take_lock
+from quire_journal.places import Place, Running, make_private_folder, settle, take_lock
+
+LIFE_S = 50.0
+"""It ends by itself: no test takes that long."""
 
 
-def listen(path: Path) -> socket.socket:
-    path.unlink(missing_ok=True)
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(os.fspath(path))
-    listener.listen(16)
-    return listener
+class FakeDaemon:
+    """Holds the lock of `place` and answers at `socket`; `start` is for threads, `serve` for processes."""
 
+    def __init__(self, place: Place, socket: Path | None = None) -> None:
+        self.epoch = os.urandom(8).hex()
+        self.go_on = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self.serve, name="fake daemon")
+        make_private_folder(place.state)
+        lock = take_lock(place.lock)
+        if lock is None:
+            raise BlockingIOError("another daemon serves this workspace already.")
+        self._lock = lock
+        path = socket or place.socket
+        make_private_folder(path.parent)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._context.linger = 0
+        self._router = self._context.socket(zmq.ROUTER)
+        self._router.bind(f"ipc://{path}")
+        self._lock.announce(Running(os.getpid(), self.epoch, os.fspath(path)))
 
-def answer(request: Request) -> dict[str, object]:
-    asked = {"tool": request.tool, "args": msgspec.msgpack.decode(request.args), "epoch": request.epoch}
-    caller = {"agent": request.caller.agent, "agent_session": request.caller.agent_session}
-    return {"ok": True, "message": "Done.", **asked, **caller, "op": request.op.hex(), "pid": os.getpid()}
+    def serve(self) -> str:
+        """Answer until told to stop; the tool that ended it."""
+        until = time.monotonic() + LIFE_S
+        last = ""
+        while time.monotonic() < until and not self._stop.is_set() and last not in ("die", "shutdown"):
+            if self._router.poll(20):
+                who, frame = self._router.recv_multipart()
+                last = self._take(who, decode_request(frame))
+        self._context.destroy(linger=200 if last == "shutdown" else 0)
+        self._lock.close()
+        return last
 
-
-def serve(router: zmq.Socket[bytes], epoch: str) -> None:
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if not router.poll(1000):
-            continue
-        who, frame = router.recv_multipart()
-        request = decode_request(frame)
-        if request.tool == "silent":
-            continue
-        if request.tool == "die":
-            os._exit(3)
+    def _take(self, who: bytes, request: Request) -> str:
         if request.tool == "late":
-            time.sleep(0.5)
+            self.go_on.wait(10)
         if request.tool == "noise":
-            router.send_multipart(
-                [who, encode(Reply(request.id + 1000, {"ok": False, "message": "Not yours."}, epoch))]
-            )
-        router.send_multipart([who, encode(Reply(request.id, answer(request), epoch))])
-        if request.tool == "shutdown":
-            time.sleep(0.05)
-            return
+            self._send(who, Reply(request.id + 1000, {"ok": False, "message": "Not yours."}, self.epoch))
+        if request.tool not in ("silent", "die"):
+            self._send(who, Reply(request.id, asked(request), self.epoch))
+        return request.tool
+
+    def _send(self, who: bytes, reply: Reply) -> None:
+        self._router.send_multipart([who, encode(reply)])
+
+    def __enter__(self) -> FakeDaemon:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop.set()
+        self.go_on.set()
+        self._thread.join(10)
+
+
+def asked(request: Request) -> dict[str, object]:
+    """A reply that says what was asked, and by whom."""
+    said = {"tool": request.tool, "args": msgspec.msgpack.decode(request.args), "epoch": request.epoch}
+    caller = {"agent": request.caller.agent, "agent_session": request.caller.agent_session}
+    return {"ok": True, "message": "Done.", **said, **caller, "op": request.op.hex(), "pid": os.getpid()}
 
 
 def main() -> int:
+    """The process: refuses to start in a workspace that has a file `refuse`, and counts its starts."""
     parser = argparse.ArgumentParser()
     for name in ("--workspace", "--state-dir", "--socket"):
         parser.add_argument(name, type=Path, required=True)
     args = parser.parse_args()
     place = Place(args.workspace, args.state_dir)
     if (place.root / "refuse").exists():
-        print("Something is wrong.\n.quire.toml: line 3: the key `edti` is unknown.", file=sys.stderr)
+        print("Settings are read.\nquired: .quire.toml: line 3: there is no key `edti`.", file=sys.stderr)
         return 2
-    lock = take_lock(place.lock)
-    if lock is None:
-        print("Another daemon holds the lock.", file=sys.stderr)
-        return 4
+    try:
+        daemon = FakeDaemon(place, args.socket)
+    except BlockingIOError as error:
+        print(f"quired: {error}", file=sys.stderr)
+        return 3
     settle(place)
     with open(place.state / "starts", "a") as starts:
         starts.write(f"{os.getpid()}\n")
-    epoch = os.urandom(8).hex()
-    lock.announce(Running(os.getpid(), epoch, os.fspath(args.socket)))
-    listener = listen(args.socket)
-    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-    context.linger = 0
-    router = context.socket(zmq.ROUTER)
-    router.setsockopt(zmq.USE_FD, listener.detach())
-    router.bind(f"ipc://{args.socket}")
-    serve(router, epoch)
-    context.destroy(linger=0)
-    return 0
+    return 3 if daemon.serve() == "die" else 0
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ class Desk:
     def __init__(self) -> None:
         self.journal = Journal.open(MemoryStore(), BEGAN_NS)
         self.files: dict[str, OnDesk] = {}
+        self.health: dict[str, Any] = {}
         self.ann = self.introduce("ann", "s1")
         self.ben = self.introduce("ben", "s2")
 
@@ -118,7 +119,7 @@ class Desk:
             head = history.file(path)
         return head.seq if head is not None and not head.gone else 0
 
-    def call(self, tool: Tool[Any], who: Who, health: dict[str, Any] | None = None, **args: Any) -> dict[str, Any]:
+    def call(self, tool: Tool[Any], who: Who, **args: Any) -> dict[str, Any]:
         """Decide and act; the reply, of a refusal too."""
         params = msgspec.convert(args, tool.params)
         with self.history() as history:
@@ -133,7 +134,7 @@ class Desk:
                 history=history,
                 next_seq=self.journal.head + 1,
                 first_event_ns=BEGAN_NS,
-                health=health or {},
+                health=self.health,
             )
             try:
                 decision = tool.decide(params, world)
@@ -146,7 +147,10 @@ class Desk:
         lying, head = self.files.get(path), history.file(path)
         if lying is None:
             return FileNow(path, "missing", version=head)
-        return FileNow(path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=len(lying.data))
+        why = head.uncaptured if head is not None else ""
+        return FileNow(
+            path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=len(lying.data), uncaptured=why
+        )
 
     def _act(self, decision: Decision, who: Who) -> None:
         """What the app does: the events into the log, then the writes, each against what it was decided on."""
@@ -168,7 +172,8 @@ class Desk:
                 case Move():
                     assert write.to not in self.files
                     self.files[write.to] = self.files.pop(write.path)
-        self._require_agreement()
+        if decision.writes:
+            self._require_agreement()
 
     def _require_agreement(self) -> None:
         """The journal's heads are what lies on the desk."""

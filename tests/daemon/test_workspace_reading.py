@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace
+from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace, kernel
 from quire_daemon.workspace.reading import RACY_NS
 from quire_journal.refusals import Refused
 
@@ -46,8 +46,12 @@ def test_a_larger_file_than_allowed_is_not_read(workspace: Workspace) -> None:
     assert caught.value.size == 1 << 40
 
 
-def test_what_is_not_a_regular_file_is_not_opened(workspace: Workspace) -> None:
+@pytest.mark.parametrize("path_fds", [True, False])
+def test_what_is_not_a_regular_file_is_not_opened(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, path_fds: bool
+) -> None:
     """A FIFO, a socket, a folder, a link, a device: refused at once, and a FIFO's writer is left waiting."""
+    monkeypatch.setattr(kernel, "HAS_PATH_FDS", path_fds)  # macOS has no O_PATH
     root = workspace.root
     os.mkfifo(root / "fifo")
     (root / "folder").mkdir()
@@ -103,6 +107,21 @@ def test_a_file_that_is_mapped_writable_is_not_taken_for_whole(workspace: Worksp
     with mapped, pytest.raises(HeldOpen):
         workspace.read("f", 10)
     assert workspace.read("f", 10).finished
+
+
+def test_a_write_lease_of_another_program_is_respected(workspace: Workspace) -> None:
+    """Opening would wait for it; a read, finished or not, says so at once."""
+    path = workspace.root / "f"
+    path.write_bytes(b"x")
+    if not workspace.protection.lease:
+        pytest.skip("no leases here")
+    with path.open("r+b") as holder:
+        assert kernel.take_lease(holder.fileno(), write=True)
+        for unfinished_ok in (False, True):
+            with pytest.raises(HeldOpen):
+                workspace.read("f", 10, unfinished_ok=unfinished_ok)
+        assert not workspace.verify_unchanged("f", workspace.look("f").signature)  # type: ignore[arg-type]
+    assert workspace.read("f", 10).data == b"x"
 
 
 def test_readers_do_not_disturb_each_other(workspace: Workspace) -> None:

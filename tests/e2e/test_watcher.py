@@ -504,16 +504,18 @@ allow("watches", 11)
 watcher = start()
 tell(watcher)
 left = watcher.health().unwatched
+print(json.dumps(watcher.cover(left) == len(left) and not watcher.drain()))
 allow("watches", 1000)
 print(json.dumps(watcher.cover(left) == len(left) and watcher.drain().folders == set(left)))
 tell(watcher)
 noticed(watcher, left[0] + "/f")
 noticed(watcher, "d00/f")
 """
-    limited, covered, raised, *seen = elsewhere(OWN_LIMITS, tmp_path, script)
+    limited, quiet, covered, raised, *seen = elsewhere(OWN_LIMITS, tmp_path, script)
     assert limited["reasons"] == ["watch_limit"]
     assert not limited["full"]
     assert (limited["watched"], limited["expected"], len(limited["unwatched"])) == (10, 21, 11)
+    assert quiet  # nothing to crawl again: that would go round for ever
     assert covered
     assert raised["full"]
     assert raised["watched"] == 21

@@ -248,6 +248,13 @@ def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
         get(store, blob)
 
 
+def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, bytes]) -> None:
+    store, blob = two
+    tamper(store, 1, frame=b"short", size=5, kind=blobs.PLAIN)
+    with pytest.raises(Damaged):
+        get(store, blob)
+
+
 @pytest.mark.parametrize("base", [0, 2, 3, -1])
 def test_a_base_that_does_not_come_before_its_delta_is_noticed(two: tuple[Store, bytes], base: int) -> None:
     store, blob = two

@@ -252,6 +252,38 @@ def test_folding_nothing_changes_nothing() -> None:
     assert catch_up(scribe.store) == 0
 
 
+def test_a_view_that_is_built_again_takes_what_it_needs_along() -> None:
+    scribe = Scribe().introduce()
+    text = b"".join(b"line %d\n" % i for i in range(100))
+    one = scribe.outside("a", text)
+    scribe.note(ReadServed("a", one, ((0, 100),), anchors=True), writer=ANN)
+    lost = scribe.write("a", text.replace(b"line 50\n", b"").replace(b"line 9\n", b"line nine\n"))
+    scribe.outside("a", text.replace(b"line 50\n", b""))
+    scribe.note(WritesAbandoned((lost,), "raced"))
+    before = views_of(scribe)
+    with scribe.store.writing() as w:
+        w.clear("anchors")
+        w.put("meta", b"view:anchors", u32(99) + u64(scribe.seq))
+    assert catch_up(scribe.store) == scribe.seq
+    assert views_of(scribe) == before
+
+
+def test_a_fold_does_not_look_at_records_that_come_later() -> None:
+    def wrote(folding: bool) -> Scribe:
+        scribe = Scribe(folding=folding).introduce()
+        one = scribe.outside("a", b"1\n")
+        scribe.note(ReadServed("a", one, ((0, 1),)), writer=ANN)
+        scribe.write("a", b"2\n", base=one)
+        ahead = scribe.seq + 2
+        event = FileWritten("a", scribe.hold(b"3\n"), 2, 0o644, one)
+        scribe.note(ReadServed("a", ahead, ((0, 1),)), event, writer=ANN)
+        return scribe
+
+    afterwards = wrote(folding=False)
+    catch_up(afterwards.store)
+    assert views_of(wrote(folding=True)) == views_of(afterwards)
+
+
 def test_a_view_ahead_of_the_log_is_built_again() -> None:
     scribe = Scribe().introduce()
     scribe.write("a", b"1")

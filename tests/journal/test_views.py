@@ -155,10 +155,10 @@ def test_displaced_bytes_are_listed_for_who_asks_and_are_never_the_head() -> Non
     after = scribe.write("a", b"2", base=made)
     with scribe.history() as history:
         assert [v.seq for v in history.versions("a")] == [made, after]
-        assert [(v.seq, v.displaced) for v in history.versions("a", displaced=True)] == [
-            (made, False),
-            (lost, True),
-            (after, False),
+        assert [(v.seq, v.displaced, v.evidence) for v in history.versions("a", displaced=True)] == [
+            (made, False, ""),
+            (lost, True, "late"),
+            (after, False, ""),
         ]
         at = history.version_at("a", lost)
         assert at is not None
@@ -418,6 +418,16 @@ def test_a_batch_is_undone_until_its_undoing_is_undone() -> None:
         assert history.undone_by(done) == undo
 
 
+def test_a_batch_that_says_it_undid_itself_or_a_later_one_undid_nothing() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.note(BatchUndone((3, 4)), writer=ANN)
+    two = scribe.write("a", b"1")
+    with scribe.history() as history:
+        assert (one, two) == (3, 4)
+        assert history.undone_by(one) is None
+        assert history.undone_by(two) is None
+
+
 def test_a_kept_reply_is_its_callers_and_ends_with_its_batch() -> None:
     scribe = Scribe().introduce()
     seq = scribe.note(FileWritten("a", BLOB, 1, 0o644), ReplyKept("k" * 900, b"args", b"reply"), writer=ANN)
@@ -548,6 +558,56 @@ def test_an_abandoned_version_removes_no_line() -> None:
         trace = history.anchor("a", _hash("z"))
     assert trace is not None
     assert (trace.version, trace.line, trace.removed_by) == (one, 2, above)
+
+
+def test_two_versions_abandoned_at_once_leave_the_one_on_top_compared_with_what_is_left() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"x\ny\nz\n")
+    scribe.note(ReadServed("a", one, ((0, 3),), anchors=True), writer=ANN)
+    lost = [scribe.write("a", b"x\n"), scribe.write("a", b"")]
+    above = scribe.outside("a", b"y\nx\n")
+    scribe.note(WritesAbandoned(tuple(lost), "raced"))
+    with scribe.history() as history:
+        assert history.anchor("a", _hash("y")) is None
+        trace = history.anchor("a", _hash("z"))
+    assert trace is not None
+    assert (trace.version, trace.line, trace.removed_by) == (one, 2, above)
+
+
+def test_the_version_after_an_abandoned_newest_one_is_compared_with_the_one_before() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"x\ny\n")
+    scribe.note(ReadServed("a", one, ((0, 2),), anchors=True), writer=ANN)
+    two = scribe.write("a", b"w\nx\ny\n")
+    scribe.note(WritesAbandoned((scribe.write("a", b"x\n"),), "raced"))
+    three = scribe.write("a", b"w\nx\n")
+    with scribe.history() as history:
+        trace = history.anchor("a", _hash("y"))
+    assert trace is not None
+    assert (trace.version, trace.line, trace.removed_by) == (two, 2, three)
+
+
+def test_a_path_whose_only_indexed_version_was_abandoned_is_not_indexed() -> None:
+    scribe = Scribe().introduce()
+    lost = scribe.write("a", b"x\n")
+    scribe.note(ReadServed("a", lost, ((0, 1),), anchors=True), writer=ANN)
+    scribe.note(WritesAbandoned((lost,), "raced"))
+    with scribe.store.reading() as r:
+        assert r.count("anchors") == 0
+
+
+def test_a_read_of_a_version_from_long_ago_begins_the_index_at_the_head() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"x\n0\n")
+    for i in range(anchors.MAX_CATCH_UP + 1):
+        head = scribe.write("a", b"%d\n" % i)
+    scribe.note(ReadServed("a", one, ((0, 2),), anchors=True), writer=ANN)
+    after = scribe.write("a", b"")
+    with scribe.history() as history:
+        assert history.anchor("a", _hash("x")) is None
+        trace = history.anchor("a", _hash(str(anchors.MAX_CATCH_UP)))
+    assert trace is not None
+    assert (trace.version, trace.line, trace.removed_by) == (head, 0, after)
 
 
 def test_bytes_that_are_not_held_make_the_next_version_list_every_line() -> None:

@@ -105,7 +105,7 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
         "sha256": blob.hex() if blob else None,
         "base": version_token(base) if base else None,
         "batch": record.batch,
-        "writer": history.writer_json(record.writer, _writer_type(record, event)),
+        "writer": history.writer_json(record.writer, writer_type(record)),
         "evidence": getattr(event, "evidence", None),
     }
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
@@ -114,11 +114,11 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     return shown
 
 
-def _writer_type(record: Record, event: Event | None) -> str:
+def writer_type(record: Record) -> str:
     """The writer type of contract §2; "" for a record that writes no file."""
     if record.kind not in VERSION_KINDS:
         return ""
-    by: str = getattr(event, "by", "outside")
+    by: str = getattr(record.event(), "by", "outside")
     return by
 
 
@@ -389,5 +389,5 @@ def _no_paths(params: LogParams | SinceParams) -> Sequence[str]:
     return ()
 
 
-LOG: Final = Tool("log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True)
-SINCE: Final = Tool("since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True)
+LOG_TOOL: Final = Tool("log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True)
+SINCE_TOOL: Final = Tool("since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True)

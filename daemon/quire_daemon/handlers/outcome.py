@@ -81,8 +81,7 @@ def conclude(result: Result, world: World) -> Decision:
     """The decision that makes the new text real; or tells that nothing changes, or what would."""
     now = result.now
     if result.after.data == result.before.data and now.kind != "missing":
-        verdict = Verdict(CLEAN)
-        return Decision(_told(result, world, verdict, now.version.seq if now.version else 0))
+        return Decision(_told(result, world, Verdict(CLEAN), now.version.seq if now.version else 0)[0])
     verdict = Verdict(CLEAN)
     if now.kind != "missing":
         checks = world.settings.safety
@@ -90,16 +89,15 @@ def conclude(result: Result, world: World) -> Decision:
     if verdict.rejected:
         return _rolled_back(result, verdict, world)
     if result.dry_run:
-        return Decision(_told(result, world, verdict, now.version.seq if now.version else 0))
+        return Decision(_told(result, world, verdict, now.version.seq if now.version else 0)[0])
     return _written(result, verdict, world)
 
 
 def _written(result: Result, verdict: Verdict, world: World) -> Decision:
     now, after = result.now, result.after
     seq = world.next_seq
-    reply = _told(result, world, verdict, seq)
+    reply, fresh = _told(result, world, verdict, seq)
     base = now.version.seq if now.version is not None and now.kind == "file" else 0
-    _, fresh, _ = localised_diff(result.before, after, result.splices)
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
     events: list[Event] = [
         FileWritten(
@@ -149,14 +147,14 @@ def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
     return Decision(refused.reply(), events)
 
 
-def _told(result: Result, world: World, verdict: Verdict, seq: int) -> dict[str, Any]:
-    """The reply to a call that is not refused."""
+def _told(result: Result, world: World, verdict: Verdict, seq: int) -> tuple[dict[str, Any], Ranges]:
+    """The reply to a call that is not refused, and the lines that its diff shows."""
     now, before, after = result.now, result.before, result.after
     unchanged = before.data == after.data and now.kind != "missing"
     if not unchanged:
         LineHashes.of(before).carry(result.splices, after)
-    rows, _, cut = localised_diff(before, after, result.splices)
-    through = first_difference(result.base, after)
+    rows, fresh, cut = localised_diff(before, after, result.splices)
+    through = _valid_through(result)
     reply: dict[str, Any] = {
         "ok": True,
         "message": _sentence(result, unchanged),
@@ -189,7 +187,18 @@ def _told(result: Result, world: World, verdict: Verdict, seq: int) -> dict[str,
         reply |= {"dry_run": True, "valid": True}
     elif not unchanged:
         reply["checkpoint"] = "committed"
-    return reply
+    return reply, fresh
+
+
+def _valid_through(result: Result) -> int:
+    """How many lines at the beginning are those that the caller knew."""
+    if result.base is not result.before or not result.splices:
+        return first_difference(result.base, result.after)
+    at = result.splices[0].start
+    most = min(len(result.base), len(result.after))
+    while at < most and result.base.lines[at] == result.after.lines[at]:
+        at += 1
+    return at
 
 
 def _sentence(result: Result, unchanged: bool) -> str:

@@ -374,5 +374,5 @@ def _no_paths(params: ShowParams | DiffParams) -> Sequence[str]:
     return ()
 
 
-SHOW: Final = Tool("show", ShowParams, _no_paths, decide_show, needs_text=False)
-DIFF: Final = Tool("diff", DiffParams, _no_paths, decide_diff, needs_text=False, catch_up=True)
+SHOW_TOOL: Final = Tool("show", ShowParams, _no_paths, decide_show, needs_text=False)
+DIFF_TOOL: Final = Tool("diff", DiffParams, _no_paths, decide_diff, needs_text=False, catch_up=True)

@@ -272,9 +272,9 @@ def _no_paths(params: StatusParams | WhoParams | OpStatusParams | CheckpointPara
     return ()
 
 
-STATUS: Final = Tool("status", StatusParams, _no_paths, decide_status, needs_text=False, needs_health=True)
-WHO: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False)
-OP_STATUS: Final = Tool("op_status", OpStatusParams, _no_paths, decide_op_status, needs_text=False)
-CHECKPOINT: Final = Tool(
+STATUS_TOOL: Final = Tool("status", StatusParams, _no_paths, decide_status, needs_text=False, needs_health=True)
+WHO_TOOL: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False)
+OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, _no_paths, decide_op_status, needs_text=False)
+CHECKPOINT_TOOL: Final = Tool(
     "checkpoint", CheckpointParams, _no_paths, decide_checkpoint, writes=True, needs_text=False, catch_up=True
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from quire_daemon.workspace import kernel
-from quire_daemon.workspace.values import Look, NotRegular, Signature, Vanished
+from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
 from quire_journal.refusals import Refused
 
 _RULES = kernel.BENEATH | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
@@ -89,32 +89,61 @@ class Beneath:
     def look(self, path: str) -> Look:
         """What is at `path`, without opening it. Raises Refused where a folder on the way is closed to us."""
         try:
-            fd = self._reach(path, kernel.O_PATH, path)
+            signature = self._signature(path)
         except Vanished:
             return Look("missing", None)
-        try:
-            signature = Signature.of(os.fstat(fd))
-        finally:
-            os.close(fd)
         return Look(signature.kind, signature)
 
+    def _signature(self, path: str) -> Signature:
+        if not kernel.HAS_PATH_FDS:
+            return self._stat(path)
+        fd = self._reach(path, kernel.O_PATH, path)
+        try:
+            return Signature.of(os.fstat(fd))
+        finally:
+            os.close(fd)
+
+    def _stat(self, path: str) -> Signature:
+        with self.parent(path) as (folder, name):
+            try:
+                return Signature.of(os.stat(name, dir_fd=folder, follow_symlinks=False))
+            except FileNotFoundError as error:
+                raise Vanished(path) from error
+            except OSError as error:
+                raise refusal(error, path) from error
+
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused; BlockingIOError on a lease.
+        """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused, HeldOpen (a lease forbids it).
 
         It is looked at before it is opened: opening a FIFO, even without blocking, lets its writer go on and then
         kills it with SIGPIPE, and opening a device may do anything.
         """
+        flags |= os.O_NONBLOCK | os.O_NOCTTY
+        try:
+            return self._open_seen(path, flags) if kernel.HAS_PATH_FDS else self._open_unseen(path, flags)
+        except BlockingIOError as error:
+            raise HeldOpen(path) from error
+        except OSError as error:
+            raise refusal(error, path) from error
+
+    def _open_seen(self, path: str, flags: int) -> int:
         seen = self._reach(path, kernel.O_PATH, path)
         try:
             if Signature.of(os.fstat(seen)).kind != "file":
                 raise NotRegular(path)
-            return kernel.reopen(seen, flags | os.O_NONBLOCK | os.O_NOCTTY)
-        except BlockingIOError:
-            raise
-        except OSError as error:
-            raise refusal(error, path) from error
+            return kernel.reopen(seen, flags)
         finally:
             os.close(seen)
+
+    def _open_unseen(self, path: str, flags: int) -> int:
+        """Without O_PATH there is a gap between look and open; the second look notices what came in it."""
+        if self._stat(path).kind != "file":
+            raise NotRegular(path)
+        fd = self._reach(path, flags, path)
+        if Signature.of(os.fstat(fd)).kind != "file":
+            os.close(fd)
+            raise NotRegular(path)
+        return fd
 
     def read_link(self, path: str) -> bytes:
         """Where the link `path` points to. Raises Vanished, NotRegular (not a link)."""

@@ -26,7 +26,8 @@ NO_MAGICLINKS: Final = 0x02
 NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
 
-O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # macOS has none; a plain descriptor does for folders
+HAS_PATH_FDS: Final = hasattr(os, "O_PATH")  # macOS has none
+O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor does for folders
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
 
 _AT_FDCWD: Final = -100

@@ -20,7 +20,7 @@ import pathspec
 
 from quire_daemon.config import Policy
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.values import NotRegular, Place, Vanished
+from quire_daemon.workspace.values import HeldOpen, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
 
 _MAX_LINKS: Final = 40  # the kernel's own limit
@@ -249,7 +249,7 @@ class Places:
         """What a `.git` file (of a linked worktree or a submodule) points to."""
         try:
             fd = self._beneath.open_file(".git")
-        except (Vanished, NotRegular, Refused, OSError):
+        except (Vanished, NotRegular, HeldOpen, Refused, OSError):
             return None
         try:
             text = os.fsdecode(os.read(fd, _MAX_GITFILE))

@@ -89,17 +89,22 @@ class Staging:
         staged = Staged(write, self._new_name(write.seq, "new"), "swap")
         try:
             base = self._base(write.path)
-        except (Vanished, NotRegular):
+        except (Vanished, NotRegular, HeldOpen):
             return self._fill(write, None, staged)  # the look at the path, later, says what to make of it
         try:
-            self._check_writable(write.path)
-            staged.base = base.signature
-            staged.proven = self._proves(base, write)
-            if base.signature.nlink > 1 and self._all_names_inside(base.signature):
-                staged.how = "in_place"
+            self._plan_over(base, write, staged)
             return self._fill(write, base, staged)
+        except Vanished:
+            return self._fill(write, None, staged)
         finally:
             base.drop()
+
+    def _plan_over(self, base: Held, write: Put, staged: Staged) -> None:
+        self._check_writable(write.path)
+        staged.base = base.signature
+        staged.proven = self._proves(base, write)
+        if base.signature.nlink > 1 and self._all_names_inside(base.signature):
+            staged.how = "in_place"
 
     def _base(self, path: str) -> Held:
         try:
@@ -109,10 +114,13 @@ class Staging:
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
     def _check_writable(self, path: str) -> None:
-        """A file that is read-only for us is not replaced, though the folder would allow it."""
+        """A file that is read-only for us is not replaced, though the folder would allow it. Raises Vanished."""
         with self._beneath.parent(path) as (folder, name):
-            if not os.access(name, os.W_OK, dir_fd=folder, effective_ids=os.access in os.supports_effective_ids):
-                raise Refused("permission_denied", f"{path} is read-only.", path=path)
+            if os.access(name, os.W_OK, dir_fd=folder, effective_ids=os.access in os.supports_effective_ids):
+                return
+        if self._beneath.look(path).kind == "missing":  # which access(2) does not tell from forbidden
+            raise Vanished(path)
+        raise Refused("permission_denied", f"{path} is read-only.", path=path)
 
     def _proves(self, base: Held, write: Put) -> bool:
         if write.over.text is None or not base.leased:

@@ -523,10 +523,7 @@ class Swapping:
 
     def _hold_alone(self, path: str) -> Held | None:
         """The file open for writing under a write lease; None where there are no leases. Raises HeldOpen."""
-        try:
-            fd = self._beneath.open_file(path, os.O_RDWR)
-        except BlockingIOError as error:  # a lease: ours on a displaced link of it, or another program's
-            raise HeldOpen(path) from error
+        fd = self._beneath.open_file(path, os.O_RDWR)
         leased = kernel.take_lease(fd, write=True) if self._protection.lease else None
         if leased:
             return Held(fd, Signature.of(os.fstat(fd)), leased=True)

@@ -51,9 +51,8 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         if caller:
             w.put("batches_by", caller + batch, u32(record.writer))
     elif isinstance(event, WritesSettled):
-        through = min(event.through, record.seq - 1)
-        for batch, last in list(w.scan("unsettled", b"", u64(through + 1))):
-            if int.from_bytes(last, "big") <= through:
+        for batch, last in list(w.scan("unsettled", b"", u64(event.through + 1))):
+            if int.from_bytes(last, "big") <= event.through:
                 w.delete("unsettled", batch)
     elif isinstance(event, WritesAbandoned):
         for seq in sorted({*event.seqs}):

@@ -57,18 +57,16 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         case ReadServed():
             _show(w, record, event)
         case FileWritten() | FileDeleted():
-            _move_base(w, record, event.path)
-        case ModeChanged():
             _move_base(w, record, event.path, event.base)
+        case ModeChanged():
+            _move_base(w, record, event.path, event.base, keep_lines=True)
         case FileMoved() if event.to != event.path:
             _move_base_to(w, record, event)
         case WritesAbandoned():
             for seq in sorted({*event.seqs}, reverse=True):
-                if seq < record.seq:
-                    _take_back(w, seq)
+                _take_back(w, seq)
         case WritesSettled():
-            stop = u64(min(event.through, record.seq - 1) + 1)
-            for key in [key for key, _ in w.scan("reads_before", b"", stop)]:
+            for key in [key for key, _ in w.scan("reads_before", b"", u64(event.through + 1))]:
                 w.delete("reads_before", key)
         case _:
             pass
@@ -95,15 +93,24 @@ def _show(w: Writing, record: Record, event: ReadServed) -> None:
     w.put("reads", key, _ENCODER.encode(Shown(event.version, event.shown, record.at_ns, read)))
 
 
-def _move_base(w: Writing, record: Record, path: str, kept: int = 0) -> None:
-    """The caller's base is its own version now. With `kept`, the lines that it was shown of version `kept` stay so."""
+def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
+    """The caller's base is its own version now, made from `base`. `keep_lines`: with the lines it was shown of that."""
     caller, number = caller_of(w, record.writer), path_id(w, path)
     if not caller or number is None:
         return
     before = shown(w, caller, number)
-    lines = before.lines if before is not None and kept and before.version == kept else ()
-    read = 0 if before is None else before.news_after
-    _replace(w, record, caller + u32(number), Shown(record.seq, lines, record.at_ns, read))
+    lines = before.lines if before is not None and keep_lines and before.version == base else ()
+    _replace(w, record, caller + u32(number), Shown(record.seq, lines, record.at_ns, _read_up_to(before, base)))
+
+
+def _read_up_to(before: Shown | None, base: int) -> int:
+    """`Shown.read` after a write made from `base`: 0 when nobody wrote between what the caller knew and its write.
+
+    So a caller that works alone is never compared with versions that it made itself, however many.
+    """
+    if before is None or (before.version == base and not before.read):
+        return 0
+    return before.news_after
 
 
 def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
@@ -118,8 +125,7 @@ def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
         base = None if made is None else made.event()
         if getattr(base, "blob", b"") == event.blob:
             lines = before.lines
-    read = 0 if before is None else before.news_after
-    _replace(w, record, caller + u32(old), Shown(record.seq, (), record.at_ns, read))
+    _replace(w, record, caller + u32(old), Shown(record.seq, (), record.at_ns, _read_up_to(before, event.base)))
     _replace(w, record, caller + u32(new), Shown(record.seq, lines, record.at_ns))
 
 

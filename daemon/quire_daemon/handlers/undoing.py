@@ -1,0 +1,348 @@
+"""Undoing, file by file: what is to be done to what is there now, how a reply tells it, and how it is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
+from quire_daemon.handlers.choosing import Choice, How, is_now
+from quire_daemon.handlers.localised import localised_diff
+from quire_daemon.handlers.log import writer_type
+from quire_daemon.handlers.staleness import news
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import changed_ranges, diff
+from quire_journal.events import (
+    REGULAR,
+    BatchUndone,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    ReadServed,
+)
+from quire_journal.history import History
+from quire_journal.ids import blob_id, version_token
+from quire_journal.points import rfc3339
+from quire_journal.splice import carry_ranges
+from quire_journal.text import Text, merge_ranges
+from quire_journal.unwind import Conflict, State, Unwound
+
+MOST_KEPT: Final = 20
+"""Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
+
+How = Literal["undo", "redo", "rollback", "restore"]
+
+
+@dataclass(frozen=True)
+class Action:
+    """What happens to one file. `do`: "write", "mode", "create", "delete", "move", "none"."""
+
+    do: str
+    unwound: Unwound
+    now: FileNow | None = None  # at the path where the file is now, or where it will be made
+    then: FileNow | None = None  # at the path that it will have, where that is another
+    data: bytes = b""
+    skipped: str = ""  # why nothing is done
+    conflicts: tuple[Conflict, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """The path that the reply speaks of: where the file is now, or will be."""
+        return self.unwound.now.path if self.unwound.now.present else self.unwound.path
+
+
+@dataclass
+class Planning:
+    """Turns what the files would come to into actions on the files that are there."""
+
+    world: World
+    allow_uncaptured: bool
+    taken: set[str] = field(default_factory=set)
+
+    def action(self, u: Unwound) -> Action:
+        """What is to be done for one file."""
+        if u.missing:
+            return self._skip(u, u.missing)
+        if is_now(u):
+            return Action("none", u, conflicts=u.conflicts)
+        if self.taken & {u.now.path, u.path}:
+            # Two histories end under one name; the first has it, the second would overwrite its result.
+            return self._skip(u, "occupied")
+        action = self._create(u) if not u.now.present else self._change(u)
+        if not action.skipped:
+            self.taken |= {u.now.path, u.path}
+        return action
+
+    def _skip(self, u: Unwound, why: str, *conflicts: Conflict) -> Action:
+        return Action("none", u, skipped=why, conflicts=(*u.conflicts, *conflicts))
+
+    def _occupied(self, u: Unwound, there: FileNow | None) -> Action:
+        head = self.world.history.file(u.path)
+        seq = head.seq if head is not None else 0
+        return self._skip(u, "occupied", *([Conflict(seq, "occupied")] if there is not None and seq else []))
+
+    def _create(self, u: Unwound) -> Action:
+        there = self.world.files.get(u.path)
+        if there is None or there.kind != "missing" or there.path != u.path:
+            return self._occupied(u, there)
+        return self._with_data("create", u, there)
+
+    def _change(self, u: Unwound) -> Action:
+        now, head = self.world.files.get(u.now.path), u.now.version
+        if now is None or head is None:
+            return self._skip(u, "changed_meanwhile")
+        if now.path != u.now.path or now.kind != "file" or head.entry != REGULAR:
+            return self._skip(u, "not_a_file")
+        if (now.uncaptured or now.version is None) and not self.allow_uncaptured:
+            return self._skip(u, "uncaptured")
+        if now.version is not None and now.version.seq != head.seq:
+            return self._skip(u, "changed_meanwhile")
+        if not u.present:
+            return Action("delete", u, now, conflicts=u.conflicts)
+        if u.path != u.now.path:
+            there = self.world.files.get(u.path)
+            if there is None or there.kind != "missing" or there.path != u.path:
+                return self._occupied(u, there)
+            return self._with_data("move", u, now, there)
+        return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
+
+    def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:
+        try:
+            data = u.made.data if u.made is not None else self.world.history.bytes_of(u.blob)
+        except NotHeld:
+            return self._skip(u, "uncaptured")
+        return Action(do, u, now, then, data, conflicts=u.conflicts)
+
+
+# ── told ──────────────────────────────────────────────────────────────────────
+
+
+SKIPPED: Final = {
+    "uncaptured": "bytes that are needed, or that would be lost, are not in the journal",
+    "not_a_file": "it is not a regular file",
+    "occupied": "something else stands there now",
+    "changed_meanwhile": "it is being changed at this moment",
+    "not_there_then": "it was not there at that point",
+}
+
+
+def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
+    """One entry of `files`: `{path, action, to?, kept, conflicts, skipped, why?}` and the lines' counts.
+
+    `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
+    point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
+    """
+    u = action.unwound
+    name, later = "kept", u.kept
+    if choice.how == "restore":
+        name, later = "takes_back", tuple(v.seq for v in history.versions(u.path, after=choice.at))
+    entry: dict[str, Any] = {
+        "path": action.path,
+        "action": action.do,
+        name: [_brief(seq, history) for seq in later[-MOST_KEPT:]],
+        "conflicts": [_conflict_json(conflict, history) for conflict in action.conflicts],
+        "skipped": action.skipped or None,
+    }
+    if len(later) > MOST_KEPT:
+        entry[f"{name}_more"] = len(later) - MOST_KEPT
+    if action.do == "move":
+        entry["to"] = u.path
+    if action.skipped:
+        entry["why"] = SKIPPED.get(action.skipped, action.skipped)
+    if action.do in ("write", "create", "delete", "move"):
+        entry.update(_lines_json(action))
+    return entry
+
+
+def _brief(seq: int, history: History) -> dict[str, Any]:
+    """Who made a record, and when."""
+    record = history.record(seq)
+    if record is None:
+        return {"version": version_token(seq)}
+    return {
+        "version": version_token(seq),
+        "at": rfc3339(record.at_ns),
+        "batch": record.batch,
+        "writer": history.writer_json(record.writer, writer_type(record)),
+    }
+
+
+def _conflict_json(conflict: Conflict, history: History) -> dict[str, Any]:
+    """`lines` are of the file as it is now, 1-based and inclusive."""
+    lines = [{"start": start + 1, "end": stop} for start, stop in conflict.lines]
+    return {**_brief(conflict.seq, history), "seq": conflict.seq, "why": conflict.why, "lines": lines}
+
+
+def _lines_json(action: Action) -> dict[str, Any]:
+    """How the lines change; nothing for a binary file."""
+    before, after = _texts(action)
+    if before.binary or after.binary:
+        return {"binary": True}
+    return {
+        "lines_before": len(before),
+        "lines_after": len(after),
+        "net_lines": len(after) - len(before),
+        "changed": changed_ranges(diff(before, after)),
+    }
+
+
+# ── carried out ───────────────────────────────────────────────────────────────
+
+
+class Performing:
+    """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
+
+    def __init__(self, world: World, choice: Choice) -> None:
+        self.world = world
+        self.choice = choice
+        self.events: list[Event] = []
+        self.writes: list[Write] = []
+        self.blobs: list[bytes] = []
+
+    def decision(self, actions: Sequence[Action]) -> Decision:
+        """The decision that carries all of them out."""
+        files = []
+        for action in actions:
+            version = self._perform(action) if action.do != "none" else _seq(action.unwound.now)
+            entry = {**file_json(action, self.choice, self.world.history), **self._result(action, version)}
+            if action.do in ("write", "create", "move"):
+                entry |= self._showing(action, version)
+            files.append(entry)
+        done = sum(a.do != "none" for a in actions)
+        if done:
+            # Last of its batch: whoever reads the log backwards learns first what the records before it are.
+            self.events.append(BatchUndone(self.choice.batches, self.choice.how))
+        reply: dict[str, Any] = {
+            "ok": True,
+            "message": self._message(actions, done),
+            "batch": self.world.next_seq if done else None,
+            "batches": list(self.choice.batches),
+            "files": files,
+        }
+        if not done:
+            reply["unchanged"] = True
+        if done == 1:
+            only = next(f for f, a in zip(files, actions, strict=True) if a.do != "none")
+            reply.update({k: only[k] for k in ("path", "version", "sha256", "sizeBytes") if k in only})
+        reply["writer_type"] = "undo"
+        return Decision(reply, self.events, self.writes, self.blobs)
+
+    def _message(self, actions: Sequence[Action], done: int) -> str:
+        if not done:
+            return "The files are like that already."
+        conflicts = sum(len(a.conflicts) for a in actions)
+        skipped = sum(bool(a.skipped) for a in actions)
+        said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
+        if conflicts:
+            said += f"; {conflicts} place{'' if conflicts == 1 else 's'} stayed, because others built on them"
+        if skipped:
+            said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
+        return said + "."
+
+    def _note(self, event: Event) -> int:
+        self.events.append(event)
+        return self.world.next_seq + len(self.events) - 1
+
+    def _perform(self, action: Action) -> int:
+        """Add what carries the action out; the seq of the version that it makes."""
+        u, now = action.unwound, action.now
+        if now is None:
+            raise ValueError(f"{action.do} of {action.path} without a look at it")
+        match action.do:
+            case "delete":
+                return self._remove(u, now)
+            case "mode":
+                return self._mode(action, now)
+            case "move" if action.then is not None:
+                return self._move(action, now, action.then)
+            case "write":
+                return self._put(action, now, base=_seq(u.now))
+            case _:
+                return self._put(action, now, base=0)
+
+    def _put(self, action: Action, over: FileNow, base: int) -> int:
+        u, data = action.unwound, action.data
+        seq = self._note(FileWritten(u.path, blob_id(data), len(data), u.mode, base, "undo", over.inode))
+        self.writes.append(Put(seq, u.path, data, u.mode, over))
+        self.blobs.append(data)
+        return seq
+
+    def _remove(self, u: Unwound, over: FileNow) -> int:
+        seq = self._note(FileDeleted(u.now.path, _seq(u.now), "undo", over.inode))
+        self.writes.append(Remove(seq, u.now.path, over))
+        return seq
+
+    def _mode(self, action: Action, over: FileNow) -> int:
+        u, data = action.unwound, action.data
+        seq = self._note(ModeChanged(u.path, u.blob, len(data), u.mode, _seq(u.now), "undo"))
+        self.writes.append(Put(seq, u.path, data, u.mode, over))
+        return seq
+
+    def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
+        """Rename back; where the bytes change too, it is a new file there and the end of the one here."""
+        u, head = action.unwound, action.unwound.now.version
+        if head is None or (u.blob, u.mode) != (head.blob, head.mode):
+            seq = self._put(action, there, base=0)
+            self._remove(u, over)
+            return seq
+        seq = self._note(
+            FileMoved(u.now.path, u.path, u.blob, head.size, u.mode, head.seq, "undo", over.inode, head.entry)
+        )
+        self.writes.append(Move(seq, u.now.path, u.path, over))
+        return seq
+
+    def _result(self, action: Action, version: int) -> dict[str, Any]:
+        """The file as it is afterwards."""
+        result: dict[str, Any] = {"version": version_token(version) if version else None}
+        if action.do == "none":
+            return result
+        path = action.unwound.path if action.unwound.present else action.path
+        result["writer_type"] = "undo"
+        result["baseline_continuity"] = self.world.history.continuity(path, "undo")
+        if action.do != "delete":
+            result["sha256"] = blob_id(action.data).hex()
+            result["sizeBytes"] = len(action.data)
+        return result | news(self.world, path)
+
+    def _showing(self, action: Action, version: int) -> dict[str, Any]:
+        """The localised diff with fresh anchors, which the caller is thereby shown; nothing for a binary file."""
+        before, after = _texts(action)
+        if before.binary or after.binary:
+            return {}
+        rows, ranges, cut = localised_diff(before, after, diff(before, after))
+        seen = merge_ranges([*self._still_shown(action.unwound, after), *ranges])
+        self._note(ReadServed(action.unwound.path, version, seen, anchors=True))
+        return {"diff": rows, "diff_truncated": True} if cut else {"diff": rows}
+
+    def _still_shown(self, u: Unwound, after: Text) -> Sequence[tuple[int, int]]:
+        """The lines of `after` that the caller has seen before."""
+        history = self.world.history
+        seen = history.shown(self.world.who.key, u.path)
+        base = history.version(u.path, seen.version) if seen is not None else None
+        if seen is None or base is None or base.gone:
+            return ()
+        try:
+            return carry_ranges(diff(history.text_of(base.blob), after), seen.lines)
+        except NotHeld:
+            return ()
+
+
+def _texts(action: Action) -> tuple[Text, Text]:
+    """The file before and after an action."""
+    before = action.now.text if action.now is not None and action.now.text is not None else Text.of(b"")
+    return before, action.unwound.made if action.unwound.made is not None else Text.of(action.data)
+
+
+def _seq(state: State) -> int:
+    return state.version.seq if state.version is not None else 0
+
+
+_DONE: Final[dict[How, str]] = {
+    "undo": "Undone in",
+    "redo": "Redone in",
+    "rollback": "Rolled back",
+    "restore": "Restored",
+}

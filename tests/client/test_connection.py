@@ -1,0 +1,137 @@
+"""One socket, one run of the daemon: what is told about calls that got no answer, and which answers count."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from fake_daemon import FakeDaemon
+
+from quire_client.api import Client
+from quire_client.connection import Connection, NotSent
+from quire_client.start import Door, NoDaemon
+from quire_journal.messages import Caller
+from quire_journal.places import Place, Running, make_private_folder, running, take_lock
+
+
+def client_of(place: Place, timeout_s: float = 5.0) -> Client:
+    return Client(Door(place, may_start=False), Caller("alice", "s1"), timeout_s)
+
+
+def test_a_call_carries_who_calls_and_what_is_asked(place: Place) -> None:
+    with FakeDaemon(place) as daemon, client_of(place) as client:
+        reply = client.call("edit", {"path": "a.py"})
+        assert reply["args"] == {"path": "a.py"}
+        assert (reply["agent"], reply["agent_session"]) == ("alice", "s1")
+        assert reply["epoch"] == daemon.epoch == client.epoch
+
+
+def test_every_call_is_an_operation_of_its_own(place: Place) -> None:
+    with FakeDaemon(place), client_of(place) as client:
+        ops = {client.call("edit")["op"] for _ in range(3)}
+        assert len(ops) == 3
+        assert {len(op) for op in ops} == {32}
+
+
+def test_after_a_time_out_the_outcome_is_unknown_and_the_operation_is_named(place: Place) -> None:
+    with FakeDaemon(place), client_of(place) as client:
+        reply = client.call("silent", timeout_s=0.1)
+        assert reply.pop("op")
+        assert reply == {
+            "ok": False,
+            "error": "unknown",
+            "outcome": "unknown",
+            "suggested_action": "op_status",
+            "message": "The daemon did not answer in time. Whether the call was performed is unknown; "
+            "`op_status` settles it.",
+        }
+
+
+def test_the_late_reply_of_a_call_that_was_given_up_is_not_taken_for_the_next_ones(place: Place) -> None:
+    with FakeDaemon(place) as daemon, client_of(place) as client:
+        assert client.call("late", timeout_s=0.1)["outcome"] == "unknown"
+        daemon.go_on.set()
+        assert client.call("edit")["tool"] == "edit"
+
+
+def test_a_reply_to_another_id_is_dropped(place: Place) -> None:
+    with FakeDaemon(place), client_of(place) as client:
+        assert client.call("noise")["tool"] == "noise"
+
+
+def test_a_daemon_that_dies_during_a_call_is_noticed_long_before_the_time_is_up(place: Place) -> None:
+    with FakeDaemon(place), client_of(place, timeout_s=20.0) as client:
+        began = time.monotonic()
+        reply = client.call("die")
+        assert time.monotonic() - began < 5
+        assert reply["outcome"] == "unknown"
+        assert reply["message"].startswith("The daemon ended during the call.")
+
+
+def test_the_call_after_a_restart_goes_to_the_new_daemon_with_its_epoch(place: Place) -> None:
+    with client_of(place) as client:
+        with FakeDaemon(place) as first:
+            assert client.call("edit")["epoch"] == first.epoch
+        with FakeDaemon(place) as second:
+            assert client.call("edit")["epoch"] == second.epoch != first.epoch
+
+
+def test_without_a_daemon_nothing_is_sent_and_the_reason_is_a_sentence(place: Place) -> None:
+    with pytest.raises(NoDaemon, match=r"^No daemon runs for .*/site; start one with `quire up`\.$"):
+        client_of(place).call("edit")
+
+
+def test_what_a_dead_daemon_left_behind_is_no_daemon(place: Place) -> None:
+    with FakeDaemon(place):
+        pass
+    assert place.lock.read_text()
+    with pytest.raises(NoDaemon, match="No daemon runs"):
+        client_of(place).call("edit")
+
+
+def test_a_daemon_that_holds_the_lock_and_does_not_listen_is_named(place: Place) -> None:
+    make_private_folder(place.state)
+    lock = take_lock(place.lock)
+    assert lock is not None
+    lock.announce(Running(os.getpid(), "e", os.fspath(place.socket)))
+    with pytest.raises(NoDaemon, match=rf"^The daemon \(pid {os.getpid()}\) runs, but its socket .* is missing"):
+        client_of(place, timeout_s=0.1).call("edit")
+    lock.close()
+
+
+def test_a_daemon_that_has_not_said_where_it_listens_is_waited_for_until_the_time_is_up(place: Place) -> None:
+    make_private_folder(place.state)
+    lock = take_lock(place.lock)
+    assert lock is not None
+    with pytest.raises(NoDaemon, match="A daemon is starting"):
+        client_of(place, timeout_s=0.1).call("edit")
+    lock.close()
+
+
+def test_a_connection_whose_daemon_has_ended_says_so_before_anything_is_sent(place: Place) -> None:
+    with FakeDaemon(place):
+        found = running(place)
+        assert found is not None
+        connection = Connection(place, found)
+        connection.wait_ready(time.monotonic() + 5)
+    # The disconnection is ZeroMQ's to notice, on its own thread.
+    until = time.monotonic() + 5
+    while time.monotonic() < until:
+        try:
+            connection.wait_ready(until)
+        except NotSent as ended:
+            assert str(ended) == "The daemon ended."
+            break
+        time.sleep(0.01)
+    else:
+        pytest.fail("the connection still claims to be ready")
+    assert not connection.alive()
+    connection.close()
+
+
+def test_a_client_can_be_asked_to_end_the_daemon_and_waits_until_it_has(place: Place) -> None:
+    with FakeDaemon(place), client_of(place) as client:
+        assert client.shutdown_daemon()["ok"]
+        assert running(place) is None
+        assert client.shutdown_daemon() == {"ok": True, "message": "No daemon runs."}

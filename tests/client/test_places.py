@@ -1,0 +1,384 @@
+"""Where things are, which folders become workspaces, and how a moved one finds its journal."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quire_journal import places
+from quire_journal.places import (
+    SOCKET_PATH_MAX,
+    Place,
+    Running,
+    WorkspaceRefused,
+    adopt,
+    checked,
+    find_workspace,
+    hold_lock,
+    make_private_folder,
+    place_of,
+    read_identity,
+    running,
+    settle,
+    take_lock,
+    workspace_id,
+)
+
+
+def project(path: Path, git: bool = False) -> Path:
+    path.mkdir(parents=True)
+    if git:
+        (path / ".git").mkdir()
+    return path
+
+
+def journaled(path: Path) -> Place:
+    """A folder whose journal was begun."""
+    place = checked(place_of(path))
+    settle(place)
+    return place
+
+
+# -- names -------------------------------------------------------------------------------------------------------
+
+
+def test_a_state_folder_is_named_after_the_workspace_and_its_real_path(tmp_path: Path) -> None:
+    one, other = project(tmp_path / "a" / "site"), project(tmp_path / "b" / "site")
+    assert place_of(one).state.name.startswith("site-")
+    assert place_of(one).state.parent == tmp_path / "xdg" / "quire"
+    assert place_of(one).state != place_of(other).state
+
+
+def test_a_link_to_a_workspace_is_the_workspace(tmp_path: Path) -> None:
+    root = project(tmp_path / "site")
+    (tmp_path / "link").symlink_to(root)
+    assert place_of(tmp_path / "link") == place_of(root)
+
+
+def test_a_name_that_no_folder_should_have_is_tamed(tmp_path: Path) -> None:
+    root = project(tmp_path / ("ümlaut \n" + "x" * 200))
+    assert place_of(root).state.name.isascii()
+    assert len(place_of(root).state.name) < 64
+
+
+def test_the_socket_lies_in_the_runtime_folder_and_is_short(tmp_path: Path) -> None:
+    deep = place_of(tmp_path, tmp_path.joinpath(*["state"] * 40))
+    assert deep.socket.parent == Path(os.environ["XDG_RUNTIME_DIR"]) / "quire"
+    assert len(os.fsencode(deep.socket)) <= SOCKET_PATH_MAX
+
+
+@pytest.mark.parametrize("chosen", ["", "relative", "/does/not/exist", "/tmp/" + "x" * 100])
+def test_a_runtime_folder_that_cannot_be_used_is_replaced_by_one_in_tmp(
+    chosen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", chosen)
+    assert places.runtime_dir() == Path(f"/tmp/quire-{os.getuid()}")
+
+
+def test_a_relative_state_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", "here")
+    assert places.state_home() == tmp_path / "home" / ".local" / "state" / "quire"
+
+
+def test_a_private_folder_is_nobody_elses(tmp_path: Path) -> None:
+    loose = tmp_path / "loose"
+    loose.mkdir(mode=0o755)
+    make_private_folder(loose)
+    assert loose.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_link_in_place_of_a_private_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(project(tmp_path / "target"))
+    with pytest.raises(WorkspaceRefused, match="is a link or a file"):
+        make_private_folder(tmp_path / "link")
+
+
+# -- finding -----------------------------------------------------------------------------------------------------
+
+
+def test_the_nearest_folder_with_a_journal_is_the_workspace(tmp_path: Path) -> None:
+    outer = project(tmp_path / "repository", git=True)
+    inner = project(outer / "parts" / "site")
+    place = journaled(inner)
+    deep = project(inner / "src" / "pages")
+    assert find_workspace(deep) == place
+
+
+def test_without_a_journal_the_top_of_the_checkout_is(tmp_path: Path) -> None:
+    top = project(tmp_path / "repository", git=True)
+    assert find_workspace(project(top / "src")).root == top
+
+
+def test_a_worktree_of_git_is_a_checkout_too(tmp_path: Path) -> None:
+    top = project(tmp_path / "worktree")
+    (top / ".git").write_text("gitdir: elsewhere")
+    assert find_workspace(top).root == top
+
+
+def test_a_folder_becomes_a_workspace_only_where_it_is_named(tmp_path: Path) -> None:
+    root = project(tmp_path / "notes")
+    with pytest.raises(WorkspaceRefused, match="in no workspace and in no git checkout; name the folder with -C PATH"):
+        find_workspace(root)
+    assert find_workspace(root, given=True).root == root
+
+
+def test_a_state_folder_knows_its_workspace(tmp_path: Path) -> None:
+    root, state = project(tmp_path / "site"), tmp_path / "state"
+    settle(place_of(root, state))
+    assert find_workspace(project(root / "src"), state) == place_of(root, state)
+
+
+def test_a_state_folder_of_another_workspace_is_refused(tmp_path: Path) -> None:
+    settle(place_of(project(tmp_path / "site"), tmp_path / "state"))
+    with pytest.raises(WorkspaceRefused, match=r"holds the journal of .*/site, not of .*/other"):
+        find_workspace(project(tmp_path / "other"), tmp_path / "state", given=True)
+
+
+# -- refusing ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_no_folder_is_no_workspace(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file", tmp_path / "missing"):
+        with pytest.raises(WorkspaceRefused, match="is not a folder"):
+            checked(place_of(path))
+
+
+def test_the_home_folder_and_what_holds_it_are_no_workspaces(tmp_path: Path) -> None:
+    state = tmp_path.parent / f"{tmp_path.name}-state"
+    with pytest.raises(WorkspaceRefused, match="is your home folder"):
+        checked(place_of(tmp_path / "home", state))
+    with pytest.raises(WorkspaceRefused, match="holds your home folder"):
+        checked(place_of(tmp_path, state))
+    with pytest.raises(WorkspaceRefused, match="the whole machine"):
+        checked(place_of("/", state))
+
+
+def test_a_folder_in_the_home_folder_is_fine(tmp_path: Path) -> None:
+    root = project(tmp_path / "home" / "site")
+    assert checked(place_of(root)).root == root
+
+
+def test_the_inside_of_dot_git_is_no_workspace(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceRefused, match=r"inside a \.git folder"):
+        checked(place_of(project(tmp_path / "repository" / ".git" / "hooks")))
+
+
+def test_workspaces_do_not_nest(tmp_path: Path) -> None:
+    outer = project(tmp_path / "all")
+    inner = project(outer / "site")
+    journaled(inner)
+    with pytest.raises(WorkspaceRefused, match=r"holds the workspace .*/all/site"):
+        checked(place_of(outer))
+
+
+def test_a_folder_inside_a_workspace_is_part_of_it(tmp_path: Path) -> None:
+    outer = project(tmp_path / "all")
+    journaled(outer)
+    with pytest.raises(WorkspaceRefused, match=r"lies inside the workspace .*/all, which has a journal; use that one"):
+        checked(place_of(project(outer / "site")))
+
+
+def test_a_journal_whose_folder_is_gone_stands_in_nobodys_way(tmp_path: Path) -> None:
+    outer = project(tmp_path / "all")
+    inner = project(outer / "site")
+    journaled(inner)
+    (inner / ".quire" / "workspace-id").unlink()
+    (inner / ".quire" / ".gitignore").unlink()
+    (inner / ".quire").rmdir()
+    inner.rmdir()
+    assert checked(place_of(outer)).root == outer
+
+
+def test_a_second_daemon_on_one_folder_is_refused_whatever_its_state_folder(tmp_path: Path) -> None:
+    place = journaled(project(tmp_path / "site"))
+    with hold_lock(place.lock), pytest.raises(WorkspaceRefused, match="A daemon with the state folder"):
+        checked(place_of(place.root, tmp_path / "state"))
+    assert checked(place_of(place.root, tmp_path / "state"))
+
+
+def test_the_state_folder_lies_outside_the_workspace(tmp_path: Path) -> None:
+    root = project(tmp_path / "site")
+    with pytest.raises(WorkspaceRefused, match="lies inside the workspace"):
+        checked(place_of(root, root / ".state"))
+    with pytest.raises(WorkspaceRefused, match="lies inside the state folder"):
+        checked(place_of(root, tmp_path))
+
+
+def test_a_state_folder_that_git_tracks_is_refused(tmp_path: Path) -> None:
+    """A clone could bring a journal made to hurt whoever opens it."""
+    clone = project(tmp_path / "clone")
+    state = project(clone / "state")
+    (state / "data.mdb").touch()
+    environment = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
+    for command in (["init", "-q"], ["add", "state"]):
+        subprocess.run(["git", *command], cwd=clone, check=True, env=environment)
+    with pytest.raises(WorkspaceRefused, match="is tracked by git"):
+        checked(place_of(project(tmp_path / "site"), state))
+
+
+def test_a_state_folder_in_a_checkout_that_git_does_not_track_is_fine(tmp_path: Path) -> None:
+    """People keep their home folder in git."""
+    clone = project(tmp_path / "clone")
+    subprocess.run(["git", "init", "-q"], cwd=clone, check=True)
+    assert checked(place_of(project(tmp_path / "site"), project(clone / "state")))
+
+
+def test_a_state_folder_on_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "_file_system", lambda path: "nfs4")
+    with pytest.raises(WorkspaceRefused, match=r"is on a network file system \(nfs4\)"):
+        checked(place_of(project(tmp_path / "site")))
+
+
+def test_a_damaged_description_is_a_reason_and_not_a_new_workspace(tmp_path: Path) -> None:
+    place = journaled(project(tmp_path / "site"))
+    place.identity_file.write_text('{"id": ')
+    with pytest.raises(WorkspaceRefused, match="is damaged"):
+        checked(place)
+
+
+# -- the id ------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_journal_leaves_its_id_in_the_workspace_and_hides_it_from_git(tmp_path: Path) -> None:
+    place = place_of(project(tmp_path / "site"))
+    identity = settle(place)
+    assert workspace_id(place.root) == identity.id
+    assert json.loads(place.identity_file.read_text())["root"] == str(place.root)
+    assert (place.root / ".quire" / ".gitignore").read_text() == "*\n"
+
+
+def test_settling_again_changes_nothing(tmp_path: Path) -> None:
+    place = place_of(project(tmp_path / "site"))
+    assert settle(place) == settle(place) == read_identity(place)
+
+
+def test_a_link_in_place_of_the_quire_folder_is_not_followed(tmp_path: Path) -> None:
+    root, target = project(tmp_path / "site"), project(tmp_path / "target")
+    (root / ".quire").symlink_to(target)
+    with pytest.raises(WorkspaceRefused, match=r"\.quire cannot be used"):
+        settle(place_of(root))
+    assert not list(target.iterdir())
+
+
+def test_a_path_that_is_not_utf8_comes_back_as_it_was(tmp_path: Path) -> None:
+    root = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    place = place_of(project(root))
+    settle(place)
+    assert find_workspace(root).root == root
+    identity = read_identity(place)
+    assert identity is not None
+    assert os.fsencode(identity.root).endswith(b"/caf\xe9")
+
+
+# -- adopting ----------------------------------------------------------------------------------------------------
+
+
+def moved(tmp_path: Path) -> tuple[Place, Path]:
+    """A workspace as it was, and where its folder is now."""
+    before = journaled(project(tmp_path / "before"))
+    (before.state / "journal").mkdir()
+    return before, before.root.rename(tmp_path / "after")
+
+
+def test_a_moved_workspace_finds_its_journal_again(tmp_path: Path) -> None:
+    before, after = moved(tmp_path)
+    adopted = adopt(after)
+    assert adopted == place_of(after)
+    assert adopted.journal.is_dir()
+    assert not before.state.exists()
+    identity = read_identity(adopted)
+    assert identity is not None
+    assert identity.root == str(after)
+    assert find_workspace(after) == adopted
+
+
+def test_a_moved_workspace_gets_no_new_journal_unasked(tmp_path: Path) -> None:
+    _, after = moved(tmp_path)
+    with pytest.raises(WorkspaceRefused, match=r"was moved here from .*/before; run `quire adopt .*/after`"):
+        checked(place_of(after))
+
+
+def test_adopting_twice_is_as_good_as_once(tmp_path: Path) -> None:
+    _, after = moved(tmp_path)
+    assert adopt(after) == adopt(after)
+
+
+def test_an_adoption_that_was_cut_off_before_the_rename_is_finished(tmp_path: Path) -> None:
+    before, after = moved(tmp_path)
+    fields = json.loads(before.identity_file.read_text())
+    before.identity_file.write_text(json.dumps({**fields, "root": str(after)}))
+    assert adopt(after).journal.is_dir()
+
+
+def test_a_copy_is_not_the_workspace(tmp_path: Path) -> None:
+    place = journaled(project(tmp_path / "site"))
+    copy = project(tmp_path / "copy")
+    (copy / ".quire").mkdir()
+    (copy / ".quire" / "workspace-id").write_text(str(workspace_id(place.root)))
+    with pytest.raises(WorkspaceRefused, match=r"/site is still there and has this journal; .*/copy is a copy"):
+        adopt(copy)
+    assert settle(checked(place_of(copy))).id == workspace_id(copy) != workspace_id(place.root)
+
+
+def test_a_journal_that_a_daemon_holds_is_not_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, after = moved(tmp_path)
+    with hold_lock(before.lock), pytest.raises(WorkspaceRefused, match="A daemon runs on the journal"):
+        adopt(after)
+    assert before.identity_file.exists()
+
+
+def test_a_folder_without_an_id_has_nothing_to_adopt(tmp_path: Path) -> None:
+    with pytest.raises(WorkspaceRefused, match="there is nothing to adopt"):
+        adopt(project(tmp_path / "site"))
+
+
+def test_an_id_that_no_journal_has_is_said(tmp_path: Path) -> None:
+    place = journaled(project(tmp_path / "site"))
+    place.identity_file.unlink()
+    with pytest.raises(WorkspaceRefused, match=r"No journal in .* has the id"):
+        adopt(place.root)
+
+
+def test_an_explicit_state_folder_stays_where_it_is(tmp_path: Path) -> None:
+    settle(place_of(project(tmp_path / "before"), tmp_path / "state"))
+    after = (tmp_path / "before").rename(tmp_path / "after")
+    assert adopt(after, tmp_path / "state") == place_of(after, tmp_path / "state")
+    assert checked(place_of(after, tmp_path / "state"))
+
+
+# -- the lock ----------------------------------------------------------------------------------------------------
+
+
+def test_who_holds_the_lock_is_who_runs(place: Place) -> None:
+    make_private_folder(place.state)
+    assert running(place) is None
+    lock = take_lock(place.lock)
+    assert lock is not None
+    assert running(place) == Running(0, "", "")
+    lock.announce(Running(7, "e1", "/tmp/s"))
+    assert running(place) == Running(7, "e1", "/tmp/s")
+    lock.close()
+    assert running(place) is None
+
+
+def test_a_lock_is_held_once_and_what_an_earlier_holder_said_is_wiped(place: Place) -> None:
+    make_private_folder(place.state)
+    first = take_lock(place.lock)
+    assert first is not None
+    first.announce(Running(7, "e1", "/tmp/s"))
+    assert take_lock(place.lock, patience_s=0.02) is None
+    first.close()
+    with hold_lock(place.lock) as second:
+        assert second is not None
+        assert running(place) == Running(0, "", "")
+
+
+def test_the_import_costs_the_standard_library_only() -> None:
+    code = "import sys, quire_journal.places; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -1,0 +1,117 @@
+"""One write in a process of its own, which kills itself at a named step.
+
+    python one_write.py ROOT STORY STEP
+
+The stories are the keys of `STORIES`; each brings about the situation in which its steps are passed. Exit status 0
+means that the step was never reached.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from checkout import file_now, put
+from quire_daemon.handlers.base import Move, Remove, Write
+from quire_daemon.workspace import Lost, Workspace
+
+OLD = b"old bytes\n" * 500
+NEW = b"new bytes, more of them\n" * 500
+THEIRS = b"saved by somebody else\n"
+SECOND = b"and once more\n"
+
+
+class Fuse:
+    """Kills the process at one step, and plays somebody else at others."""
+
+    def __init__(self, step: str) -> None:
+        self.step = step
+        self.others: dict[str, Callable[[], object]] = {}
+
+    def __call__(self, step: str) -> None:
+        if step == self.step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        other = self.others.pop(step, None)
+        if other is not None:
+            other()
+
+
+def write(workspace: Workspace, planned: Write) -> None:
+    """Stage, perform, and hand in what came of it."""
+    result = workspace.perform(workspace.stage(planned))
+    if isinstance(result, Lost):
+        workspace.discard(result.kept)
+
+
+def replaced(root: Path, data: bytes, name: str) -> Callable[[], None]:
+    """Somebody saves `f` by rename."""
+    (root / name).write_bytes(data)
+    return lambda: os.replace(root / name, root / "f")
+
+
+def edit(workspace: Workspace, fuse: Fuse) -> None:
+    write(workspace, put(workspace, "f", NEW, seq=7))
+
+
+def create(workspace: Workspace, fuse: Fuse) -> None:
+    write(workspace, put(workspace, "a/b/made", NEW, seq=7))
+
+
+def remove(workspace: Workspace, fuse: Fuse) -> None:
+    write(workspace, Remove(7, "f", file_now(workspace, "f")))
+
+
+def move(workspace: Workspace, fuse: Fuse) -> None:
+    write(workspace, Move(7, "f", "a/moved", file_now(workspace, "f")))
+
+
+def in_place(workspace: Workspace, fuse: Fuse) -> None:
+    os.link(workspace.root / "f", workspace.root / "f2")
+    write(workspace, put(workspace, "f", NEW, seq=7))
+
+
+def race(workspace: Workspace, fuse: Fuse) -> None:
+    """Somebody saves between our check and our exchange."""
+    fuse.others["perform.base_held"] = replaced(workspace.root, THEIRS, "theirs")
+    edit(workspace, fuse)
+
+
+def race_of_three(workspace: Workspace, fuse: Fuse) -> None:
+    """And somebody again, over our version."""
+    fuse.others["perform.exchanged"] = replaced(workspace.root, SECOND, "second")
+    race(workspace, fuse)
+
+
+def raced_removal(workspace: Workspace, fuse: Fuse) -> None:
+    fuse.others["perform.base_held"] = replaced(workspace.root, THEIRS, "theirs")
+    remove(workspace, fuse)
+
+
+def swap_back(workspace: Workspace, fuse: Fuse) -> None:
+    """A batch that fails."""
+    staged = workspace.stage(put(workspace, "f", NEW, seq=7))
+    step, fuse.step = fuse.step, ""
+    workspace.perform(staged, pinned=True)
+    fuse.step = step
+    workspace.revert(staged)
+
+
+STORIES = {
+    story.__name__: story
+    for story in (edit, create, remove, move, in_place, race, race_of_three, raced_removal, swap_back)
+}
+
+
+def main(root: str, story: str, step: str) -> None:
+    """Tell the story up to the step."""
+    fuse = Fuse(step)
+    workspace = Workspace(Path(root), steps=fuse)
+    STORIES[story](workspace, fuse)
+    workspace.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,185 @@
+"""`log` and `since`: which records are listed, page by page, and that no call looks at too many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from desk import Desk, lines
+
+from quire_daemon.handlers.log import LOG_TOOL, SCAN_RECORDS, SINCE_TOOL
+from quire_journal.events import CheckpointNamed, EditRefused, ReadServed, WorkspaceScanned, WritesAbandoned
+
+
+def seqs(reply: dict[str, Any]) -> list[int]:
+    """What was listed."""
+    return [record["seq"] for record in reply["records"]]
+
+
+def busy_desk() -> tuple[Desk, dict[str, int]]:
+    """Two files, two writers and another program; the batches by name."""
+    desk = Desk()
+    made = {
+        "first": desk.outside("src/a.py", lines("a = 1")),
+        "ann": desk.write("src/a.py", lines("a = 2"), desk.ann),
+        "ben": desk.write("docs/b.md", lines("words"), desk.ben),
+        "read": desk.note(ReadServed("src/a.py", 4, ((0, 1),)), who=desk.ann),
+        "named": desk.note(CheckpointNamed("here", 5), who=desk.ann),
+        "moved": desk.move("docs/b.md", "src/c.md", desk.ben),
+    }
+    return desk, made
+
+
+def test_log_shows_file_changes_and_checkpoints_newest_first() -> None:
+    desk, made = busy_desk()
+    reply = desk.call(LOG_TOOL, desk.ann)
+    assert seqs(reply) == [made[name] for name in ("moved", "named", "ben", "ann", "first")]
+    assert reply["next"] is None
+
+
+def test_a_record_is_shown_with_who_what_and_from_which_base() -> None:
+    desk, made = busy_desk()
+    (record,) = desk.call(LOG_TOOL, desk.ann, path="src/a.py", limit=1)["records"]
+    assert record["version"] == f"v{made['ann']}"
+    assert record["base"] == f"v{made['first']}"
+    assert (record["kind"], record["path"], record["batch"]) == ("file_written", "src/a.py", made["ann"])
+    assert (record["writer"]["agent"], record["writer"]["type"]) == ("ann", "edit")
+    assert len(record["sha256"]) == 64
+    assert record["at"].endswith("Z")
+
+
+def test_a_kind_that_is_named_is_shown_and_an_unknown_one_refused() -> None:
+    desk, made = busy_desk()
+    assert seqs(desk.call(LOG_TOOL, desk.ann, kind="read_served")) == [made["read"]]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, kind=["file_moved", "checkpoint_named"])) == [
+        made["moved"],
+        made["named"],
+    ]
+    assert desk.call(LOG_TOOL, desk.ann, kind="file_painted")["error"] == "schema_invalid"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("src/a.py", ["ann", "first"]),
+        ("./src/a.py", ["ann", "first"]),
+        ("/anywhere/src/a.py", ["ann", "first"]),
+        ("src", ["moved", "ann", "first"]),
+        ("*.md", ["moved", "ben"]),
+        ("src/**/*.py", ["ann", "first"]),
+        ("docs/b.md", ["moved", "ben"]),
+        ("src/c.md", ["moved"]),
+        ("nowhere", []),
+    ],
+)
+def test_a_path_is_a_file_a_folder_or_a_glob(path: str, expected: list[str]) -> None:
+    desk, made = busy_desk()
+    assert seqs(desk.call(LOG_TOOL, desk.ann, path=path)) == [made[name] for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("writer", "expected"),
+    [("ann", ["named", "ann"]), ("w2", ["moved", "ben"]), ("outside", ["first"]), ("nobody", []), ("w99", [])],
+)
+def test_a_writer_is_an_agents_name_an_id_or_outside(writer: str, expected: list[str]) -> None:
+    desk, made = busy_desk()
+    assert seqs(desk.call(LOG_TOOL, desk.ann, writer=writer)) == [made[name] for name in expected]
+
+
+def test_points_cut_the_log() -> None:
+    desk, made = busy_desk()
+    reply = desk.call(LOG_TOOL, desk.ann, since=f"v{made['first']}", until="here", order="oldest")
+    assert seqs(reply) == [made["ann"], made["ben"]]
+
+
+def test_contains_looks_into_the_bytes_of_versions() -> None:
+    desk, made = busy_desk()
+    assert seqs(desk.call(LOG_TOOL, desk.ann, contains="a = ")) == [made["ann"], made["first"]]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, contains="words", path="docs/b.md")) == [made["moved"], made["ben"]]
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("path", ["", "f.txt"])
+def test_pages_join_to_the_whole_in_both_orders(order: str, path: str) -> None:
+    desk = Desk()
+    made = [desk.write("f.txt", lines(str(n)), desk.ann) for n in range(7)]
+    found: list[int] = []
+    cursor = None
+    while True:
+        reply = desk.call(LOG_TOOL, desk.ann, limit=3, order=order, path=path, cursor=cursor)
+        found += seqs(reply)
+        cursor = reply["next"]
+        if cursor is None:
+            break
+    assert found == (made[::-1] if order == "newest" else made)
+
+
+def test_one_call_looks_at_a_bounded_number_of_records_and_the_next_goes_on() -> None:
+    desk = Desk()
+    wanted = desk.write("f.txt", lines("rare"), desk.ann)
+    desk.note(*[EditRefused("edit", "f.txt", "stale_base")] * SCAN_RECORDS, who=desk.ben)
+    first = desk.call(LOG_TOOL, desk.ann, writer="ann")
+    assert seqs(first) == []
+    assert seqs(desk.call(LOG_TOOL, desk.ann, writer="ann", cursor=first["next"])) == [wanted]
+
+
+def test_a_write_that_did_not_happen_says_so() -> None:
+    desk = Desk()
+    desk.note(WritesAbandoned((desk.write("f.txt", lines("x"), desk.ann),), "swap"), who=desk.ann)
+    (record,) = desk.call(LOG_TOOL, desk.ann)["records"]
+    assert record["abandoned"]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, path="f.txt")) in ([], [record["seq"]])
+
+
+@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1001}, {"order": "random"}, {"cursor": "x"}])
+def test_arguments_out_of_range_are_refused_by_name(wrong: dict[str, Any]) -> None:
+    desk = Desk()
+    refused = desk.call(LOG_TOOL, desk.ann, **wrong)
+    assert refused["error"] == "schema_invalid"
+    assert refused["argument"] in wrong
+
+
+def test_a_log_cursor_of_another_journal_is_refused() -> None:
+    desk, _ = busy_desk()
+    assert desk.call(LOG_TOOL, desk.ann, cursor="c1.abc")["error"] == "schema_invalid"
+
+
+# ── since ────────────────────────────────────────────────────────────────────
+
+
+def test_since_without_a_cursor_answers_the_cursor_of_now() -> None:
+    desk, _ = busy_desk()
+    now = desk.call(SINCE_TOOL, desk.ann)
+    assert (now["records"], now["more"], now["fresh"]) == ([], False, False)
+    later = desk.write("src/a.py", lines("a = 3"), desk.ben)
+    desk.note(WorkspaceScanned("periodic", 2, 0))
+    reply = desk.call(SINCE_TOOL, desk.ann, cursor=now["cursor"])
+    assert seqs(reply) == [later]
+    assert desk.call(SINCE_TOOL, desk.ann, cursor=reply["cursor"])["records"] == []
+
+
+def test_since_goes_on_where_a_page_ended() -> None:
+    desk, made = busy_desk()
+    start = desk.call(SINCE_TOOL, desk.ann, cursor="seq:0", limit=2)
+    assert (seqs(start), start["more"]) == ([made["first"], made["ann"]], True)
+    rest = desk.call(SINCE_TOOL, desk.ann, cursor=start["cursor"])
+    assert (seqs(rest), rest["more"]) == ([made["ben"], made["named"], made["moved"]], False)
+
+
+def test_since_passes_over_what_the_filters_leave_out() -> None:
+    desk, made = busy_desk()
+    reply = desk.call(SINCE_TOOL, desk.ann, cursor="seq:0", path="docs", writer="ben")
+    assert seqs(reply) == [made["ben"], made["moved"]]
+    assert reply["cursor"].startswith(f"c{desk.journal.head}.")
+
+
+@pytest.mark.parametrize("cursor", ["c3.abc", "c9999.17979cfe362a0000"])
+def test_a_cursor_that_is_of_no_use_begins_anew_and_says_so(cursor: str) -> None:
+    desk, made = busy_desk()
+    reply = desk.call(SINCE_TOOL, desk.ann, cursor=cursor, limit=1)
+    assert (seqs(reply), reply["fresh"]) == ([made["first"]], True)
+
+
+def test_what_is_neither_a_cursor_nor_a_point_is_refused() -> None:
+    desk = Desk()
+    assert not desk.call(SINCE_TOOL, desk.ann, cursor="yesterday")["ok"]

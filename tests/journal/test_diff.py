@@ -1,0 +1,71 @@
+"""The line diff: it leads from one text to the other, and says so in callers' words."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_journal import diff as diff_module
+from quire_journal.diff import changed_ranges, diff, first_difference
+from quire_journal.splice import Splice, apply
+from quire_journal.text import Text
+
+LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n", b"a\r\n", b"d\r\n"])
+FILE = st.tuples(st.lists(LINE, max_size=14), st.sampled_from([b"", b"end"])).map(
+    lambda parts: Text.of(b"".join(parts[0]) + parts[1])
+)
+
+
+@given(FILE, FILE)
+def test_the_splices_lead_from_one_text_to_the_other(a: Text, b: Text) -> None:
+    assert apply(a, diff(a, b), b.final_break).data == b.data
+
+
+@given(FILE)
+def test_equal_texts_have_no_difference(a: Text) -> None:
+    assert diff(a, Text.of(a.data)) == ()
+
+
+@given(FILE, FILE)
+def test_splices_are_sorted_and_never_touch(a: Text, b: Text) -> None:
+    splices = diff(a, b)
+    assert all(one.stop < two.start for one, two in zip(splices, splices[1:], strict=False))
+
+
+def test_a_changed_break_is_a_changed_line() -> None:
+    assert diff(Text.of(b"a\nb\n"), Text.of(b"a\r\nb\n")) == (Splice(0, 1, (b"a",), (b"\r\n",)),)
+
+
+@given(FILE, FILE)
+def test_pieces_that_are_too_large_to_compare_still_lead_there(a: Text, b: Text) -> None:
+    splices = list(diff_module._blocks(*diff_module._interned(a, b, 0, len(a), len(b)), 4))
+    plan = [Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in splices]
+    assert apply(a, plan, b.final_break).data == b.data
+
+
+def test_long_texts_are_split_at_lines_that_occur_once() -> None:
+    a = Text.of(b"".join(b"line %d\n" % i for i in range(20_000)))
+    b = Text.of(b"".join(b"line %d\n" % i if i % 1000 else b"new %d\n" % i for i in range(20_000)))
+    assert len(diff(a, b)) == 20
+
+
+def test_the_first_difference_does_not_look_at_breaks() -> None:
+    assert first_difference(Text.of(b"a\nb"), Text.of(b"a\r\nb\nc\n")) == 2
+    assert first_difference(Text.of(b"a\nb\n"), Text.of(b"a\nB\n")) == 1
+
+
+@pytest.mark.parametrize(
+    ("splices", "wanted"),
+    [
+        ([Splice(1, 2, (b"x", b"y"))], [(2, 3, 2, 2, 1)]),
+        ([Splice(1, 1, (b"x",))], [(2, 2, 2, 1, 1)]),
+        ([Splice(1, 3)], [(2, 1, 2, 3, -2)]),
+        ([Splice(0, 0, (b"x",)), Splice(4, 5)], [(1, 1, 1, 0, 1), (6, 5, 5, 5, 0)]),
+    ],
+)
+def test_changed_lines_are_told_from_one_with_how_far_the_rest_moved(
+    splices: list[Splice], wanted: list[tuple[int, ...]]
+) -> None:
+    told = [(r["start"], r["end"], r["was_start"], r["was_end"], r["shift"]) for r in changed_ranges(splices)]
+    assert told == wanted

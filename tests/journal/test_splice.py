@@ -1,0 +1,143 @@
+"""Splices: what no splice names keeps its bytes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from quire_journal.splice import Splice, apply, carry_ranges, shift_line, trim
+from quire_journal.text import BOM, Text
+
+CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
+BREAK = st.sampled_from([b"\n", b"\r\n", b"\r"])
+
+
+@st.composite
+def texts(draw: st.DrawFn, endings: st.SearchStrategy[bytes] = BREAK) -> Text:
+    """Files with any mixture of breaks, with and without a final one, with and without BOM."""
+    lines = draw(st.lists(st.tuples(CONTENT, endings), max_size=9))
+    data = b"".join(content + ending for content, ending in lines)
+    return Text.of(draw(st.sampled_from([b"", BOM])) + data + draw(st.sampled_from([b"", b"end"])))
+
+
+@st.composite
+def plans(draw: st.DrawFn, base: Text) -> list[Splice]:
+    """Sorted splices that do not overlap."""
+    ends = sorted(draw(st.lists(st.integers(0, len(base)), max_size=6)))
+    pairs = list(zip(ends[::2], ends[1::2], strict=False))
+    return [Splice(a, b, tuple(draw(st.lists(CONTENT, max_size=3)))) for a, b in pairs]
+
+
+@given(st.data())
+def test_lines_outside_the_splices_keep_every_byte(data: st.DataObject) -> None:
+    base = data.draw(texts(st.sampled_from([b"\n", b"\r\n"])))
+    splices = data.draw(plans(base))
+    result = apply(base, splices)
+    assert result.bom == base.bom
+    at = moved = 0
+    for s in [*splices, Splice(len(base), len(base))]:
+        for line in range(at, s.start):
+            assert result.lines[line + moved] == base.lines[line]
+            if line + 1 < len(base) and line + moved + 1 < len(result):
+                assert result.breaks[line + moved] == base.breaks[line]
+        assert tuple(result.lines[s.start + moved : s.start + moved + len(s.lines)]) == s.lines
+        at, moved = s.stop, moved + s.shift
+
+
+@given(st.data())
+def test_the_result_is_what_its_bytes_say(data: st.DataObject) -> None:
+    base = data.draw(texts())
+    result = apply(base, data.draw(plans(base)))
+    again = Text.of(result.data)
+    assert (list(again.lines), list(again.breaks), again.bom) == (list(result.lines), list(result.breaks), result.bom)
+
+
+@given(st.data())
+def test_a_missing_final_break_is_kept_and_so_is_one_that_is_there(data: st.DataObject) -> None:
+    base = data.draw(texts())
+    result = apply(base, data.draw(plans(base)))
+    assume(len(result))
+    if len(base):
+        assert result.final_break == base.final_break or result.data.endswith(b"\r\n")
+    else:
+        assert result.final_break
+
+
+def test_nothing_to_do_gives_the_same_bytes() -> None:
+    base = Text.of(BOM + b"a\r\nb\rc\nd\xff")
+    assert apply(base, []).data == base.data
+
+
+@pytest.mark.parametrize(
+    ("data", "splice", "wanted"),
+    [
+        (b"a\r\nb\nc\r\n", Splice(1, 2, (b"B",)), b"a\r\nB\nc\r\n"),  # of the line it replaces
+        (b"a\r\nb\n", Splice(0, 1, (b"x", b"y")), b"x\r\ny\r\nb\n"),  # beyond those: of the one before
+        (b"a\r\nb\n", Splice(1, 1, (b"x",)), b"a\r\nx\r\nb\n"),  # inserted: of the one before
+        (b"a\r\nb\n", Splice(0, 0, (b"x",)), b"x\r\na\r\nb\n"),  # at the top: of the one after
+        (b"", Splice(0, 0, (b"x",)), b"x\n"),  # in an empty file: LF
+        (BOM, Splice(0, 0, (b"x",)), BOM + b"x\n"),
+        (b"a", Splice(1, 1, (b"x",)), b"a\nx"),
+        (b"a\r\nb", Splice(2, 2, (b"x",)), b"a\r\nb\r\nx"),
+        (b"a\nb", Splice(1, 2), b"a"),
+        (b"a\nb\n", Splice(0, 2), b""),
+    ],
+)
+def test_a_new_line_takes_its_break_from_its_place(data: bytes, splice: Splice, wanted: bytes) -> None:
+    assert apply(Text.of(data), [splice]).data == wanted
+
+
+def test_a_final_break_can_be_asked_for() -> None:
+    assert apply(Text.of(b"a"), [], final_break=True).data == b"a\n"
+    assert apply(Text.of(b"a\r\n"), [], final_break=False).data == b"a"
+
+
+def test_stated_breaks_are_used() -> None:
+    assert apply(Text.of(b"a\nb\n"), [Splice(0, 1, (b"x",), (b"\r\n",))]).data == b"x\r\nb\n"
+
+
+def test_a_new_blank_line_behind_a_lone_cr_does_not_melt_into_it() -> None:
+    result = apply(Text.of(b"a\rb\nc\n"), [Splice(1, 2, (b"",))])
+    assert list(result.lines) == [b"a", b"", b"c"]
+    assert list(Text.of(result.data).lines) == [b"a", b"", b"c"]
+
+
+def test_old_cr_and_lf_that_meet_keep_their_bytes() -> None:
+    result = apply(Text.of(b"a\rb\n\nc\n"), [Splice(1, 2)])
+    assert result.data == b"a\r\nc\n"
+    assert list(result.lines) == [b"a", b"c"]
+
+
+@pytest.mark.parametrize("splices", [[Splice(1, 2), Splice(0, 1)], [Splice(0, 2), Splice(1, 2)], [Splice(0, 9)]])
+def test_splices_that_overlap_or_leave_the_text_are_a_mistake(splices: list[Splice]) -> None:
+    with pytest.raises(ValueError, match="overlaps"):
+        apply(Text.of(b"a\nb\n"), splices)
+
+
+def test_trimming_leaves_only_what_changes() -> None:
+    base = Text.of(b"a\nb\nc\n")
+    assert trim(base, [Splice(0, 3, (b"a", b"X", b"c"))]) == (Splice(1, 2, (b"X",)),)
+    assert trim(base, [Splice(1, 2, (b"b",)), Splice(3, 3, (b"d",))]) == (Splice(3, 3, (b"d",)),)
+
+
+@given(st.data())
+def test_trimming_does_not_change_the_result(data: st.DataObject) -> None:
+    base = data.draw(texts(st.just(b"\n")))
+    splices = data.draw(plans(base))
+    assert apply(base, trim(base, splices)).data == apply(base, splices).data
+
+
+def test_a_line_is_followed_through_splices() -> None:
+    splices = [Splice(1, 1, (b"x", b"y")), Splice(2, 4, (b"z",)), Splice(5, 5, (b"w",))]
+    assert [shift_line(splices, line) for line in range(6)] == [0, 3, None, None, 5, 7]
+
+
+@given(st.data())
+def test_carried_ranges_hold_the_lines_that_survive(data: st.DataObject) -> None:
+    base = data.draw(texts())
+    splices = data.draw(plans(base))
+    start = data.draw(st.integers(0, len(base)))
+    stop = data.draw(st.integers(start, len(base)))
+    carried = {line for a, b in carry_ranges(splices, [(start, stop)]) for line in range(a, b)}
+    assert carried == {moved for line in range(start, stop) if (moved := shift_line(splices, line)) is not None}
