@@ -56,6 +56,7 @@ from quire_journal.events import (
     EditRefused,
     Event,
     ReplyKept,
+    WatchLost,
     WorkspaceOpened,
     WriterIntroduced,
 )
@@ -70,6 +71,7 @@ RETRY_S = 0.002  # between two looks at a file that is held open
 CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 HURRIED_S = 0.5  # after a request, background work takes small slices for this long
+SAVE_S = 60.0  # between two saves of the cache of the disk
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
 
@@ -123,7 +125,8 @@ class App:
         self._flush_at = 0.0
         self._watchdog_s = notify.watchdog_s()
         self._watchdog_at = 0.0
-        self._reaper_at = 0.0
+        self._save_at = 0.0
+        self._root_at = 0.0
         self._first_event_ns = 0
         self._asked_s = -1e9  # when the last request came
         self._services: Mapping[str, Callable[[Call], None]] = {
@@ -238,9 +241,22 @@ class App:
         if self._watchdog_s and now >= self._watchdog_at:
             self._watchdog_at = now + self._watchdog_s
             notify.notify("WATCHDOG=1")
-        if now >= self._reaper_at:
-            self._reaper_at = now + 60
+        if now >= self._save_at:
+            self._save_at = now + SAVE_S
             self.recorder.save_seen()
+        if now >= self._root_at:
+            self._root_at = now + IDLE_S
+            self._check_root()
+
+    def _check_root(self) -> None:
+        """Another folder stands at the root's path: nothing here is about it, so this daemon ends and says why.
+
+        The next client starts one for what is there now; `quire adopt` finds the journal of a folder that moved.
+        """
+        if self.watcher.health().root_replaced and not self._stopping:
+            self.log.warning("root_replaced", root=os.fspath(self.root))
+            self.recorder.note(WatchLost("root_replaced"))
+            self.stop()
 
     # ── taking requests ──
 

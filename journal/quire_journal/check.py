@@ -277,7 +277,7 @@ def _blob(
     except msgspec.MsgspecError as error:
         yield Finding(f"Blob {number} is not a blob ({error}).", "blobs", key)
         return
-    if (stored.kind == blobs.DELTA) != (0 < stored.base < number):
+    if not (0 < stored.base < number if stored.kind == blobs.DELTA else stored.base == 0):
         yield Finding(f"Blob {number} names blob {stored.base} as its base, which cannot be.", "blobs", key)
         return
     if stored.base and r.get("blobs", u64(stored.base)) is None:

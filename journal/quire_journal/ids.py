@@ -6,7 +6,6 @@ Every id has one canonical form; what people see is cut from it.
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import NewType
 from urllib.parse import quote, unquote_to_bytes
 
@@ -67,10 +66,12 @@ def journal_path(disk: str) -> str:
     try:
         disk.encode()
     except UnicodeEncodeError:
-        return _ESCAPED + quote(os.fsencode(disk))
+        return _ESCAPED + quote(disk.encode("utf-8", "surrogateescape"))
     return _ESCAPED + quote(disk) if disk.startswith(_ESCAPED) else disk
 
 
 def disk_path(journal: str) -> str:
     """The path on disk that `journal_path` made `journal` of."""
-    return os.fsdecode(unquote_to_bytes(journal[len(_ESCAPED) :])) if journal.startswith(_ESCAPED) else journal
+    if not journal.startswith(_ESCAPED):
+        return journal
+    return unquote_to_bytes(journal[len(_ESCAPED) :]).decode("utf-8", "surrogateescape")

@@ -40,7 +40,7 @@ def journaled(store: Store) -> Store:
 
     add(WriterIntroduced(1, uid=1000, agent="ann", agent_session="s"))
     for n in range(10):
-        data = b"".join(b"line %d of version %d\n" % (line, n if line == n else 0) for line in range(40))
+        data = b"".join(blob_id(b"%d %d" % (line, n if line == n else 0)).hex().encode() + b"\n" for line in range(40))
         if n % 2:
             add(FileWritten("a.py", blob_id(data), len(data), 0o644, journal.head), 1, data)
         else:
@@ -121,6 +121,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda w: change_stored(w, 4, frame=b"other", size=5, kind=blobs.PLAIN, base=0),
         "The bytes of blob 4 do not have the sha256",
     ),
+    "a keyframe has a base": (lambda w: change_stored(w, 1, base=4), "names blob 4 as its base"),
     "a blob is its own base": (lambda w: change_stored(w, 4, base=4), "names blob 4 as its base"),
     "a blob is not a blob": (lambda w: w.put("blobs", u64(4), b"\xc1"), "Blob 4 is not a blob"),
     "a chain is garbage": (lambda w: w.put("chains", first(w, "chains"), b"\xc1"), "The chain .* cannot be decoded"),

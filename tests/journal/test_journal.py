@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -244,18 +243,6 @@ def test_a_journal_that_is_opened_again_at_any_point_is_the_one_that_stayed_open
             keep(journal, path, data)
     assert everything(stayed.store) == everything(opened.store)
     assert stayed.last_hash == opened.last_hash
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can mount a small file system")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
 def test_on_a_full_disk_the_journal_says_so_goes_on_reading_and_writes_again_when_there_is_space(

@@ -320,18 +320,6 @@ store.close()
     assert done.stdout.rstrip().endswith("False)")
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 4 MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=4m,mode=0700", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can mount a small file system")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
 def test_on_a_full_disk_a_commit_fails_cleanly_and_reads_and_later_commits_go_on(small_disk: Path) -> None:
     store = LmdbStore.open(small_disk)
     with store.writing() as w:

@@ -346,6 +346,7 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
 
 
 def outcome(history: History, choice: Choice) -> list[Unwound]:
+    """What the chosen files come to. Raises `Refused` for a restore of what was not there."""
     return _restored(history, choice) if choice.how == "restore" else _unwound(history, choice)
 
 
@@ -365,16 +366,19 @@ def is_now(unwound: Unwound) -> bool:
 def paths_of(params: Params, history: History, who: Who) -> Sequence[str]:
     """The paths that a decision must see. A refusal is left to the decision."""
     try:
-        outcome = outcome(history, choose(params, history, who))
+        files = outcome(history, choose(params, history, who))
     except Refused:
         return ()
-    return list(dict.fromkeys(path for u in outcome for path in (u.now.path, u.path)))
+    return list(dict.fromkeys(path for u in files for path in (u.now.path, u.path)))
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
     """(the choice, the digest of the outcome). Raises `Refused` for what is not a token of a plan."""
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        return msgspec.msgpack.decode(packed, type=tuple[Choice, bytes])
+        choice, digest = msgspec.msgpack.decode(packed, type=tuple[Choice, bytes])
     except (binascii.Error, ValueError, msgspec.MsgspecError) as wrong:
         raise Refused("schema_invalid", "token: this is not the token of a plan.", argument="token") from wrong
+    if len(choice.batches) > MAX_BATCHES:  # a caller can write a token by hand
+        raise Refused("schema_invalid", f"token: it names more than {MAX_BATCHES} batches.", argument="token")
+    return choice, digest

@@ -33,8 +33,6 @@ from quire_journal.unwind import Conflict, State, Unwound
 MOST_KEPT: Final = 20
 """Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
 
-How = Literal["undo", "redo", "rollback", "restore"]
-
 
 @dataclass(frozen=True)
 class Action:

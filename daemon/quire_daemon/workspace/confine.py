@@ -113,7 +113,7 @@ class Beneath:
                 raise refusal(error, path) from error
 
     def open_file(self, path: str, flags: int = os.O_RDONLY) -> int:
-        """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused, HeldOpen (a lease forbids it).
+        """A descriptor for the regular file `path`. Raises Vanished, NotRegular, Refused, HeldOpen (a lease).
 
         It is looked at before it is opened: opening a FIFO, even without blocking, lets its writer go on and then
         kills it with SIGPIPE, and opening a device may do anything.

@@ -1,0 +1,69 @@
+"""What reaches a terminal: nothing that an agent wrote to control it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from quire_client import render
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("plain", "plain"),
+        ("\x1b[31mred\x1b[0m", "[31mred[0m"),
+        ("a\rb\x07\x00\x7f\x9b", "ab"),
+        ("user\u202etxt.exe", "usertxt.exe"),
+        ("\u2066hidden\u2069", "hidden"),
+        ("über — 漢字 🙂", "über — 漢字 🙂"),
+        ("half \udc80", "half "),
+    ],
+)
+def test_control_and_direction_characters_are_taken_out(said: str, shown: str) -> None:
+    assert render.clean(said) == shown
+
+
+def test_texts_of_several_lines_keep_their_lines() -> None:
+    assert render.clean_text("a\n\tb\x1b") == "a\n\tb"
+    assert render.one_line("a\n\tb  c") == "a b c"
+    assert render.one_line("x" * 300, 10) == "xxxxxxxxx…"
+
+
+def test_json_is_one_ascii_line_that_holds_everything() -> None:
+    reply = {"ok": True, "message": "a\u202eb\x1b\n\udc80é"}
+    text = render.as_json(reply)
+    assert text.isascii()
+    assert "\n" not in text
+    assert "\x1b" not in text
+    assert json.loads(text) == reply
+
+
+@pytest.mark.parametrize(
+    ("terminal", "environ", "coloured"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (True, {"NO_COLOR": ""}, True),
+    ],
+)
+def test_colours_are_for_terminals_that_want_them(terminal: bool, environ: dict[str, str], coloured: bool) -> None:
+    assert render.Palette(terminal, environ).paint("x", "red") == ("\x1b[31mx\x1b[0m" if coloured else "x")
+
+
+def test_columns_stand_below_each_other() -> None:
+    assert render.columns([("a", "bb", "c"), ("aaa", "b", "")]) == ["a    bb  c", "aaa  b"]
+    assert render.columns([]) == []
+
+
+def test_sizes_times_and_writers_are_short() -> None:
+    assert [render.size(n) for n in (0, 1023, 1024, 5 * 1024**2)] == ["0 bytes", "1023 bytes", "1.0 KiB", "5.0 MiB"]
+    assert render.moment("2026-01-31T12:00:00.123456Z") == "2026-01-31 12:00:00Z"
+    assert render.moment("yesterday") == "yesterday"
+    assert render.writer({"id": "w3", "agent": "alice", "agent_session": "s1"}) == "alice/s1"
+    assert render.writer({"id": "outside", "agent": ""}) == "outside"
+    assert render.writer("w3") == "w3"
+    assert (render.count(1, "file"), render.count(2, "file")) == ("1 file", "2 files")
