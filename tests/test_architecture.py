@@ -32,14 +32,21 @@ ONLY_IN = {
 
 CLOCK_AND_CHANCE = {"random", "secrets", "time", "uuid"}
 DISK = {"fcntl", "mmap", "os", "pathlib", "shutil", "tempfile"}
-OTHERS = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading", "urllib"}
+OTHERS = {"asyncio", "multiprocessing", "select", "selectors", "signal", "socket", "subprocess", "threading"}
+OTHERS |= {"urllib.request"}  # `urllib.parse` is pure
 WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
 """Modules through which code could see the clock, the disk, a socket, another process, or chance."""
 
 EDGES = {"quire_journal": {"quire_journal.stores", "quire_journal.places"}}
 """The parts of the journal that touch the world: the adapters, and where things lie on disk."""
 
-DECISIONS = ("quire_daemon.arguments", "quire_daemon.dialects", "quire_daemon.handlers", "quire_daemon.safety")
+DECISIONS = (
+    "quire_daemon.arguments",
+    "quire_daemon.dialects",
+    "quire_daemon.handlers",
+    "quire_daemon.rebase",
+    "quire_daemon.safety",
+)
 """The parts of the daemon that decide: values in, values out."""
 
 

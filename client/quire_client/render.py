@@ -78,13 +78,22 @@ def moment(at: object) -> str:
 
 
 def writer(who: object) -> str:
-    """A writer in a word: `alice/s1`, `w3`, or `outside`."""
+    """A writer in a word: `alice/s1`; `user` for a caller without a name; `outside`; `w3` where no more is known."""
     if not isinstance(who, Mapping):
         return one_line(who or "?", 60)
     agent, session = one_line(who.get("agent") or "", 40), one_line(who.get("agent_session") or "", 40)
     if agent:
         return f"{agent}/{session}" if session else agent
-    return one_line(who.get("id") or who.get("type") or "?", 60)
+    # The command line gives a user without a name a new id with every call: the number would tell nothing.
+    return "user" if who.get("uid") is not None else one_line(who.get("id") or who.get("type") or "?", 60)
+
+
+def lines(ranges: object) -> str:
+    """Ranges of lines in a word: `3-4, 9`."""
+    if not isinstance(ranges, Sequence) or isinstance(ranges, str):
+        return one_line(ranges or "")
+    spans = [(one.get("start"), one.get("end")) for one in ranges if isinstance(one, Mapping)]
+    return one_line(", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans))
 
 
 def count(number: int, what: str) -> str:

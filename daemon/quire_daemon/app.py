@@ -69,6 +69,8 @@ from quire_journal.views.writers import caller_key
 FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
 RETRY_S = 0.002  # between two looks at a file that is held open
 CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
+NEWS_S = 0.005  # between two looks for news, for a call that waits for them
+MOST_WAIT_S = 60.0  # for news, whatever the call asks
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 HURRIED_S = 0.5  # after a request, background work takes small slices for this long
 SAVE_S = 60.0  # between two saves of the cache of the disk
@@ -244,9 +246,12 @@ class App:
         if now >= self._save_at:
             self._save_at = now + SAVE_S
             self.recorder.save_seen()
+            self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S
             self._check_root()
+            if self.settings.journal.durability == "fast":
+                self.recorder.journal.store.sync()
 
     def _check_root(self) -> None:
         """Another folder stands at the root's path: nothing here is about it, so this daemon ends and says why.
@@ -368,6 +373,8 @@ class App:
         if call.tool.catch_up:
             self._catch_up(call)
         files = self._gather(call, paths)
+        if call.tool.writes or call.tool.journals:
+            self.recorder.introduce(call.who.writer)
         with self.recorder.history() as history:
             world = World(
                 self.clock.now_ns(),
@@ -380,6 +387,7 @@ class App:
                 self.health() if call.tool.needs_health else {},
             )
             decision = call.tool.decide(call.params, world)
+        self._wait_for_news(call, decision)
         if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
             events: Sequence[Event] = (*decision.events, kept)
@@ -438,6 +446,16 @@ class App:
             )
         reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
         return reply
+
+    def _wait_for_news(self, call: Call, decision: Decision) -> None:
+        """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over."""
+        wait_ms = getattr(call.params, "wait_ms", 0) or 0
+        if not wait_ms or decision.reply.get("records") or not decision.reply.get("ok"):
+            return
+        now = self.clock.mono_s()
+        call.news_until_s = call.news_until_s or now + min(wait_ms / 1000, MOST_WAIT_S)
+        if now < call.news_until_s:
+            raise _NotYet(min(now + NEWS_S, call.news_until_s))
 
     def _catch_up(self, call: Call) -> None:
         """Wait until the watcher has told of everything that happened before this call."""
@@ -535,6 +553,7 @@ class App:
         """Refused before or after the decision; journaled for writing tools, as the handlers do for theirs."""
         if call.tool.writes and not self._read_only and refused.code not in ("expired", "schema_invalid"):
             path = next(iter(call.tool.paths(call.params)), "")
+            self.recorder.introduce(call.who.writer)
             self.recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), call.who.writer)
         self._answer(call, refused.reply())
 
@@ -582,6 +601,7 @@ class App:
             "capture": self.outside.progress(),
             "protection": _active(self.workspace.protection),
             "journal_bytes": self.recorder.journal.store.size_bytes(),
+            "journal_versions": self.recorder.versions(),
             "undeliverable": self.server.undeliverable,
         }
 

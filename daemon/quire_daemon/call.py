@@ -32,6 +32,7 @@ class Call:
     deadline_ns: int
     retry_s: float = 0.0  # monotonic: not before
     lost: int = 0  # races lost to outside programs
+    news_until_s: float = 0.0  # monotonic: until when it waits for news
     cookie: str = ""  # the watcher must have reported it first
 
     @property

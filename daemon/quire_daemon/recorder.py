@@ -68,6 +68,7 @@ class Recorder:
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._callers: dict[int, bytes] = {}  # writer → caller, of this run
         self._next_writer = 0
+        self._strangers: dict[WriterId, WriterIntroduced] = {}  # writers of this run that are not introduced
         self._stale_seen: set[str] = set()  # paths whose entry in the `seen` table is out of date
         self._load_seen()
 
@@ -100,7 +101,7 @@ class Recorder:
         self._seen[path] = seen
 
     def writer(self, who: WriterIntroduced) -> WriterId:
-        """The number of this writer (`who.id` does not matter); it is introduced when the journal does not know it."""
+        """The number of this writer (`who.id` does not matter). A new one has to be introduced before it is named."""
         with self.journal.store.reading() as reading:
             known = writers.writer_id(reading, who)
             if not self._next_writer:
@@ -108,9 +109,15 @@ class Recorder:
         if known is None:
             known = WriterId(self._next_writer)
             self._next_writer += 1
-            self.note(msgspec.structs.replace(who, id=known))
+            self._strangers[known] = msgspec.structs.replace(who, id=known)
         self._callers[known] = writers.caller_key(who.uid, who.agent, who.agent_session)
         return known
+
+    def introduce(self, writer: WriterId) -> None:
+        """Note who `writer` is, unless the journal knows: a caller that only asks questions leaves no record."""
+        stranger = self._strangers.pop(writer, None)
+        if stranger is not None:
+            self.note(stranger)
 
     # ── committing ──
 
@@ -153,6 +160,11 @@ class Recorder:
                 return text
 
             yield History(reading, text_of, self._recent)
+
+    def versions(self) -> int:
+        """How many versions the journal holds."""
+        with self.journal.store.reading() as reading:
+            return reading.count("versions")
 
     # ── the cache of the disk ──
 

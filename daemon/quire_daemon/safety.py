@@ -9,13 +9,13 @@ called from `check`; it needs the path, both texts and the splices, as they do.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from pathlib import PurePosixPath
 from typing import Any, Final, TypeAlias
 
 from quire_journal.line_hash import is_poor
@@ -107,7 +107,7 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 
 def check(path: str, before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
     """What is suspicious about `after`, which is `before` with `splices`. Empty when nothing is."""
-    language = _BY_SUFFIX.get(PurePosixPath(path).suffix.lower(), _UNKNOWN)
+    language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
         return []
     return [*_unbalanced(language, before, after, splices), *_duplicates(before, after, splices)]

@@ -22,7 +22,7 @@ TABLES: Final[tuple[str, ...]] = (
     "records",  # seq → record
     "blobs",  # blob number → frame
     "addresses",  # sha256 → blob number
-    "chains",  # path id → where the delta chain of the path stands
+    "chains",  # sha256(path)[:16] → where the delta chain of the path stands
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view
     # views, one fold each; disposable
     "paths",  # path id → path
@@ -87,6 +87,12 @@ class Store(Protocol):
 
     def size_bytes(self) -> int:
         """Bytes on disk."""
+
+    def sync(self) -> None:
+        """Make every finished commit durable; for stores that were opened to do so only when asked."""
+
+    def reader_check(self) -> int:
+        """Free what readers that died have left; how many there were."""
 
     def close(self) -> None:
         """Give everything back. Idempotent."""

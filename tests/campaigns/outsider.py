@@ -2,8 +2,8 @@
 
     python outsider.py STYLE FILE ACCOUNT SECONDS PAUSE_MS [SEED]
 
-It ends after SECONDS, or when there is a file ACCOUNT.stop. PAUSE_MS is the time between two saves, drawn from none to
-twice that when it ends in "~". Styles: `inplace` (truncate and write), `slow` (the same in two halves, 2 ms apart),
+It ends after SECONDS, or when there is a file ACCOUNT.stop. PAUSE_MS is the time between two saves; with a "~" behind
+it most saves follow the one before at once, and only one in five comes after a pause, of up to ten times that. Styles: `inplace` (truncate and write), `slow` (the same in two halves, 2 ms apart),
 `rename` (temporary file, then renamed over), `unlink` (moved away, then created), `mmap` (written through a mapping).
 
 ACCOUNT gets one JSON line for each complete save: its number, the sha256 of its bytes, and the sha256 of what it
@@ -40,7 +40,7 @@ def rename(source: str, target: str, flag: int) -> None:
 
 def content(number: int, slots: int = 4) -> bytes:
     """Save `number`: it names itself at the top and the bottom, so that half a save is known for one."""
-    body = "".join(f"slot {slot} of save {number}\nfilled {slot} {'x' * 40}\n" for slot in range(slots))
+    body = "".join(f"above {slot}\nslot {slot} is free\nbelow {slot} {'x' * 40}\n" for slot in range(slots))
     return f"save {number} begins\n{body}save {number} ends\n".encode()
 
 
@@ -160,7 +160,10 @@ def main(style: str, path: str, account: str, seconds: str, pause_ms: str, seed:
             }
             book.write(json.dumps(line) + "\n")
             book.flush()
-            time.sleep(random.random() * 2 * pause_s if pause_ms.endswith("~") else pause_s)
+            if not pause_ms.endswith("~"):
+                time.sleep(pause_s)
+            elif random.random() < 0.2:
+                time.sleep(random.random() * 10 * pause_s)
 
 
 if __name__ == "__main__":

@@ -258,10 +258,8 @@ def test_paths_are_relative_to_the_current_folder(quire: Quire, site: Path, monk
     assert path("..a") == "src/..a"
 
 
-def test_a_path_that_is_not_utf8_is_escaped_and_that_is_said(quire: Quire) -> None:
-    assert quire("read", "caf\udce9 %").asked == [
-        ("read_file", {"path": "caf%E9%20%25", "path_encoding": "percent"}),
-    ]
+def test_a_path_that_is_not_utf8_is_escaped_as_it_is_in_the_journal(quire: Quire) -> None:
+    assert quire("read", "caf\udce9 %").asked == [("read_file", {"path": "%/caf%E9%20%25"})]
 
 
 def test_a_path_may_hold_the_sign_that_parts_it_from_its_point() -> None:
@@ -407,30 +405,81 @@ def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
 
 
-def test_show_takes_a_version_or_a_path_at_a_point(quire: Quire) -> None:
-    assert quire("show", "v812").asked == [("show", {"version": "v812"})]
-    assert quire("show", "src/a.py@seq:9").asked == [("show", {"path": "src/a.py", "at": "seq:9"})]
+def test_show_prints_the_text_and_tells_beside_it_who_wrote_it(quire: Quire) -> None:
+    record = {"seq": 812, "at": "2026-01-31T12:00:00Z", "kind": "file_written", "path": "a.py", "version": "v812"}
+    ran = quire("show", "v812", show={"ok": True, "record": {**record, "writer": WRITER}, "content": "x\ny"})
+    assert ran.asked == [("show", {"version": "v812"})]
+    assert (ran.out, ran.err) == ("x\ny", "2026-01-31 12:00:00Z  v812  alice/s1  file written  a.py\n")
 
 
-def test_diff_shows_each_file_below_its_name(quire: Quire) -> None:
-    files = [{"path": "a.py", "diff": [" same", "-old", "+new"]}, {"path": "b.py", "diff": "--- b.py\n+++ c.py\n+x"}]
+def test_show_takes_a_path_at_a_point_and_all_pages(quire: Quire) -> None:
+    def show(args: dict[str, Any]) -> dict[str, Any]:
+        if "start_line" in args:
+            return {"ok": True, "content": "3\n"}
+        return {"ok": True, "content": "1\n2\n", "truncated": True, "next_line": 3}
+
+    ran = quire("show", "src/a.py@seq:9", show=show)
+    assert ran.asked[0] == ("show", {"path": "src/a.py", "version": "seq:9"})
+    assert ran.out == "1\n2\n3\n"
+
+
+@pytest.mark.parametrize(
+    ("fields", "out", "sentence"),
+    [
+        ({"binary": True, "content_base64": "AAE="}, "\x00\x01", ""),
+        ({"binary": True, "truncated": True}, "", "It is no text; `quire restore` brings it back.\n"),
+        ({"uncaptured": "too_large"}, "", "Its bytes are not in the journal (too_large).\n"),
+        ({"gone": True}, "", ""),
+    ],
+)
+def test_show_of_what_is_no_text(fields: dict[str, Any], out: str, sentence: str, quire: Quire) -> None:
+    ran = quire("show", "v9", show={"ok": True, "record": {"seq": 9, "writer": "w1"}, **fields})
+    assert (ran.status, ran.out) == (0, out)
+    assert ran.err == f"seq:9  w1\n{sentence}"
+
+
+def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire: Quire) -> None:
+    files = [
+        {"path": "a.py", "status": "changed", "patch": "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-old\x1b\n+new\n"},
+        {"path": "b.png", "status": "replaced", "binary": True},
+        {"path": "run.sh", "status": "mode", "mode": ["0644", "0755"], "hunks": []},
+        {"path": "long.txt", "status": "added", "truncated": True},
+    ]
     ran = quire("diff", "v1..v2", "a.py", "src", diff={"ok": True, "files": files})
     assert ran.asked == [("diff", {"from": "v1", "to": "v2", "paths": ["a.py", "src"]})]
-    assert ran.out == "--- a.py\n+++ a.py\n same\n-old\n+new\n--- b.py\n+++ c.py\n+x\n"
+    assert ran.out == (
+        "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-old\n+new\n"
+        "b.png: replaced, binary\n"
+        "run.sh: mode 0644 -> 0755\n"
+        "long.txt: added; too long to be shown with the others, name it alone\n"
+    )
     assert quire("diff", "v1").asked == quire("diff", "v1..").asked == [("diff", {"from": "v1"})]
+    assert quire("diff", "v1", diff={"ok": True, "files": []}).out == "Nothing differs.\n"
 
 
-def test_cat_prints_all_pages_of_one_version(quire: Quire) -> None:
+def test_cat_writes_the_bytes_of_all_pages_of_one_version(quire: Quire) -> None:
+    def read(args: dict[str, Any]) -> dict[str, Any]:
+        if args.get("start_line", 1) == 1:
+            page = {"content_base64": "MQ0KMgo=", "truncated": True, "next_line": 3}
+        else:
+            page = {"content_base64": "M8Op"}
+        return {"ok": True, "version": "v5", "hasBom": True, **page}
+
+    ran = quire("cat", "a", read_file=read)
+    assert ran.out.encode() == b"\xef\xbb\xbf1\r\n2\n3\xc3\xa9"
+    pinned = {"path": "a", "content_base64": True, "at": "v5", "start_line": 3}
+    assert ran.asked == [("read_file", {"path": "a", "content_base64": True}), ("read_file", pinned)]
+
+
+def test_cat_as_json_is_one_reply_with_the_whole_text(quire: Quire) -> None:
     def read(args: dict[str, Any]) -> dict[str, Any]:
         first = args.get("start_line", 1) == 1
-        page = {"content": "1\n2", "truncated": True, "next_line": 3} if first else {"content": "3"}
-        return {"ok": True, "version": "v5", "lossy": True, **page}
+        page = {"content": "1\n2", "truncated": True, "next_line": 3} if first else {"content": "3\n"}
+        return {"ok": True, "version": "v5", **page}
 
-    ran = quire("cat", "a@2026-01-31T12:00:00Z", read_file=read)
-    assert ran.out == "1\n2\n3"
-    assert ran.err.startswith("Some bytes are not UTF-8")
-    ran = quire("cat", "a", read_file=read)
-    assert ran.asked == [("read_file", {"path": "a"}), ("read_file", {"path": "a", "at": "v5", "start_line": 3})]
+    ran = quire("cat", "a@v5", "--json", read_file=read)
+    assert json.loads(ran.out)["content"] == "1\n2\n3\n"
+    assert quire("cat", "a", read_file={"ok": False, "error": "binary_file", "message": "No."}).status == 1
 
 
 def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:
@@ -439,7 +488,7 @@ def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:
             "path": "a.py",
             "action": "write",
             "kept": [{"version": "v9", "writer": {"id": "w4", "agent": "bob"}}],
-            "conflicts": [{"writer": WRITER, "lines": "3-4"}],
+            "conflicts": [{"writer": WRITER, "lines": [{"start": 3, "end": 4}], "why": "overlap"}],
             "skipped": None,
         },
         {"path": "b.py", "action": "none", "kept": [], "conflicts": [], "skipped": "gone", "why": "It is gone."},

@@ -19,6 +19,12 @@ def client_of(place: Place, timeout_s: float = 5.0) -> Client:
     return Client(Door(place, may_start=False), Caller("alice", "s1"), timeout_s)
 
 
+def wait_ready_again_and_again(connection: Connection) -> None:
+    for _ in range(500):
+        connection.wait_ready(time.monotonic() + 5)
+        time.sleep(0.01)
+
+
 def test_a_call_carries_who_calls_and_what_is_asked(place: Place) -> None:
     with FakeDaemon(place) as daemon, client_of(place) as client:
         reply = client.call("edit", {"path": "a.py"})
@@ -118,9 +124,7 @@ def test_a_connection_whose_daemon_has_ended_says_so_before_anything_is_sent(pla
     assert not connection.alive()
     # The disconnection is ZeroMQ's to notice, on its own thread; until then the socket seems ready.
     with pytest.raises(NotSent, match=r"^The daemon ended\.$"):
-        for _ in range(500):
-            connection.wait_ready(time.monotonic() + 5)
-            time.sleep(0.01)
+        wait_ready_again_and_again(connection)
     connection.close()
 
 

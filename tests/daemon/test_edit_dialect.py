@@ -124,11 +124,16 @@ def test_the_one_line_that_was_shown_is_meant() -> None:
     assert result("head\nsame\nmid\nsame\n", op, shown=((2, 4),)) == "head\nsame\nmid\nX\n"
 
 
-def test_lines_that_collide_in_six_digits_are_told_apart_by_eight() -> None:
-    first, second = "line 2126", "line 4190"
-    assert h(first, 4) != h(second, 8)[:4] or h(first, 8) != h(second, 8)
-    text = "\n".join(["x 1", "x 2"]) + "\n"
-    assert result(text, {"op": "delete_line", "hash": h("x 2", 8)}) == "x 1\n"
+def test_lines_that_collide_in_six_digits_are_told_apart_by_eight_or_by_what_was_shown() -> None:
+    one, other = "x = 272", "x = 2457"
+    text = f"{one}\nmid\n{other}\n"
+    assert h(one) == h(other)
+    assert h(one, 8) != h(other, 8)
+    assert result(text, {"op": "delete_line", "hash": h(other, 8)}) == f"{one}\nmid\n"
+    assert result(text, {"op": "delete_line", "hash": h(one)}, shown=((2, 3),)) == f"{one}\nmid\n"
+    reply = refusal(text, {"op": "delete_line", "hash": h(one)})
+    assert reply["error"] == "anchor_ambiguous"
+    assert [c["anchor"] for c in reply["candidates"]] == [f"1#{h(one, 8)}", f"3#{h(other, 8)}"]
 
 
 def test_several_lines_that_context_tells_apart_are_ambiguous() -> None:

@@ -174,19 +174,16 @@ class Invocation:
     def in_workspace(self, path: str) -> str:
         """A path of the command line, relative to the current folder, as the daemon knows it.
 
-        What leads out of the workspace is left as it is: the daemon says why it is refused.
+        What leads out of the workspace is left as it is: the daemon says why it is refused. A name that is not
+        UTF-8 is escaped as it is everywhere in the journal.
         """
+        from quire_journal.ids import journal_path
+
         above = os.path.realpath(self.folder)
         absolute = os.path.normpath(os.path.join(above, path))
         inside = os.path.relpath(absolute, self.place.root)
-        return absolute if inside == os.pardir or inside.startswith(os.pardir + os.sep) else inside
-
-    def path_arguments(self, *paths: str, many: bool = False) -> dict[str, Any]:
-        """The argument `path`, or `paths`; names that are not UTF-8 are percent-escaped, and that is said."""
-        given, encoding = [self.in_workspace(path) for path in paths], {}
-        if any(map(_not_utf8, given)):
-            given, encoding = [_percent(path) for path in given], {"path_encoding": "percent"}
-        return {"paths": given, **encoding} if many else {"path": given[0], **encoding}
+        outside = inside == os.pardir or inside.startswith(os.pardir + os.sep)
+        return journal_path(absolute if outside else inside)
 
     def answer(self, reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str], *, exact: bool = False) -> int:
         """Print the reply, as JSON or by `show`, and return its exit status. A refusal is a sentence on stderr.
@@ -227,13 +224,3 @@ def path_at(text: str) -> tuple[str, str]:
     """`PATH@POINT` in its two parts; no point is "". The last `@` counts: paths may hold some, points do not."""
     path, sign, point = text.rpartition("@")
     return (path, point) if sign else (text, "")
-
-
-def _not_utf8(path: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in path)
-
-
-def _percent(path: str) -> str:
-    from urllib.parse import quote_from_bytes
-
-    return quote_from_bytes(os.fsencode(path), safe="/")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import sys
 from typing import TYPE_CHECKING, Any
 
-from quire_client.commands.base import Command, Invocation, path_at
+from quire_client.commands.base import DONE, Command, Invocation, path_at
 from quire_client.commands.read import shown
 
 if TYPE_CHECKING:
@@ -12,41 +14,55 @@ if TYPE_CHECKING:
 
 
 def run(call: Invocation) -> int:
-    """Print the file as it was, or as it is."""
+    """Print the file as it was, or as it is: its very bytes, except on a terminal and in JSON."""
     path, point = path_at(call.one_argument("PATH@POINT"))
-    arguments = call.path_arguments(path)
+    arguments: dict[str, Any] = {"path": call.in_workspace(path)}
     if point:
         arguments["at"] = point
+    exact = not call.json and not sys.stdout.isatty()
+    if exact:
+        arguments["content_base64"] = True
     with call.connect() as client:
-        reply = _whole(client, arguments)
-    if reply.get("lossy"):
-        call.say("Some bytes are not UTF-8 and are shown as U+FFFD; `quire restore` brings them back as they were.")
-    return call.answer(reply, shown, exact=True)
+        pages = _pages(client, arguments)
+    if exact and pages[-1].get("ok"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(_bytes(pages))
+        return DONE
+    if pages[-1].get("lossy"):
+        call.say("Some bytes are not UTF-8 and are shown as U+FFFD; into a file they are written as they are.")
+    return call.answer(_joined(pages), shown, exact=True)
 
 
-def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The reply with the content of all its pages: a reply holds a bounded number of lines."""
-    reply = client.call("read_file", arguments)
-    pages = [str(reply.get("content", ""))]
-    page = reply
-    while page.get("ok") and page.get("truncated") and page.get("next_line"):
-        # The version pins the text: the file may change between two pages.
-        at = arguments.get("at") or reply.get("version")
-        page = client.call("read_file", {**arguments, "at": at, "start_line": page["next_line"]})
-        pages.append(str(page.get("content", "")))
-    if not page.get("ok"):
-        return page
-    if len(pages) == 1:
-        return reply
+def _pages(client: Client, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+    """The replies that hold the whole file, or end with a refusal: one holds a bounded number of lines."""
+    pages = [client.call("read_file", arguments)]
+    # The version pins the text: the file may change between two pages.
+    at = arguments.get("at") or pages[0].get("version")
+    while pages[-1].get("ok") and pages[-1].get("truncated") and pages[-1].get("next_line"):
+        pages.append(client.call("read_file", {**arguments, "at": at, "start_line": pages[-1]["next_line"]}))
+    return pages
+
+
+def _bytes(pages: list[dict[str, Any]]) -> bytes:
+    whole = b"".join(base64.b64decode(page.get("content_base64", "")) for page in pages)
+    bom = b"\xef\xbb\xbf"
+    return bom + whole if pages[0].get("hasBom") and not whole.startswith(bom) else whole
+
+
+def _joined(pages: list[dict[str, Any]]) -> dict[str, Any]:
+    """One reply with all of the text; the refusal if there was one."""
+    if len(pages) == 1 or not pages[-1].get("ok"):
+        return pages[-1]
+    texts = [str(page.get("content", "")) for page in pages]
     # A page that does not reach the end comes without its last line break.
-    whole = "".join(text if text.endswith("\n") else f"{text}\n" for text in pages[:-1]) + pages[-1]
-    return {**reply, "content": whole, "truncated": False, "next_line": None}
+    whole = "".join(f"{text}\n" for text in texts[:-1]) + texts[-1]
+    return {**pages[0], "content": whole, "truncated": False, "next_line": None}
 
 
 COMMAND = Command(
     arguments="PATH[@POINT]",
     about="Prints the text of a file as it was at a point: a version, seq:N, a checkpoint, or a time such as\n"
-    "2026-01-31T12:00:00Z. Line ends are shown as LF. Without a point, as it is now.",
+    "2026-01-31T12:00:00Z. Without a point, as it is now. What goes into a file or pipe is byte for byte the file.",
     example="quire cat src/app.py@2026-01-31T12:00:00Z",
     run=run,
 )

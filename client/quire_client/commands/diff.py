@@ -20,34 +20,32 @@ def run(call: Invocation) -> int:
     if end:
         arguments["to"] = end
     if call.arguments[1:]:
-        arguments.update(call.path_arguments(*call.arguments[1:], many=True))
+        arguments["paths"] = [call.in_workspace(path) for path in call.arguments[1:]]
     with call.connect() as client:
         reply = client.call("diff", arguments)
     return call.answer(reply, lambda reply: "\n".join(map(call.colours.diff_line, _lines(reply))))
 
 
 def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
-    """The lines of all diffs, each file's below its name."""
-    for file in [reply] if "diff" in reply or "hunks" in reply else reply.get("files") or ():
-        name = render.one_line(file.get("path", ""), 4096)
-        text = list(_text(file))
-        if name and not any(line.startswith("--- ") for line in text[:1]):
-            yield f"--- {name}"
-            yield f"+++ {render.one_line(file.get('to') or name, 4096)}"
-        yield from text
+    """The patches of all files, and a line for each file that has none to show."""
+    files = reply.get("files") or ()
+    if not files:
+        yield "Nothing differs."
+    for file in files:
+        if file.get("patch"):
+            yield from (render.clean(line, keep="\t") for line in file["patch"].removesuffix("\n").split("\n"))
+        else:
+            yield f"{render.one_line(file.get('path', '?'), 4096)}: {_without_patch(file)}"
 
 
-def _text(file: Mapping[str, Any]) -> Iterator[str]:
-    diff = file.get("diff")
-    if isinstance(diff, str):
-        diff = diff.splitlines()
-    for line in diff or ():
-        yield render.clean(line, keep="\t")
-    for hunk in () if diff is not None else file.get("hunks") or ():
-        if hunk.get("header"):
-            yield render.one_line(hunk["header"])
-        for line in hunk.get("lines") or ():
-            yield render.clean(line, keep="\t")
+def _without_patch(file: Mapping[str, Any]) -> str:
+    """How a file differs whose lines are not shown."""
+    status = render.one_line(file.get("status", "changed"))
+    if file.get("truncated"):
+        return f"{status}; too long to be shown with the others, name it alone"
+    if file.get("mode"):
+        return f"mode {' -> '.join(map(render.one_line, file['mode']))}"
+    return f"{status}, binary" if file.get("binary") else status
 
 
 COMMAND = Command(

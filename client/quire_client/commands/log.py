@@ -12,7 +12,7 @@ from quire_client.commands.base import Command, Invocation, Option
 def run(call: Invocation) -> int:
     """List records of the journal, one page of them."""
     call.at_most(1)
-    arguments: dict[str, Any] = call.path_arguments(call.arguments[0]) if call.arguments else {}
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
     for name in ("writer", "kind", "since", "until", "contains", "cursor"):
         if name in call.options:
             arguments[name] = call.options[name]
@@ -30,11 +30,12 @@ def run(call: Invocation) -> int:
 
 
 def _show(reply: Mapping[str, Any]) -> str:
-    rows = [_row(record) for record in reply.get("records") or ()]
+    rows = [row(record) for record in reply.get("records") or ()]
     return "\n".join(render.columns(rows)) if rows else "Nothing is recorded there."
 
 
-def _row(record: Mapping[str, Any]) -> tuple[str, ...]:
+def row(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """A record as a line of the table: when, which version, who, what, and where."""
     path = render.one_line(record.get("path") or record.get("name") or "")
     if record.get("to"):
         path = f"{path} -> {render.one_line(record['to'])}"

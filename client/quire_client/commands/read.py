@@ -12,7 +12,7 @@ from quire_client.commands.base import Command, Invocation, Option, Usage
 
 def run(call: Invocation) -> int:
     """Show the file, or some of its lines."""
-    arguments = call.path_arguments(call.one_argument("PATH"))
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH"))}
     if "hashes" in call.options:
         arguments["hashes"] = True
     if "hashline" in call.options:

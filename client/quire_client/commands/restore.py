@@ -16,7 +16,7 @@ def run(call: Invocation) -> int:
         path, point = path_at(call.arguments[0])
         if not path or not point:
             raise Usage(f"PATH@POINT names a path and a point; {call.arguments[0]!r} does not.")
-        arguments = {**call.path_arguments(path), "at": point}
+        arguments = {"path": call.in_workspace(path), "at": point}
     elif "token" not in call.options:
         raise Usage("PATH@POINT is missing.")
     if "token" in call.options:

@@ -2,26 +2,64 @@
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from quire_client import render
 from quire_client.commands.base import Command, Invocation, path_at
+from quire_client.commands.log import row
 from quire_client.commands.read import shown
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
 
 
 def run(call: Invocation) -> int:
     """Show a version by its token, or a path at a point."""
     path, point = path_at(call.one_argument("VERSION"))
     # Without `@` the argument is the token alone.
-    arguments: dict[str, Any] = {**call.path_arguments(path), "at": point} if point else {"version": path}
+    arguments = {"path": call.in_workspace(path), "version": point} if point else {"version": path}
     with call.connect() as client:
-        reply = client.call("show", arguments)
+        reply = _whole(client, arguments)
+    if reply.get("ok"):
+        call.say("  ".join(cell for cell in row(reply.get("record") or reply) if cell))
+        if "content" not in reply:
+            return _without_text(call, reply)
     return call.answer(reply, shown, exact=True)
+
+
+def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The reply with the content of all its pages."""
+    reply = page = client.call("show", arguments)
+    pages = [str(reply.get("content", ""))]
+    while page.get("ok") and page.get("truncated") and page.get("next_line"):
+        page = client.call("show", {**arguments, "start_line": page["next_line"]})
+        pages.append(str(page.get("content", "")))
+    if page is reply or not page.get("ok"):
+        return page
+    return {**reply, "content": "".join(pages), "truncated": False, "next_line": None}
+
+
+def _without_text(call: Invocation, reply: Mapping[str, Any]) -> int:
+    """A version that is no text: its bytes where they go into a file, else a sentence on what it is."""
+    encoded = reply.get("content_base64")
+    if isinstance(encoded, str) and not call.json and not sys.stdout.isatty():
+        sys.stdout.flush()
+        sys.stdout.buffer.write(base64.b64decode(encoded))
+        return call.answer(reply, lambda reply: "", exact=True)
+    if reply.get("binary"):
+        call.say("It is no text; `quire restore` brings it back.")
+    elif reply.get("uncaptured"):
+        call.say(f"Its bytes are not in the journal ({render.one_line(reply['uncaptured'])}).")
+    return call.answer(reply, lambda reply: "", exact=True)
 
 
 COMMAND = Command(
     arguments="VERSION | PATH@POINT",
-    about="Prints the text that a version holds. `quire log` lists versions; a point is a version, seq:N, a\n"
-    "checkpoint, or a time such as 2026-01-31T12:00:00Z. With --json also who wrote it, when, and from which base.",
+    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions; a\n"
+    "point is a version, seq:N, a checkpoint, or a time such as 2026-01-31T12:00:00Z.",
     example="quire show v812",
     run=run,
 )

@@ -44,12 +44,10 @@ def _journal(reply: Mapping[str, Any]) -> str:
     journal = reply.get("journal")
     parts = [f"record {reply['seq']}"] if "seq" in reply else []
     if isinstance(journal, Mapping):
-        if "versions" in journal:
+        if journal.get("versions") is not None:
             parts.append(render.count(int(journal["versions"]), "version"))
-        if "bytes" in journal:
+        if journal.get("bytes") is not None:
             parts.append(render.size(journal["bytes"]))
-    elif "journal_bytes" in reply:
-        parts.append(render.size(reply["journal_bytes"]))
     return ", ".join(parts) or "?"
 
 

@@ -12,7 +12,7 @@ from quire_client.commands.base import Command, Invocation, Option
 def run(call: Invocation) -> int:
     """Undo, or plan it."""
     call.at_most(1)
-    arguments: dict[str, Any] = call.path_arguments(call.arguments[0]) if call.arguments else {}
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
     for option, name in (
         ("writer", "writer"),
         ("batch", "batch"),
@@ -58,7 +58,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     for conflict in file.get("conflicts") or ():
         if isinstance(conflict, Mapping):
             who = render.writer(conflict.get("writer"))
-            where = f" (lines {render.one_line(conflict['lines'])})" if conflict.get("lines") else ""
+            where = f" (lines {render.lines(conflict['lines'])})" if conflict.get("lines") else ""
             yield f"          conflict: {who} built on it{where}"
 
 

@@ -71,7 +71,7 @@ class World:
 
 @dataclass(frozen=True)
 class Put:
-    """Make `path` hold `data`, if it still holds what the decision saw (`FileNow.inode` and bytes); `seq` journals it."""
+    """Make `path` hold `data`, if it still holds what the decision saw (inode and bytes); record `seq` tells of it."""
 
     seq: int
     path: str
@@ -131,3 +131,4 @@ class Tool(Generic[P]):
     catch_up: bool = False  # the watcher must have caught up with the disk first
     paths_from: Callable[[P, History, Who], Sequence[str]] | None = None  # more paths, which only the journal knows
     needs_health: bool = False  # `World.health` is filled in
+    journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal

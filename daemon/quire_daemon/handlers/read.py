@@ -212,4 +212,5 @@ READ_TOOL: Final = Tool(
     params=ReadParams,
     paths=lambda params: (params.path,),
     decide=decide,
+    journals=True,
 )

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 from quire_daemon.handlers.base import FileNow, Move, Put
@@ -98,7 +99,10 @@ class Swapping:
         result = self._guarded(staged, ways[staged.how], pinned)
         staged.performed = isinstance(result, Swapped)
         if isinstance(result, Lost):
-            self.abandon(staged)
+            if result.kept:  # the name in `.quire/tmp` stands for bytes of others now
+                self._remove_folders(staged)
+            else:
+                self.abandon(staged)
         return result
 
     def _guarded(self, staged: Staged, way: Callable[[Staged, bool], Swapped | Lost], pinned: bool) -> Swapped | Lost:
@@ -402,26 +406,37 @@ class Swapping:
         new: tuple[Held, bytes | None],
     ) -> Lost:
         """Somebody was faster: undo, until what comes out is what we last put there."""
-        folder, name, path = where
         placed = new[0].signature
-        for _ in range(_HOPS):
-            self._step("perform.conflict")
-            try:
-                self._trade(folder, name, tmp_name, None)
-            except FileNotFoundError:
-                # Deleted by somebody who came after what we hold: the deletion stands, the bytes are kept.
-                return Lost("missing", self._keep(tmp_name, path))
-            planned.drop()  # a writer that waits for the base goes on, and writes into the file that it meant
-            now = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
-            if now.same_inode(placed):
-                break
-            came, placed = now, came
-        self._step("perform.put_back")
-        if not placed.same_inode(new[0].signature):
-            return Lost("changed", self._keep(tmp_name, path))
+        with ExitStack() as held:
+            for _ in range(_HOPS):
+                self._step("perform.conflict")
+                # While we know an inode by its number it must not be freed: the next save would get that number.
+                held.callback(os.close, self._open_in_tmp(tmp_name))
+                try:
+                    self._trade(where[0], where[1], tmp_name, None)
+                except FileNotFoundError:
+                    # Deleted by somebody who came after what we hold: the deletion stands, the bytes are kept.
+                    return Lost("missing", self._keep(tmp_name, where[2]))
+                planned.drop()  # a writer that waits for the base goes on, and writes into the file that it meant
+                now = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
+                if now.same_inode(placed):
+                    break
+                came, placed = now, came
+            self._step("perform.put_back")
+            return Lost("changed", self._after_putting_back(where[2], tmp_name, placed, new))
+
+    def _open_in_tmp(self, name: str) -> int:
+        return os.open(name, kernel.O_PATH | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
+
+    def _after_putting_back(
+        self, path: str, tmp_name: str, last: Signature, new: tuple[Held, bytes | None]
+    ) -> tuple[Kept, ...]:
+        """What to make of the file that we hold in the end: `new`, or one whose place a third program took."""
+        if not last.same_inode(new[0].signature):
+            return self._keep(tmp_name, path)
         if self._lingering.find(tmp_name) is None:  # a revert's file is watched already
             self._lingering.add(Displaced(path, tmp_name, new[0].hand_over(), new[1]))
-        return Lost("changed")
+        return ()
 
     def _follow_chmod(self, planned: Signature, came: Signature, new: Held) -> None:
         """A chmod between the copy of the mode and the exchange hit the displaced inode; it is done again here."""

@@ -1,0 +1,191 @@
+"""`write_file`: its gates, its line ends, and new files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playbook import Playbook
+from quire_journal.events import EditRefused, FileWritten
+from quire_journal.ids import blob_id
+
+FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
+
+
+def write(book: Playbook, content: str, by: str = "ann", **args: Any) -> dict[str, Any]:
+    """A write of f.txt."""
+    return book.call("write_file", {"path": "f.txt", "content": content, **args}, by=by)
+
+
+def version(book: Playbook, by: str = "ann") -> str:
+    """The version of f.txt, as a read shows it."""
+    return str(book.call("read_file", {"path": "f.txt"}, by=by)["version"])
+
+
+def sha(book: Playbook) -> str:
+    """The sha256 of what is on disk."""
+    return blob_id(book.files["f.txt"]).hex()
+
+
+def test_a_new_file_needs_no_gate_and_brings_its_folders() -> None:
+    book = Playbook()
+    reply = book.call("write_file", {"path": "a/b/f.txt", "content": "x\n"})
+    assert (reply["ok"], reply["created"], reply["baseline_continuity"]) == (True, True, "clean")
+    assert (reply["writer_type"], reply["lines_before"], reply["lines_after"]) == ("write_file", 0, 1)
+    assert book.text("a/b/f.txt") == "x\n"
+    (event,) = book.events(FileWritten)
+    assert isinstance(event, FileWritten)
+    assert (event.base, event.by) == (0, "write_file")
+
+
+def test_an_empty_file_can_be_made() -> None:
+    book = Playbook()
+    assert write(book, "")["ok"]
+    assert book.files["f.txt"] == b""
+
+
+def test_an_existing_file_is_not_overwritten_without_a_gate() -> None:
+    book = Playbook({"f.txt": "old\n"})
+    reply = write(book, "new\n")
+    assert (reply["error"], reply["suggested_action"]) == ("write_conflict", "re-read_file")
+    assert book.text("f.txt") == "old\n"
+
+
+@pytest.mark.parametrize("gate", ["base", "expected_file_version"])
+def test_a_version_opens_the_gate(gate: str) -> None:
+    book = Playbook({"f.txt": FIVE})
+    reply = write(book, FIVE.replace("two 2", "TWO"), **{gate: version(book)})
+    assert (reply["ok"], reply["changed"][0]["start"], reply["anchors_valid_through"]) == (True, 2, 1)
+
+
+def test_a_version_that_is_not_the_files_keeps_it_shut() -> None:
+    book = Playbook({"f.txt": "old\n"})
+    reply = write(book, "new\n", expected_file_version="fv_00000000")
+    assert (reply["error"], reply["suggested_action"]) == ("write_conflict", "re-read_file")
+
+
+def test_a_change_by_another_writer_shuts_the_gate_and_is_told() -> None:
+    book = Playbook({"f.txt": FIVE})
+    base = version(book)
+    book.write("f.txt", FIVE.replace("four 4", "theirs"))
+    reply = write(book, "mine\n", base=base)
+    assert reply["error"] == "write_conflict"
+    assert reply["changes"][0]["lines"] == [[4, 4]]
+    assert any(row.endswith("|theirs") for row in reply["lines"])
+
+
+def test_the_sha256_of_the_file_opens_the_gate() -> None:
+    book = Playbook({"f.txt": "old\n"})
+    assert write(book, "new\n", expectedSha256=sha(book))["ok"]
+
+
+def test_another_sha256_is_a_stale_file_with_both_hashes() -> None:
+    book = Playbook({"f.txt": "old\n"})
+    reply = write(book, "new\n", expectedSha256="0" * 64)
+    assert (reply["error"], reply["actualSha256"], reply["expectedSha256"]) == ("stale_file", sha(book), "0" * 64)
+
+
+def test_the_sha256_of_an_earlier_version_learns_what_happened_since() -> None:
+    book = Playbook({"f.txt": FIVE})
+    version(book)
+    before = sha(book)
+    book.write("f.txt", FIVE + "six 6\n")
+    reply = write(book, "mine\n", expectedSha256=before)
+    assert (reply["error"], reply["actualSha256"]) == ("stale_file", sha(book))
+    assert reply["changes"][0]["writer"]["type"] == "outside"
+
+
+@pytest.mark.parametrize(("digest", "error"), [("0" * 64, "not_found"), ("xyz", "schema_invalid")])
+def test_a_sha256_needs_a_file_and_the_right_form(digest: str, error: str) -> None:
+    book = Playbook()
+    reply = write(book, "new\n", expectedSha256=digest)
+    assert reply["error"] == error
+    assert "f.txt" not in book.files
+
+
+def test_a_version_gate_on_a_file_that_is_gone_is_a_conflict() -> None:
+    book = Playbook({"f.txt": "old\n"})
+    base = version(book)
+    del book.files["f.txt"]
+    assert write(book, "new\n", base=base)["error"] == "write_conflict"
+
+
+@pytest.mark.parametrize(
+    ("before", "content", "after"),
+    [
+        (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),
+        (b"a\rb\r", "x\ny", b"x\ry"),
+        (b"a\r\nb\n", "x\ny\n", b"x\ny\n"),
+        (b"a\r\n", "x\r\ny\n", b"x\r\ny\n"),
+        (b"\xef\xbb\xbfa\n", "x\n", b"\xef\xbb\xbfx\n"),
+        (b"\xef\xbb\xbfa\n", "\ufeffx\n", b"\xef\xbb\xbfx\n"),
+        (b"a\n", "\ufeffx", b"\xef\xbb\xbfx"),
+        (b"", "x\ny", b"x\ny"),
+    ],
+)
+def test_lf_becomes_the_style_of_a_pure_file_and_all_else_is_byte_for_byte(
+    before: bytes, content: str, after: bytes
+) -> None:
+    book = Playbook({"f.txt": before})
+    assert write(book, content, expectedSha256=sha(book))["ok"]
+    assert book.files["f.txt"] == after
+
+
+def test_the_same_bytes_make_no_version() -> None:
+    book = Playbook({"f.txt": FIVE})
+    base = version(book)
+    reply = write(book, FIVE, base=base)
+    assert (reply["ok"], reply["unchanged"], reply["version"]) == (True, True, base)
+    assert not book.events(FileWritten)
+
+
+def test_suspicion_is_only_a_warning() -> None:
+    book = Playbook({"f.txt": "a {\n}\n"})
+    reply = write(book, "a {\n", base=version(book))
+    assert (reply["ok"], reply["safety_status"]) == (True, "suspicious")
+    strict = write(book, "b {\n}\n}\n", base=version(book), safety_check="strict")
+    assert strict["ok"], "what was broken before is not held against the write"
+
+
+def test_a_rebase_merges_what_does_not_contradict() -> None:
+    book = Playbook({"f.txt": FIVE})
+    base = version(book)
+    book.write("f.txt", "zero 0\n" + FIVE)
+    reply = write(book, FIVE.replace("four 4", "mine"), base=base, on_stale="rebase")
+    assert (reply["ok"], reply["cross_version"]) == (True, True)
+    assert book.text("f.txt") == "zero 0\n" + FIVE.replace("four 4", "mine")
+
+
+def test_a_rebase_that_contradicts_is_refused_with_three_sides() -> None:
+    book = Playbook({"f.txt": FIVE})
+    base = version(book)
+    book.write("f.txt", FIVE.replace("two 2", "theirs"))
+    reply = write(book, FIVE.replace("two 2", "mine"), base=base, on_stale="rebase")
+    assert reply["error"] == "write_conflict"
+    assert reply["conflict"] == {"base": ["two 2"], "theirs": ["theirs"], "yours": ["mine"]}
+
+
+def test_after_its_own_write_the_caller_knows_the_file() -> None:
+    book = Playbook({"f.txt": FIVE})
+    first = write(book, "a 1\nb 2\n", base=version(book))
+    assert write(book, "a 1\nb 3\n", base=first["version"])["ok"]
+
+
+@pytest.mark.parametrize(
+    ("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")]
+)
+def test_what_is_no_text_is_not_overwritten(files: dict[str, bytes | str], error: str) -> None:
+    assert write(Playbook(files), "x", base="v1")["error"] == error
+
+
+def test_too_much_content_is_refused() -> None:
+    assert write(Playbook(), "x" * (8 * 1024 * 1024 + 1))["error"] == "file_too_large"
+
+
+def test_a_dry_run_makes_no_file() -> None:
+    book = Playbook()
+    reply = write(book, "x\n", dry_run=True)
+    assert (reply["ok"], reply["dry_run"], reply["valid"], reply["version"]) == (True, True, True, None)
+    assert not book.files
+    assert not book.events(FileWritten, EditRefused)
