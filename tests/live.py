@@ -113,7 +113,7 @@ class Live:
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
             try:
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+                state = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
                 ours = wanted in (entry / "environ").read_bytes().split(b"\0")
                 command = (entry / "cmdline").read_bytes()
             except OSError:

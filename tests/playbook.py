@@ -58,7 +58,9 @@ class Playbook:
 
     # ── calls ──
 
-    def call(self, name: str, args: Mapping[str, Any], by: str = "ann", tool: Tool[Any] | None = None) -> dict[str, Any]:
+    def call(
+        self, name: str, args: Mapping[str, Any], by: str = "ann", tool: Tool[Any] | None = None
+    ) -> dict[str, Any]:
         """The reply to one call of the tool `name` (or of `tool`) by the caller `by`."""
         tool = tool or TOOLS[name]
         try:
@@ -82,9 +84,7 @@ class Playbook:
         self.now_ns += SECOND_NS
         with self.journal.store.reading() as reading:
             history = History(reading)
-            world = World(
-                self.now_ns, who, self.settings, files, history, self.journal.head + 1, self.first_event_ns
-            )
+            world = World(self.now_ns, who, self.settings, files, history, self.journal.head + 1, self.first_event_ns)
             return tool.decide(params, world)
 
     def who(self, name: str) -> Who:
@@ -109,9 +109,7 @@ class Playbook:
         with self.journal.store.reading() as reading:
             return History(reading).record(seq)
 
-    def _append(
-        self, events: Sequence[Event], writer: int, data: Sequence[tuple[bytes, str | None]] = ()
-    ) -> None:
+    def _append(self, events: Sequence[Event], writer: int, data: Sequence[tuple[bytes, str | None]] = ()) -> None:
         batch = BatchId(self.journal.head + 1)
         self.journal.append([Entry(event, WriterId(writer), self.now_ns, batch) for event in events], data)
 

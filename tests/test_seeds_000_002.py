@@ -12,8 +12,7 @@ import pytest
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "vectors" / "seeds_000_002.json").read_text(encoding="utf-8"))
 CASES = {
-    json.loads(line)["id"]
-    for line in (HERE / "vectors" / "conformance.jsonl").read_text(encoding="utf-8").splitlines()
+    json.loads(line)["id"] for line in (HERE / "vectors" / "conformance.jsonl").read_text(encoding="utf-8").splitlines()
 }
 LATER = "manual (later issue)"
 

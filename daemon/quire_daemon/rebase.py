@@ -54,9 +54,7 @@ def _in_the_way(mine: Splice, theirs: Splice, beside: int) -> bool:
 
 def touched(splices: Iterable[Splice], length: int) -> list[tuple[int, int]]:
     """The lines that a plan depends on: those it replaces, and for an insertion the ones on both sides."""
-    return [
-        (s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices
-    ]
+    return [(s.start, s.stop) if s.start < s.stop else (max(s.start - 1, 0), min(s.start + 1, length)) for s in splices]
 
 
 NONE, TOUCHING, CONFLICTING = "none", "touching", "conflicting"

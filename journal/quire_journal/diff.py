@@ -32,8 +32,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
         blocks = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
     else:
         blocks = [
-            (i + head, j + head, k + head, m + head)
-            for i, j, k, m in _blocks(*_interned(a, b, head, a_stop, b_stop))
+            (i + head, j + head, k + head, m + head) for i, j, k, m in _blocks(*_interned(a, b, head, a_stop, b_stop))
         ]
     return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in blocks)
 

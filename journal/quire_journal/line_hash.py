@@ -144,15 +144,30 @@ class LineHashes:
         """Line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
         return f"{line + 1}#{self.full[line][:SHOWN_DIGITS]} [{self.quality(line)}]|{shown(self.text.lines[line])}"
 
-    @cached_property
-    def rows(self) -> list[str]:
-        """Every line as a read with hashes shows it."""
-        return [self.row(i) for i in range(len(self.full))]
+    def reference(self, line: int) -> str:
+        """Line `line` as a hashline read shows it: `119#3f1c|text`."""
+        text = self.text.lines[line]
+        return f"{line + 1}#{line_id(text)}|{shown(text)}"
+
+    def rows(self, start: int, stop: int) -> list[str]:
+        """Lines start..stop as a read with hashes shows them. Kept when they are the whole text."""
+        if start == 0 and stop == len(self.full):
+            return self._rows
+        return [self.row(line) for line in range(start, stop)]
+
+    def references(self, start: int, stop: int) -> list[str]:
+        """Lines start..stop as a hashline read shows them. Kept when they are the whole text."""
+        if start == 0 and stop == len(self.full):
+            return self._references
+        return [self.reference(line) for line in range(start, stop)]
 
     @cached_property
-    def references(self) -> list[str]:
-        """Every line as a hashline read shows it: `119#3f1c|text`."""
-        return [f"{n}#{line_id(line)}|{shown(line)}" for n, line in enumerate(self.text.lines, 1)]
+    def _rows(self) -> list[str]:
+        return [self.row(line) for line in range(len(self.full))]
+
+    @cached_property
+    def _references(self) -> list[str]:
+        return [self.reference(line) for line in range(len(self.full))]
 
 
 def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:

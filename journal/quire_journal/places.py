@@ -260,7 +260,9 @@ def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     _check_overlap(target, besides=found)
     with hold_lock(found / "lock") as lock:
         if lock is None:
-            raise WorkspaceRefused(f"A daemon runs on the journal of {old}; stop it first (`quire down -C {old}`).")
+            raise WorkspaceRefused(
+                f"A daemon runs on the journal of {old}; stop it first ({_how_to_stop(old, found)})."
+            )
         if old != target.root:
             _write_identity(found, identity._replace(root=os.fspath(target.root)))
         if found != target.state:
@@ -442,6 +444,14 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
     if len(found) > 1:
         raise WorkspaceRefused(f"Several state folders have the id {wanted}: {', '.join(map(str, found))}.")
     return found[0]
+
+
+def _how_to_stop(root: Path, state: Path) -> str:
+    """The command that ends the daemon; one whose workspace was moved away has only its process id for a name."""
+    if root.is_dir():
+        return f"`quire down -C {root}`"
+    found = running(Place(root, state))
+    return f"`kill {found.pid}`" if found is not None and found.pid else "it is just starting or ending"
 
 
 def _rename_state(found: Path, target: Path) -> None:

@@ -3,8 +3,9 @@
     python outsider.py STYLE FILE ACCOUNT SECONDS PAUSE_MS [SEED]
 
 It ends after SECONDS, or when there is a file ACCOUNT.stop. PAUSE_MS is the time between two saves; with a "~" behind
-it most saves follow the one before at once, and only one in five comes after a pause, of up to ten times that. Styles: `inplace` (truncate and write), `slow` (the same in two halves, 2 ms apart),
-`rename` (temporary file, then renamed over), `unlink` (moved away, then created), `mmap` (written through a mapping).
+it most saves follow the one before at once, and only one in five comes after a pause, of up to ten times that. Styles:
+`inplace` (truncate and write), `slow` (the same in two halves, 2 ms apart), `rename` (temporary file, then renamed
+over), `unlink` (moved away, then created), `mmap` (written through a mapping).
 
 ACCOUNT gets one JSON line for each complete save: its number, the sha256 of its bytes, and the sha256 of what it
 found in its place. It looks through the very descriptor that it then writes, or by an exchange, so that there is no

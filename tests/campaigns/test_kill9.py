@@ -7,6 +7,7 @@ said in one sentence: a slot holds its last acknowledged number, or the one of t
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import threading
@@ -221,7 +222,7 @@ def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any
 
 
 IN_A_RACE = {"perform.conflict", "perform.put_back", "discard.unlinked", "revert.base_held"}
-"""Steps that only come when an outside program is faster: `test_outside_race.py` kills there."""
+"""Steps that come when an outside program is faster (`test_outside_race.py` kills there), or in the recovery."""
 
 GROUPS: dict[str, list[str]] = {}
 for _step in dict.fromkeys((*performing.STEPS, *workspace.STEPS)):
@@ -260,3 +261,36 @@ def test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told(daemon, grou
         assert deaths, f"no call of the workload passed {step!r}"
     at.connect("boss")
     no_leftovers(at)
+
+
+RECOVERING = [("perform.exchanged", "discard.unlinked")] + [
+    ("after_commit", step)
+    for step in workspace.STEPS
+    if step.startswith("stage.") or step in ("perform.base_held", "perform.exchanged", "perform.verified")
+]
+"""Where the daemon dies, and where the next one dies while it recovers."""
+
+
+def test_a_kill_in_the_middle_of_the_recovery_is_recovered_from(daemon) -> None:
+    """Running the recovery twice is the same as running it once."""
+    at = daemon()
+    at.write("begun.txt", "begun\n")
+    for first, second in RECOVERING:
+        folder = f"{first}-{second}"
+        linked_scratch(at, folder)
+        told: list[tuple[str, dict[str, Any]]] = []
+        at.connect("boss").close()
+        at.kill()
+        passing = 1
+        while not told:  # a start may pass the step, too
+            with at.fault(first, passing), contextlib.suppress(quire_client.NoDaemon):
+                workload(at, folder, told)
+            passing += 1
+        assert not at.pids()
+        with at.fault(second), pytest.raises(quire_client.NoDaemon):
+            at.connect("boss")
+        assert not at.pids(), f"the recovery did not pass {second}"
+        with at.connect("boss") as boss:
+            assert promised(boss, told) == found(at, folder), (first, second, told)
+            verified(boss)
+        at.kill()

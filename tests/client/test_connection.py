@@ -133,3 +133,19 @@ def test_a_client_can_be_asked_to_end_the_daemon_and_waits_until_it_has(place: P
         assert client.shutdown_daemon()["ok"]
         assert running(place) is None
         assert client.shutdown_daemon() == {"ok": True, "message": "No daemon runs."}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")  # the fake's thread is none of the child's business
+def test_after_a_fork_the_child_has_a_connection_of_its_own(place: Place) -> None:
+    """Two processes on one socket would take each other's replies."""
+    with FakeDaemon(place), client_of(place) as client:
+        assert client.call("edit")["ok"]
+        code = 1
+        child = os.fork()
+        if child == 0:
+            try:
+                code = 0 if client.call("edit", timeout_s=5)["ok"] else 2
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert client.call("edit")["ok"]

@@ -326,10 +326,15 @@ def test_a_copy_is_not_the_workspace(tmp_path: Path) -> None:
     assert settle(checked(place_of(copy))).id == workspace_id(copy) != workspace_id(place.root)
 
 
-def test_a_journal_that_a_daemon_holds_is_not_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_journal_that_a_daemon_holds_is_not_moved(tmp_path: Path) -> None:
     before, after = moved(tmp_path)
-    with hold_lock(before.lock), pytest.raises(WorkspaceRefused, match="A daemon runs on the journal"):
-        adopt(after)
+    with hold_lock(before.lock) as lock:
+        assert lock is not None
+        lock.announce(Running(77, "e1", "/tmp/s"))
+        with pytest.raises(
+            WorkspaceRefused, match=r"A daemon runs on the journal of .*/before; stop it first \(`kill 77`\)"
+        ):
+            adopt(after)
     assert before.identity_file.exists()
 
 

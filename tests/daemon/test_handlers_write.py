@@ -172,9 +172,7 @@ def test_after_its_own_write_the_caller_knows_the_file() -> None:
     assert write(book, "a 1\nb 3\n", base=first["version"])["ok"]
 
 
-@pytest.mark.parametrize(
-    ("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")]
-)
+@pytest.mark.parametrize(("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")])
 def test_what_is_no_text_is_not_overwritten(files: dict[str, bytes | str], error: str) -> None:
     assert write(Playbook(files), "x", base="v1")["error"] == error
 

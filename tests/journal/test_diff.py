@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ def test_equal_texts_have_no_difference(a: Text) -> None:
 @given(FILE, FILE)
 def test_splices_are_sorted_and_never_touch(a: Text, b: Text) -> None:
     splices = diff(a, b)
-    assert all(one.stop < two.start for one, two in zip(splices, splices[1:], strict=False))
+    assert all(one.stop < two.start for one, two in pairwise(splices))
 
 
 def test_a_changed_break_is_a_changed_line() -> None:

@@ -96,7 +96,7 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
     rows: Sequence[str] = ()
     if params.shape != "plain":
         hashes = LineHashes.of(text)
-        rows = (hashes.rows if params.shape == "hashed" else hashes.references)[start:stop]
+        rows = (hashes.rows if params.shape == "hashed" else hashes.references)(start, stop)
     end = _fitting(rows or text.lines[start:stop], limit) + start
     return _Slice(text, start, end, rows[: end - start], end < stop)
 

@@ -35,6 +35,9 @@ MOST_ENTRIES: Final = 5
 MOST_STEPS: Final = 64
 """Versions that a plan is carried over one by one; across more, only the difference of the two ends counts."""
 
+MOST_NEWS: Final = 256
+"""Versions since the caller's last read that are looked through for news on every call; older ones are not news."""
+
 MOST_SEARCHED: Final = 1000
 """Versions that are looked through for given bytes."""
 
@@ -104,23 +107,30 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
         version = None if seen is None else history.version(now.path, seen.version)
         if version is None or version.gone:
             return Basis(None, text, None, (), text, now.path, history)
-    return basis_at(version, now, text, world)
+    return basis_at(version, now, text, world, stale)
 
 
-def basis_at(version: Version, now: FileNow, text: Text, world: World) -> Basis:
-    """The basis of a caller whose base is `version`."""
+def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The basis of a caller whose base is `version`.
+
+    A base whose bytes are not in the journal proves nothing: after a change by others that is a refusal with the
+    code `stale`, after the caller's own it is judged on the file as it is.
+    """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)
     lines = seen.lines if seen is not None and seen.version == version.seq else None
-    head = captured(now)
-    if head is not None and (version.seq == head.seq or version.blob == head.blob):
+    if now.version is not None and (version.seq == now.version.seq or version.blob == text.blob):
         return Basis(version, text, lines, (), text, now.path, history)
     others = tuple(history.changed_since(now.path, version.seq, who.key))
     try:
-        base = history.text_of(version.blob)
+        return Basis(version, history.text_of(version.blob), lines, others, text, now.path, history)
     except NotHeld:
-        base = Text.of(b"")
-    return Basis(version, base, lines, others, text, now.path, history)
+        if not others:
+            return Basis(None, text, None, (), text, now.path, history)
+    message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal."
+    told = changes_told(history, now.path, others, None, None)
+    fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
+    raise Refused(stale, message, "re-read_file", **fields)
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
@@ -159,7 +169,7 @@ def current_version(now: FileNow) -> dict[str, str]:
 
 
 def changes_told(
-    history: History, path: str, others: Sequence[Version], lines: Ranges | None, at: Version | None, who: bytes
+    history: History, path: str, others: Sequence[Version], lines: Ranges | None, at: Version | None
 ) -> list[dict[str, Any]]:
     """The newest of `others` as replies tell them: who, by which evidence, when, which lines, and what it means.
 
@@ -221,11 +231,13 @@ def news(world: World, path: str) -> dict[str, Any]:
     seen = world.history.shown(world.who.key, path)
     if seen is None:
         return {}
-    others = world.history.changed_since(path, seen.news_after, world.who.key)
+    history = world.history
+    since = islice(history.versions(path, after=seen.news_after, reverse=True), MOST_NEWS)
+    others = [v for v in since if history.caller_of(v.writer) != world.who.key][::-1]
     if not others:
         return {}
-    at = world.history.version(path, seen.version)
-    told = changes_told(world.history, path, others, seen.lines, at, world.who.key)
+    at = history.version(path, seen.version)
+    told = changes_told(history, path, others, seen.lines, at)
     return {"changed_since_your_read": told, **_rest("changed_since_your_read_more", others)}
 
 
@@ -254,7 +266,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
     """The refusal, and the records that it leaves: that it happened, and which lines the caller was shown."""
     basis, now = stale.basis, stale.now
     others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
-    told = changes_told(world.history, now.path, others, stale.needs, basis.version, world.who.key)
+    told = changes_told(world.history, now.path, others, stale.needs, basis.version)
     overall = diff(basis.text, basis.now)
     touches = NONE if not overall else CONFLICTING if stale.needs is None else relation(overall, stale.needs)
     rows, ranges = _lines_now(basis, overall, stale.needs)

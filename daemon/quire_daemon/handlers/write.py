@@ -98,15 +98,17 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
         if version is not None:
-            return "stale_file", basis_at(version, now, before, world)
+            return "stale_file", basis_at(version, now, before, world, "stale_file")
         message = f"{now.path} does not hold the bytes that are to be replaced."
         hashes = _both_hashes(params, before)
         raise Refused("stale_file", message, "re-read_file", path=now.path, **hashes, **current_version(now))
     if params.stated_base:
         basis = find_basis(params, now, before, world, CONFLICT)
         return CONFLICT if basis.others else "", basis
+    if params.expectedSha256 and now.version is not None:
+        return "", basis_at(now.version, now, before, world, CONFLICT)
     if params.expectedSha256:
-        return "", Basis(now.version, before, (), (), before, now.path, world.history)
+        return "", Basis(None, before, None, (), before, now.path, world.history)
     message = f"{now.path} exists; say which version is to be replaced (`expected_file_version`, `expectedSha256`)."
     raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
 

@@ -94,13 +94,11 @@ class Staging:
         try:
             self._plan_over(base, write, staged)
             return self._fill(write, base, staged)
-        except Vanished:
-            return self._fill(write, None, staged)
         finally:
             base.drop()
 
     def _plan_over(self, base: Held, write: Put, staged: Staged) -> None:
-        self._check_writable(write.path)
+        self._check_writable(base, write.path)
         staged.base = base.signature
         staged.proven = self._proves(base, write)
         if base.signature.nlink > 1 and self._all_names_inside(base.signature):
@@ -113,14 +111,16 @@ class Staging:
             fd = self._beneath.open_file(path)
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
-    def _check_writable(self, path: str) -> None:
-        """A file that is read-only for us is not replaced, though the folder would allow it. Raises Vanished."""
-        with self._beneath.parent(path) as (folder, name):
-            if os.access(name, os.W_OK, dir_fd=folder, effective_ids=os.access in os.supports_effective_ids):
-                return
-        if self._beneath.look(path).kind == "missing":  # which access(2) does not tell from forbidden
-            raise Vanished(path)
-        raise Refused("permission_denied", f"{path} is read-only.", path=path)
+    def _check_writable(self, base: Held, path: str) -> None:
+        """A file that is read-only for us is not replaced, though the folder would allow it."""
+        ids = os.access in os.supports_effective_ids
+        if kernel.HAS_PATH_FDS:  # of the inode itself: the path may be empty for an instant
+            writable = os.access(f"/proc/self/fd/{base.fd}", os.W_OK, effective_ids=ids)
+        else:
+            with self._beneath.parent(path) as (folder, name):
+                writable = os.access(name, os.W_OK, dir_fd=folder, effective_ids=ids)
+        if not writable:
+            raise Refused("permission_denied", f"{path} is read-only.", path=path)
 
     def _proves(self, base: Held, write: Put) -> bool:
         if write.over.text is None or not base.leased:
