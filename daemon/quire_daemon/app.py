@@ -60,7 +60,7 @@ from quire_journal.events import (
     WorkspaceOpened,
     WriterIntroduced,
 )
-from quire_journal.ids import Seq
+from quire_journal.ids import Seq, is_escaped, percent_escaped
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
@@ -425,14 +425,10 @@ class App:
         """The answer to a call that was made before: by its operation id, or by its idempotency key."""
         with self.recorder.history() as history:
             batch = history.op(call.op) if call.op else None
-            if batch is not None:
-                state = history.batch_state(batch)
-                return {
-                    "ok": state != "abandoned",
-                    "message": f"This operation was made before: {state}.",
-                    "outcome": "applied" if state != "abandoned" else "not_applied",
-                    "batch": batch,
-                }
+            state = history.batch_state(batch) if batch is not None else "abandoned"
+            if state != "abandoned":  # an abandoned one may be tried again: by us, after a lost race, or by the caller
+                message = f"This operation was made before, as batch {batch}; it is not applied twice."
+                return {"ok": True, "message": message, "outcome": "applied", "batch": batch, "repeated": True}
             if not call.key:
                 return None
             kept = history.kept_reply(call.who.key, call.key)
@@ -543,6 +539,7 @@ class App:
     def _answer(self, call: Call, body: dict[str, Any]) -> None:
         request = call.incoming.request
         assert request is not None
+        _tell_encoding(body)
         if call.tool.writes:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
             if call.op:
@@ -688,6 +685,14 @@ class App:
     def _shutdown(self, call: Call) -> None:
         self._answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
         self.stop()
+
+
+def _tell_encoding(body: dict[str, Any]) -> None:
+    """Paths that are not UTF-8 go out percent-escaped, and say so."""
+    for one in (body, *body.get("files", ()), *body.get("records", ())):
+        path = one.get("path") if isinstance(one, dict) else None
+        if isinstance(path, str) and is_escaped(path):
+            one["path"], one["path_encoding"] = percent_escaped(path), "percent"
 
 
 def _active(protection: Protection) -> dict[str, bool]:

@@ -15,9 +15,9 @@ from quire_daemon.handlers.base import FileNow
 from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
+from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
 from quire_journal.events import LINK, Event
-from quire_journal.ids import blob_id, disk_path, journal_path
+from quire_journal.ids import blob_id, disk_path, journal_path, unescaped
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 
@@ -58,7 +58,7 @@ class Gather:
 
         Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file.
         """
-        place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
+        place = self._place(given, writing)
         name = journal_path(place.path)
         observation = self.observe(place.path, "read", unfinished_ok)
         self.note(observation, observation.event)
@@ -84,6 +84,14 @@ class Gather:
             resolved_from=journal_path(place.resolved_from),
             links=signature.nlink,
         )
+
+    def _place(self, given: str, writing: bool) -> Place:
+        """The place that the caller means; a percent-escaped name only where no file is really called so."""
+        place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
+        other = unescaped(given)
+        if other is None or self.workspace.look(place.path).kind != "missing":
+            return place
+        return self.workspace.place(other, writing=writing, policy=self.settings.policy)
 
     def observe(self, path: str, evidence: str, unfinished_ok: bool = False) -> Observation:
         """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`."""

@@ -21,6 +21,7 @@ from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Late, Lost, Staged, Swapped, Workspace
+from quire_daemon.workspace.confine import refusal
 from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -144,7 +145,7 @@ class Performing:
 
     def _swap_all(self, one: _Progress) -> Lost | None:
         """Swap the writes in, in order; what stopped it, or None. Raises `Refused`."""
-        staged = [future.result() for future in one.staging]
+        staged = [_staged(future, write) for future, write in zip(one.staging, one.going.decision.writes, strict=True)]
         self._step("after_stage")
         pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
         for write, step in zip(one.going.decision.writes, staged, strict=True):
@@ -236,3 +237,11 @@ def on_disk(write: Write) -> Write:
     if isinstance(write, Move):
         return replace(write, path=disk_path(write.path), to=disk_path(write.to))
     return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write
+
+
+def _staged(future: Future[Staged], write: Write) -> Staged:
+    """The staged write; what the disk said against it as a refusal, since nothing has changed yet."""
+    try:
+        return future.result()
+    except OSError as error:
+        raise refusal(error, write.path) from error

@@ -56,7 +56,16 @@ class Language:
         if self.regex:
             acts[b"/"] = _Reader.slash
         acts.update((bytes([bracket]), _Reader.bracket) for bracket in self.brackets)
-        return re.compile(b"|".join(map(re.escape, acts))), acts
+        return re.compile(b"|".join([*map(re.escape, self.long_strings), *self._whole, *map(re.escape, acts)])), acts
+
+    @property
+    def _whole(self) -> list[bytes]:
+        """Patterns of what can be passed over in one step: a string without escapes, a pair with nothing in it."""
+        marks = (*self.line_comment, *(self.block_comment or ()), *self.over_lines, b"/" if self.regex else b"")
+        special = re.escape(bytes({*self.brackets, *self.quotes, *b"\\", *(m[0] for m in marks if m)}))
+        pairs = [pair for pair in (b"()", b"[]", b"{}") if pair in self.brackets]
+        strings = [rb'"[^"\\\n]*"'] if b'"' in self.quotes else []
+        return strings + [re.escape(o) + b"[^" + special + b"]*" + re.escape(c) for o, c in map(_each, pairs)]
 
     @property
     def over_lines(self) -> tuple[bytes, ...]:
@@ -208,7 +217,9 @@ class _Reader:
         search, data, opened = token.search, self.data, self._open
         while self.fault is None and (found := search(data, self.at)) is not None:
             mark, self.at = found.group(), found.start()
-            if mark in _OPENS:  # most of what there is: `bracket`, without the call
+            if mark not in acts:
+                self.at = found.end()
+            elif mark in _OPENS:  # most of what there is: `bracket`, without the call
                 opened.append((mark, self.at))
                 self.at += 1
             elif opened and opened[-1][0] == _CLOSES.get(mark):
@@ -308,6 +319,10 @@ class _Reader:
     def _end_of_line(self, at: int) -> int:
         end = self.data.find(b"\n", at)
         return len(self.data) if end < 0 else end
+
+
+def _each(pair: bytes) -> tuple[bytes, bytes]:
+    return pair[:1], pair[1:]
 
 
 def _is_escaped(data: bytes, at: int) -> bool:

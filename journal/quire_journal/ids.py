@@ -61,13 +61,9 @@ def journal_path(disk: str) -> str:
     Nearly every path is itself. One that is not UTF-8 becomes `%/` and its bytes, percent-escaped, so that it can
     be stored, shown and sent back.
     """
-    if disk.isascii() and not disk.startswith(_ESCAPED):
-        return disk
-    try:
-        disk.encode()
-    except UnicodeEncodeError:
+    if disk.startswith(_ESCAPED) or not (disk.isascii() or _is_utf8(disk)):
         return _ESCAPED + quote(disk.encode("utf-8", "surrogateescape"))
-    return _ESCAPED + quote(disk) if disk.startswith(_ESCAPED) else disk
+    return disk
 
 
 def disk_path(journal: str) -> str:
@@ -75,3 +71,33 @@ def disk_path(journal: str) -> str:
     if not journal.startswith(_ESCAPED):
         return journal
     return unquote_to_bytes(journal[len(_ESCAPED) :]).decode("utf-8", "surrogateescape")
+
+
+def is_escaped(journal: str) -> bool:
+    """Does this path stand for one that is not UTF-8 on disk?"""
+    return journal.startswith(_ESCAPED)
+
+
+def percent_escaped(journal: str) -> str:
+    """An escaped path as replies show it, beside `path_encoding: percent`."""
+    return journal[len(_ESCAPED) :]
+
+
+def unescaped(given: str) -> str | None:
+    """The disk path that a percent-escaped one stands for; None where unescaping gives ordinary UTF-8.
+
+    Such a name cannot be written in any other way, so a caller that sends back what it was shown can mean nothing
+    else, unless a file is really called so.
+    """
+    if "%" not in given:
+        return None
+    disk = unquote_to_bytes(given).decode("utf-8", "surrogateescape")
+    return None if _is_utf8(disk) else disk
+
+
+def _is_utf8(disk: str) -> bool:
+    try:
+        disk.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

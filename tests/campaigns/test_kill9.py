@@ -275,12 +275,10 @@ def test_a_kill_in_the_middle_of_the_recovery_is_recovered_from(daemon) -> None:
     """Running the recovery twice is the same as running it once."""
     at = daemon()
     at.write("begun.txt", "begun\n")
-    for first, second in RECOVERING:
+    for first, second in RECOVERING if live.LONG else RECOVERING[::3]:
         folder = f"{first}-{second}"
         linked_scratch(at, folder)
         told: list[tuple[str, dict[str, Any]]] = []
-        at.connect("boss").close()
-        at.kill()
         passing = 1
         while not told:  # a start may pass the step, too
             with at.fault(first, passing), contextlib.suppress(quire_client.NoDaemon):

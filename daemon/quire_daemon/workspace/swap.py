@@ -606,7 +606,7 @@ class Swapping:
                 continue
             if kind != "missing":
                 message = f"{folder} is not a folder, so nothing can be made in it."
-                raise Refused("permission_denied", message, path=path)
+                raise Refused("not_a_file", message, path=path)
             self._make_folder(folder, staged)
         if staged.folders:
             self._step("perform.folders_made")
