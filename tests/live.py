@@ -18,9 +18,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import quire_client
+
+T = TypeVar("T")
 
 LONG = os.environ.get("QUIRE_LONG") == "1"
 """Are the campaigns to run at full length? `scripts/test --long` says so."""
@@ -29,8 +31,8 @@ SEED = int(os.environ.get("QUIRE_SEED", "20261"))
 """Of everything that a campaign draws at random; a failure says it, and setting it draws the same again."""
 
 
-def length(short: int, full: int) -> int:
-    """How often a campaign does its thing."""
+def length(short: T, full: T) -> T:
+    """How often, or how long, a campaign does its thing."""
     return full if LONG else short
 
 

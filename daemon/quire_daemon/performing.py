@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
 from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import HeldOpen, Late, Lost, Staged, Swapped, Workspace
+from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_daemon.workspace.confine import refusal
 from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, blob_id, disk_path, journal_path
@@ -201,9 +201,9 @@ class Performing:
                 self._recorder.mark_seen({disk_path(path): None})
                 self._outside.name(disk_path(path), "displaced", now)
 
-    def _keep(self, displaced: Iterable[Any], why: str) -> None:
+    def _keep(self, displaced: Iterable[Kept | Late], why: str) -> None:
         for one in displaced:
-            path = journal_path(one.path)
+            path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
             self._recorder.note_blob(one.data, path)
             self._recorder.note(BytesDisplaced(path, blob_id(one.data), len(one.data), why))
 

@@ -161,6 +161,14 @@ class Recorder:
 
             yield History(reading, text_of, self._recent)
 
+    def path_of(self, name: str) -> str:
+        """The path that the temporary file `name` was made for; its name begins with the seq of the record."""
+        digits = name.partition(".")[0]
+        with self.history() as history:
+            record = history.record(int(digits)) if digits.isdecimal() else None
+        event = record.event() if record is not None else None
+        return getattr(event, "path", "") or f".quire/tmp/{name}"
+
     def versions(self) -> int:
         """How many versions the journal holds."""
         with self.journal.store.reading() as reading:

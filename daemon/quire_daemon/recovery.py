@@ -6,6 +6,7 @@ For each batch that is not known to be on disk, judged by bytes, never by trust 
 * the path holds the new bytes: confirmed;
 * the path still holds the base, in the very inode that the write was planned on: rolled forward, the journal has
   the new bytes;
+* the path holds the new bytes, but a save that the write was not planned on came out of the swap: that is put back;
 * anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
   is there stays, and becomes an outside version on top (the scan at start notes it).
 
@@ -27,7 +28,9 @@ from quire_journal.events import (
     FileMoved,
     FileWritten,
     ModeChanged,
+    OutsideWritten,
     Record,
+    WritesAbandoned,
     WritesSettled,
 )
 from quire_journal.history import History
@@ -45,6 +48,7 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
         records = [record for batch in batches for record in history.batch(batch)]
         steps = [(record, step) for record in records if (step := _planned(record, history, workspace, limit, torn))]
     _keep(recorder, left)
+    _put_back(recorder, workspace, [k for k in left if not k.in_place], {r.seq for r in records}, limit)
     workspace.discard(left)
     rolled = 0
     for record, step in steps:
@@ -152,6 +156,49 @@ def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:
         for kept in left:
             blob = blob_id(kept.data)
             if not history.holds(blob):
-                recorder.note_blob(kept.data, kept.path or None)
-                recorder.note(BytesDisplaced(kept.path or f".quire/tmp/{kept.name}", blob, len(kept.data), "swap"))
+                path = recorder.path_of(kept.name)
+                recorder.note_blob(kept.data, path)
+                recorder.note(BytesDisplaced(path, blob, len(kept.data), "swap"))
     recorder.commit()
+
+
+def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], promised: set[int], limit: int) -> None:
+    """Somebody's save came out of a swap and the process died before it could put it back: do that now.
+
+    Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
+    applied. The record is taken back in the log, and the save goes to where it was.
+    """
+    for kept in left:
+        with recorder.history() as history:
+            step = _save_to_put_back(kept, history, workspace, limit) if kept.seq in promised else None
+        if step is None:
+            continue
+        event, over = step
+        recorder.note(WritesAbandoned((kept.seq,), "overtaken"))
+        written = OutsideWritten(event.path, blob_id(kept.data), len(kept.data), over.mode, "displaced", event.base)
+        seq = recorder.note(written)
+        recorder.commit()
+        _roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over))
+
+
+def _save_to_put_back(
+    kept: Kept, history: History, workspace: Workspace, limit: int
+) -> tuple[FileWritten, FileNow] | None:
+    """The write that displaced `kept`, and our bytes as they stand at its path; None when that is not how it is."""
+    record = history.record(kept.seq)
+    event = record.event() if record is not None else None
+    if not isinstance(event, FileWritten):
+        return None
+    base = history.version(event.path, event.base) if event.base else None
+    blob = blob_id(kept.data)
+    if blob == event.blob or (base is not None and blob == base.blob):
+        return None  # the temporary file of a write that had not happened, or the base of one that had
+    try:
+        image = workspace.read(disk_path(event.path), limit)
+    except (Vanished, NotRegular, TooLarge, HeldOpen):
+        return None
+    if blob_id(image.data) != event.blob:
+        return None  # something newer stands there
+    s = image.signature
+    text = Text.of(image.data)
+    return event, FileNow(event.path, "file", text, None, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)

@@ -270,7 +270,7 @@ def test_several_frames_are_refused(at, door) -> None:
 
 def test_an_oversized_message_ends_its_connection_and_no_other(at, door) -> None:
     with at.connect("ada") as client:
-        assert door.say(b"x" * (MAX_MESSAGE + 1), wait_s=2) is None
+        assert door.say(b"x" * (MAX_MESSAGE + 1), wait_s=0.5) is None
         ok(client.call("status", {}))
 
 
@@ -462,7 +462,7 @@ def test_a_file_that_vanishes_in_the_middle_of_calls_is_not_found_or_stale_and_n
     explained = ("not_found", "anchor_stale", "write_conflict", "stale_base", "busy", "schema_invalid")
     with (
         at.connect("ada") as client,
-        live.running(sys.executable, "-c", VANISHING, at.root / "ghost.txt", "2") as ghost,
+        live.running(sys.executable, "-c", VANISHING, at.root / "ghost.txt", "1") as ghost,
     ):
         while ghost.poll() is None:
             shown = client.call("read_file", {"path": "ghost.txt", "hashes": True})

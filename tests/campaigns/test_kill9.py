@@ -138,7 +138,7 @@ def test_random_kills_lose_no_acknowledged_edit(daemon) -> None:
         threads = [threading.Thread(target=writer.run, args=[stop]) for writer in writers]
         for thread in threads:
             thread.start()
-        time.sleep(chance.uniform(0.05, 0.5))
+        time.sleep(chance.uniform(0.05, 0.3))
         at.kill()
         stop.set()
         for thread in threads:
@@ -230,36 +230,58 @@ for _step in dict.fromkeys((*performing.STEPS, *workspace.STEPS)):
         GROUPS.setdefault(_step.rpartition(".")[0] or "loop", []).append(_step)
 
 
+@dataclass
+class Crash:
+    """One workload that a daemon was made to die in, and what the caller was told."""
+
+    step: str
+    passing: int
+    told: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    @property
+    def folder(self) -> str:
+        """Where its files are."""
+        return f"{self.step}-{self.passing}"
+
+    def check(self, at: Live, boss: Any) -> None:
+        """The disk, the journal and the caller agree."""
+        assert promised(boss, self.told) == found(at, self.folder), self
+        verified(boss)
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told(daemon, group: str) -> None:
-    """One journal through all of these crashes. Short: the first passing of each step by a call; long: every one."""
+    """One journal through all of these crashes; each start recovers from the one before, and may itself be killed.
+
+    Short: the first passing of each step by a call. Long: every passing, until the workload is through.
+    """
     at = daemon()
     at.write("begun.txt", "begun\n")
+    before: Crash | None = None
     for step in GROUPS[group]:
         deaths = 0
         for passing in range(1, 100):
-            folder = f"{step}-{passing}"
-            linked_scratch(at, folder)
-            told: list[tuple[str, dict[str, Any]]] = []
-            with at.fault(step, passing):
-                try:
-                    at.connect("boss").close()
-                except quire_client.NoDaemon:
-                    continue  # it met the step before it could serve; the next start recovers
+            crash = Crash(step, passing)
+            linked_scratch(at, crash.folder)
+            try:
+                with at.fault(step, passing), at.connect("boss") as boss:
+                    if before:
+                        before.check(at, boss)
+            except quire_client.NoDaemon:
+                continue  # the step is one of the recovery, too, and came there first
+            before = crash
             doomed = at.daemon_pid()
-            workload(at, folder, told)
+            workload(at, crash.folder, crash.told)
             met = doomed not in at.pids()
             deaths += met
             if not met:
                 at.kill()  # it still carries the fault
-            with at.connect("boss") as boss:
-                assert promised(boss, told) == found(at, folder), (step, passing, told)
-                verified(boss)
-            at.kill()
             if not met or not live.LONG:
                 break
         assert deaths, f"no call of the workload passed {step!r}"
-    at.connect("boss")
+    with at.connect("boss") as boss:
+        assert before
+        before.check(at, boss)
     no_leftovers(at)
 
 
@@ -276,19 +298,14 @@ def test_a_kill_in_the_middle_of_the_recovery_is_recovered_from(daemon) -> None:
     at = daemon()
     at.write("begun.txt", "begun\n")
     for first, second in RECOVERING if live.LONG else RECOVERING[::3]:
-        folder = f"{first}-{second}"
-        linked_scratch(at, folder)
-        told: list[tuple[str, dict[str, Any]]] = []
-        passing = 1
-        while not told:  # a start may pass the step, too
-            with at.fault(first, passing), contextlib.suppress(quire_client.NoDaemon):
-                workload(at, folder, told)
-            passing += 1
+        crash = Crash(first, RECOVERING.index((first, second)))
+        linked_scratch(at, crash.folder)
+        with at.fault(first):
+            workload(at, crash.folder, crash.told)
         assert not at.pids()
         with at.fault(second), pytest.raises(quire_client.NoDaemon):
             at.connect("boss")
         assert not at.pids(), f"the recovery did not pass {second}"
         with at.connect("boss") as boss:
-            assert promised(boss, told) == found(at, folder), (first, second, told)
-            verified(boss)
+            crash.check(at, boss)
         at.kill()

@@ -178,6 +178,20 @@ def test_recovering_twice_is_recovering_once(scene: Scene) -> None:
     assert scene.inode == inode
 
 
+def test_a_save_that_came_out_of_a_swap_is_put_back(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    seq = scene.recorder.journal.head
+    (scene.root / "f.txt").write_bytes(NEW)
+    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
+    scene.recover()
+    assert (scene.root / "f.txt").read_bytes() == THEIRS
+    with scene.recorder.history() as history:
+        head = history.file("f.txt")
+    assert head is not None
+    assert (head.blob, head.type) == (blob_id(THEIRS), "outside")
+    assert scene.unsettled() == []
+
+
 def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(scene: Scene) -> None:
     (scene.root / ".quire/tmp/12.dead.0").write_bytes(THEIRS)
     scene.recover()
