@@ -104,4 +104,8 @@ def _inherited_listener() -> socket.socket | None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    status = main()
+    sys.stderr.flush()
+    # Everything is given back by now. Not `sys.exit`: a thread that a library left behind would keep a daemon that
+    # has stopped in the process list, and whoever waits for its end waiting.
+    os._exit(status)

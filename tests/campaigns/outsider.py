@@ -7,10 +7,10 @@ it most saves follow the one before at once, and only one in five comes after a 
 `inplace` (truncate and write), `slow` (the same in two halves, 2 ms apart), `rename` (temporary file, then renamed
 over), `unlink` (moved away, then created), `mmap` (written through a mapping).
 
-ACCOUNT gets one JSON line for each complete save: its number, the sha256 of its bytes, and the sha256 of what it
-found in its place. It looks through the very descriptor that it then writes, or by an exchange, so that there is no
-gap in which another's bytes could be taken for its own: a save that the next save did not find was displaced by
-someone else, and must be in the journal.
+ACCOUNT gets one JSON line for each complete save: its number, when it was complete (monotonic), the sha256 of its
+bytes, and the sha256 of what it found in its place. It looks through the very descriptor that it then writes, or by an
+exchange, so that there is no gap in which another's bytes could be taken for its own: a save that no other save found
+was displaced by someone else, and must be in the journal.
 
 It knows nothing of Quire and imports nothing of it.
 """
@@ -154,11 +154,8 @@ def main(style: str, path: str, account: str, seconds: str, pause_ms: str, seed:
                 found = STYLES[style](path, data)
             except (FileNotFoundError, FileExistsError):
                 continue
-            line = {
-                "save": number,
-                "sha256": hashlib.sha256(data).hexdigest(),
-                "found": hashlib.sha256(found).hexdigest(),
-            }
+            hashes = {"sha256": hashlib.sha256(data).hexdigest(), "found": hashlib.sha256(found).hexdigest()}
+            line = {"save": number, "at": time.monotonic(), **hashes}
             book.write(json.dumps(line) + "\n")
             book.flush()
             if not pause_ms.endswith("~"):

@@ -344,15 +344,15 @@ def noise(kilobytes: int) -> str:
 
 
 def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(daemon) -> None:
-    with small_disk(24) as disk:
+    with small_disk(8) as disk:
         at = daemon(state_dir=disk / "state")
         at.write("hello.py", HELLO)
         try:
             client = at.connect("ada")
             pid = ok(client.call("status", {}))["pid"]
             written: dict[str, str] = {}
-            for n in range(400):
-                content = noise(200)
+            for n in range(100):
+                content = noise(400)
                 reply = client.call("write_file", {"path": f"n{n}.txt", "content": content})
                 if not reply.get("ok"):
                     refused(reply, "disk_full")
@@ -360,7 +360,7 @@ def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_spa
                     break
                 written[f"n{n}.txt"] = content
             else:
-                pytest.fail("24 MB held 80 MB")
+                pytest.fail("8 MB held 40 MB")
             assert written
             ok(client.call("read_file", {"path": "hello.py"}))
             last = list(written)[-1]

@@ -7,7 +7,6 @@ said in one sentence: a slot holds its last acknowledged number, or the one of t
 
 from __future__ import annotations
 
-import contextlib
 import random
 import re
 import threading

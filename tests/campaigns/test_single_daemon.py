@@ -187,7 +187,7 @@ def test_a_client_follows_its_daemon_through_a_restart(daemon) -> None:
     again = ok(client.call("read_file", {"path": "a.txt"}))
     assert again["version"] == shown["version"], "a version means the same to the next daemon"
     ok(client.shutdown_daemon())
-    assert not at.pids()
+    eventually("it has ended", lambda: not at.pids())
     ok(client.call("write_file", {"path": "a.txt", "content": "three\n", "base": again["version"]}))
 
 

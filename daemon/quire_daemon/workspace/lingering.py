@@ -52,7 +52,13 @@ class Lingering:
     items: list[Displaced] = field(default_factory=list)
 
     def add(self, item: Displaced) -> None:
-        """Watch `item`; its descriptor is taken over."""
+        """Watch `item`; its descriptor is taken over.
+
+        A file with other names keeps no lease: writers who come by those are not late, and must not wait for a sweep.
+        """
+        if item.held.leased and os.fstat(item.held.fd).st_nlink > 1:
+            kernel.give_lease_back(item.held.fd)
+            item.held.leased = False
         self.items.append(item)
 
     def find(self, name: str) -> Displaced | None:
