@@ -73,6 +73,8 @@ NEWS_S = 0.005  # between two looks for news, for a call that waits for them
 MOST_WAIT_S = 60.0  # for news, whatever the call asks
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 HURRIED_S = 0.5  # after a request, background work takes small slices for this long
+MOST_CONNECTIONS = 4096  # whose peers are remembered
+SWEEP_S = 0.004  # between two looks at displaced files: so long an outside program may wait to open one
 SAVE_S = 60.0  # between two saves of the cache of the disk
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
@@ -115,6 +117,7 @@ class App:
         self.gather = Gather(workspace, self.recorder, ignore, settings)
         self._calls: deque[Call] = deque()
         self._writers: dict[WriterIntroduced, Who] = {}
+        self._pid_starts: dict[bytes, int] = {}  # by connection
         self._jobs = ThreadPoolExecutor(2, thread_name_prefix="job")
         self._jobs_done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.watcher = Watcher(root, ignore.ignored, server.wake)
@@ -128,6 +131,7 @@ class App:
         self._watchdog_s = notify.watchdog_s()
         self._watchdog_at = 0.0
         self._save_at = 0.0
+        self._sweep_at = 0.0
         self._root_at = 0.0
         self._first_event_ns = 0
         self._asked_s = -1e9  # when the last request came
@@ -196,7 +200,7 @@ class App:
         if self.recorder.waiting or self.performing.unsettled:
             until = min(until, self._flush_at)
         if self.workspace.lingering():
-            until = min(until, now + 0.005)
+            until = min(until, self._sweep_at)
         until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
 
@@ -230,7 +234,9 @@ class App:
 
     def _tidy(self) -> None:
         now = self.clock.mono_s()
-        self.performing.sweep()
+        if now >= self._sweep_at:
+            self._sweep_at = now + SWEEP_S
+            self.performing.sweep()
         if self.recorder.waiting or self.performing.unsettled:
             if not self._flush_at:
                 self._flush_at = now + FLUSH_S
@@ -301,7 +307,7 @@ class App:
             incoming,
             tool,
             params,
-            self._who(incoming.peer, request.caller),
+            self._who(incoming.identity, incoming.peer, request.caller),
             raw,
             request.op[:16],
             str(getattr(params, "idempotency_key", "") or ""),
@@ -309,17 +315,25 @@ class App:
             request.deadline_ns,
         )
 
-    def _who(self, peer: Peer, caller: Any) -> Who:
+    def _who(self, connection: bytes, peer: Peer, caller: Any) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
         claimed = [_plain(text) for text in said]
-        identity = WriterIntroduced(0, peer.uid, peer.pid, _pid_start(peer.pid), *claimed)
+        identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         who = self._writers.get(identity)
         if who is None:
             writer = self.recorder.writer(identity)
             who = Who(writer, caller_key(peer.uid, claimed[0], claimed[1]), claimed[0], claimed[1])
             self._writers[identity] = who
         return who
+
+    def _pid_start(self, connection: bytes, pid: int) -> int:
+        """When the peer's process began. Asked once a connection, which cannot pass to another process."""
+        if len(self._pid_starts) > MOST_CONNECTIONS:
+            self._pid_starts.clear()
+        if connection not in self._pid_starts:
+            self._pid_starts[connection] = _pid_start(pid)
+        return self._pid_starts[connection]
 
     # ── deciding ──
 

@@ -155,7 +155,7 @@ class OutsideWritten(Event, frozen=True):
     blob: bytes
     size: int
     mode: int
-    evidence: str  # how it was found: "captured" (first scan), "watched", "scanned", "read" (before a call), "displaced"
+    evidence: str  # how it was found: "captured" (first scan), "watched", "scanned", "read" (by a call), "displaced"
     base: int = 0
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing
@@ -254,7 +254,7 @@ class ReplyKept(Event, frozen=True):
 
 
 class CheckpointSaved(Event, frozen=True):
-    """The state of `path` before an edit was noted (seeds 000/002). Of a sound edit, `FileWritten.base` says the same."""
+    """The state of `path` before an edit was noted (seeds 000/002). Of a sound edit `FileWritten.base` says it."""
 
     kind: ClassVar[str] = "checkpoint_saved"
     path: str

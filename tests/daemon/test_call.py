@@ -25,13 +25,19 @@ def _decide(params: Params, world: World) -> Decision:
 
 TOOL = Tool("try", Params, lambda p: (p.path,), _decide)
 
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary(max_size=300)
+)
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats(allow_nan=False) | st.text() | st.binary(max_size=300),
+    SCALARS,
     lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=40), inner, max_size=20),
     max_leaves=60,
 )
-
-
 
 
 @given(VALUES)

@@ -103,11 +103,12 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
 
 def _fitting(lines: Sequence[str | bytes], limit: int) -> int:
     """How many lines fit, each with its break; the first one always does."""
-    if sum(map(len, lines)) * 4 + len(lines) <= limit:
+    sizes = [len(line) if isinstance(line, bytes) or line.isascii() else len(line.encode()) for line in lines]
+    if sum(sizes) + len(sizes) <= limit:
         return len(lines)
     left = limit
-    for number, line in enumerate(lines):
-        left -= 1 + len(line.encode() if isinstance(line, str) else line)
+    for number, size in enumerate(sizes):
+        left -= 1 + size
         if left < 0 and number:
             return number
     return len(lines)
