@@ -128,6 +128,15 @@ class Live:
         """The one daemon that holds the lock."""
         return int(json.loads((self.state_dir / "lock").read_text())["pid"])
 
+    def died(self, pid: int, within_s: float = 0.5) -> bool:
+        """Has this daemon ended? The kernel drops a dying process's locks and sockets a moment before the process."""
+        until = time.monotonic() + within_s
+        while pid in self.pids():
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.01)
+        return True
+
     def kill(self) -> None:
         """End the daemon as a crash would, and wait until it is gone."""
         pids = self.pids()

@@ -69,7 +69,13 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
     store = STORES["lmdb"](place.journal, settings.journal.durability)
     journal = Journal.open(store, clock.now_ns(), identity.id)
-    workspace = Workspace(place.root, steps=step)
+    workspace = Workspace(place.root, steps=step, owner=identity.id)
+    if not workspace.own():
+        journal.close()
+        print(
+            f"quired: a daemon with another state folder serves {place.root} already; stop that first.", file=sys.stderr
+        )
+        return 3
     recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
     epoch = secrets.token_hex(8)
     places.make_private_folder(socket_path.parent)

@@ -60,7 +60,7 @@ from quire_journal.events import (
     WorkspaceOpened,
     WriterIntroduced,
 )
-from quire_journal.ids import Seq, is_escaped, percent_escaped
+from quire_journal.ids import Seq, blob_id, is_escaped, percent_escaped
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
@@ -118,6 +118,7 @@ class App:
         self._calls: deque[Call] = deque()
         self._writers: dict[WriterIntroduced, Who] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
+        self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._jobs = ThreadPoolExecutor(2, thread_name_prefix="job")
         self._jobs_done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.watcher = Watcher(root, ignore.ignored, server.wake)
@@ -264,7 +265,11 @@ class App:
 
         The next client starts one for what is there now; `quire adopt` finds the journal of a folder that moved.
         """
-        if self.watcher.health().root_replaced and not self._stopping:
+        if self.watcher.health().root_replaced or not self.workspace.stands():
+            self._end_for_lost_root()
+
+    def _end_for_lost_root(self) -> None:
+        if not self._stopping:
             self.log.warning("root_replaced", root=os.fspath(self.root))
             self.recorder.note(WatchLost("root_replaced"))
             self.stop()
@@ -344,6 +349,7 @@ class App:
         going: list[Going] = []
         callers: set[bytes] = set()
         paths: set[str] = set()
+        self._taken = set()
         while self._calls:
             call = self._calls.popleft()
             if call.retry_s > now or call.incoming.identity in callers:
@@ -380,6 +386,7 @@ class App:
                 raise Refused(
                     "journal_damaged", f"The journal takes no more records: {self._read_only}", "quire doctor"
                 )
+            self._take_turn(call)
             repeated = self._repeated(call)
             if repeated is not None:
                 self._answer(call, repeated)
@@ -434,6 +441,24 @@ class App:
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
                 "retry",
             )
+
+    def _take_turn(self, call: Call) -> None:
+        """One operation id and one idempotency key are decided once a turn; the second sees what came of the first.
+
+        An edit into a folder that has been moved away, or beside a `.quire` that was removed, is refused.
+        """
+        if not self.workspace.stands():
+            self._end_for_lost_root()
+            message = (
+                "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
+            )
+            raise Refused("busy", message, "retry", retry_after_ms=500)
+        taken = {(b"op", call.op)} if call.op else set()
+        if call.key:
+            taken.add((call.who.key, call.key.encode()))
+        if taken & self._taken:
+            raise _NotYet(self.clock.mono_s())
+        self._taken |= taken
 
     def _repeated(self, call: Call) -> dict[str, Any] | None:
         """The answer to a call that was made before: by its operation id, or by its idempotency key."""
@@ -725,10 +750,15 @@ class _NotYet(Exception):
 
 
 def _plain(text: str) -> str:
-    """Agent-supplied text as it may be stored and shown: no control or bidi characters, at most 200 characters."""
-    return "".join(c for c in text if c.isprintable() and c not in _BIDI)[:200]
+    """Agent-supplied text as it may be stored and shown: no control or bidi characters, at most 200 characters.
+
+    Where that changes it, a hash of the whole is added: two agents never become one because their names look alike.
+    """
+    plain = "".join(c for c in text[:MOST_NAME] if c.isprintable() and c not in _BIDI)
+    return plain if plain == text else f"{plain[: MOST_NAME - 9]}~{blob_id(text.encode()).hex()[:8]}"
 
 
+MOST_NAME = 200
 _BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 

@@ -16,6 +16,9 @@ from quire_journal.refusals import Refused
 
 IDEMPOTENCY_HOURS = 24
 
+MOST_HEADERS = 50_000
+"""Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
+
 
 @dataclass
 class Call:
@@ -68,12 +71,14 @@ def decode(tool: Tool[Any], raw: bytes) -> Any:
 def nesting(raw: bytes) -> int:
     """How deep msgpack arrays and maps are nested in `raw`, without building anything.
 
-    Walks headers only; msgspec's own limit is Python's recursion limit, which a hostile message should not get
-    near. Truncated input ends the walk: the decoder names that error.
+    Walks headers only, at most `MOST_HEADERS` of them. msgspec's own limit is Python's recursion limit, which a hostile
+    message should not get near, and which catches what lies behind those. Truncated input ends the walk: the decoder
+    names that error.
     """
-    at, deepest = 0, 0
+    at, deepest, left = 0, 0, MOST_HEADERS
     open_items: list[int] = []
-    while at < len(raw):
+    while at < len(raw) and left:
+        left -= 1
         items, at = _header(raw, at)
         while open_items and open_items[-1] == 0:
             open_items.pop()

@@ -69,7 +69,9 @@ class Gather:
         signature = sighting.signature
         if sighting.disk.kind != "file" or signature is None:
             return FileNow(name, sighting.disk.kind, version=head, resolved_from=journal_path(place.resolved_from))
-        text = sighting.text or (Text.of(sighting.image.data) if sighting.image else None)
+        text = sighting.text
+        if text is None and sighting.image is not None:
+            text = Text.of(sighting.image.data)
         if text is not None and head is not None and not head.uncaptured:
             self.recorder.texts.keep(text)
         return FileNow(

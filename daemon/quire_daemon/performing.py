@@ -125,20 +125,25 @@ class Performing:
 
     def _outcome(self, one: _Progress, sync_folders: bool) -> Outcome:
         try:
-            lost = self._swap_all(one)
-            if lost is not None:
-                self._keep(lost.kept, "swap")
-                self._take_back(one, lost.why)
-                self._workspace.discard(lost.kept)
-                return Overtaken()
-            for write in one.going.decision.writes if sync_folders else ():
-                self._workspace.sync_folder(write.path)
-        except Refused as refused:
-            self._take_back(one, refused.code)
-            return Failed(refused)
+            return self._try(one, sync_folders)
         except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
             self._look_again(one)
             return Unknown(error)
+
+    def _try(self, one: _Progress, sync_folders: bool) -> Outcome:
+        """Perform one request; whatever goes wrong while it is taken back is the caller's to turn into `Unknown`."""
+        try:
+            lost = self._swap_all(one)
+        except Refused as refused:
+            self._take_back(one, refused.code)
+            return Failed(refused)
+        if lost is not None:
+            self._keep(lost.kept, "swap")
+            self._take_back(one, lost.why)
+            self._workspace.discard(lost.kept)
+            return Overtaken()
+        for write in one.going.decision.writes if sync_folders else ():
+            self._workspace.sync_folder(disk_path(write.path))
         self._settle_upto = max(self._settle_upto, one.going.seqs[-1])
         self._step("before_reply")
         return Done(tuple(one.warnings))

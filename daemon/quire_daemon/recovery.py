@@ -46,7 +46,11 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
     with recorder.history() as history:
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
-        steps = [(record, step) for record in records if (step := _planned(record, history, workspace, limit, torn))]
+        steps = [
+            (record, step)
+            for record in records
+            if (step := _planned(record, recorder, history, workspace, limit, torn))
+        ]
     _keep(recorder, left)
     _put_back(recorder, workspace, [k for k in left if not k.in_place], {r.seq for r in records}, limit)
     workspace.discard(left)
@@ -78,7 +82,9 @@ def _roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool
     return True
 
 
-def _planned(record: Record, history: History, workspace: Workspace, limit: int, torn: set[int]) -> Write | None:
+def _planned(
+    record: Record, recorder: Recorder, history: History, workspace: Workspace, limit: int, torn: set[int]
+) -> Write | None:
     """The write that `record` promised, when the path still holds the very base that it was planned on.
 
     `torn` are writes into the file itself (hard links) that the end of the process cut off: what is there is a
@@ -86,7 +92,7 @@ def _planned(record: Record, history: History, workspace: Workspace, limit: int,
     """
     event = record.event()
     if isinstance(event, FileWritten) and record.seq in torn:
-        return _finish_torn(record, event, history, workspace, limit)
+        return _finish_torn(record, event, recorder, history, workspace, limit)
     if isinstance(event, FileWritten | ModeChanged):
         return _put(record, event, history, workspace, limit)
     if isinstance(event, FileDeleted):
@@ -136,18 +142,32 @@ def _base(path: str, base: int, inode: int, history: History, workspace: Workspa
     return FileNow(path, "file", Text.of(image.data), version, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
 
 
-def _finish_torn(record: Record, event: FileWritten, history: History, workspace: Workspace, limit: int) -> Put | None:
+def _finish_torn(
+    record: Record, event: FileWritten, recorder: Recorder, history: History, workspace: Workspace, limit: int
+) -> Put | None:
+    """The rest of a write into the file itself, when what is there is a beginning of ours and the end of the base.
+
+    Anything else was written by somebody after us and stays. What is replaced goes into the journal all the same.
+    """
     try:
-        image = workspace.read(disk_path(event.path), limit, unfinished_ok=True)
-    except (Vanished, NotRegular, TooLarge, HeldOpen):
+        image = workspace.read(disk_path(event.path), limit)
+        base = history.version(event.path, event.base)
+        new, old = history.bytes_of(event.blob), history.bytes_of(base.blob) if base is not None else b""
+    except (Vanished, NotRegular, TooLarge, HeldOpen, KeyError):
         return None
-    s = image.signature
-    if event.inode and s.ino != event.inode:
-        return None  # the path is another file by now
-    over = FileNow(
-        event.path, "file", Text.of(image.data), None, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink
-    )
-    return Put(record.seq, event.path, history.bytes_of(event.blob), event.mode, over)
+    data, s = image.data, image.signature
+    if (event.inode and s.ino != event.inode) or not is_mixture(data, old, new):
+        return None
+    recorder.note_blob(data, event.path)
+    recorder.note(BytesDisplaced(event.path, blob_id(data), len(data), "swap"))
+    over = FileNow(event.path, "file", Text.of(data), None, s.mode & 0o7777, s.ino, len(data), links=s.nlink)
+    return Put(record.seq, event.path, new, event.mode, over)
+
+
+def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
+    """Could a write of `new` over `old`, from the beginning, have been cut off at `data`?"""
+    written = next((i for i, (a, b) in enumerate(zip(data, new, strict=False)) if a != b), min(len(data), len(new)))
+    return data[written:] in (old[written:], b"") and len(data) in (len(old), len(new), written)
 
 
 def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:
@@ -171,7 +191,7 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
     for kept in left:
         with recorder.history() as history:
             step = _save_to_put_back(kept, history, workspace, limit) if kept.seq in promised else None
-        if step is None:
+        if step is None or _is_base(kept, step[0], workspace):
             continue
         event, over = step
         recorder.note(WritesAbandoned((kept.seq,), "overtaken"))
@@ -202,3 +222,12 @@ def _save_to_put_back(
     s = image.signature
     text = Text.of(image.data)
     return event, FileNow(event.path, "file", text, None, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
+
+
+def _is_base(kept: Kept, event: FileWritten, workspace: Workspace) -> bool:
+    """Is that the very file that the write was planned on? Then the swap was right, and what differs came later.
+
+    A late writer, or one through another name of the file, wrote into it after it had been replaced.
+    """
+    signature = workspace.look(f".quire/tmp/{kept.name}").signature
+    return signature is None or not event.inode or signature.ino == event.inode

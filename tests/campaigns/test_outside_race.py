@@ -38,10 +38,13 @@ class Editor(threading.Thread):
     its version as the gate, the others by anchor with `rebase`: those meet the outside program in the last instant.
     """
 
-    def __init__(self, at: Live, slot: int, stop: threading.Event, enough: int, daemon_dies: bool = False) -> None:
+    def __init__(
+        self, at: Live, slot: int, stop: threading.Event, enough: int, daemon_dies: bool = False, pace_s: float = 0
+    ) -> None:
         super().__init__(name=f"editor-{slot}")
         self.client = at.connect(agent=f"agent{slot}", session=f"agent{slot}")
         self.slot, self.stop, self.enough, self.daemon_dies = slot, stop, enough, daemon_dies
+        self.pace_s = pace_s
         self.attempts = 0
         self.applied: list[tuple[str, str]] = []  # version, line
         self.unknown: list[tuple[str, str]] = []  # operation, line: of calls during which the daemon died
@@ -53,6 +56,7 @@ class Editor(threading.Thread):
             while not self.stop.is_set() and len(self.applied) < self.enough:
                 self.attempts += 1
                 self.edit(f"slot {self.slot} is taken, attempt {self.attempts}")
+                self.stop.wait(self.pace_s)
         except Exception as fault:  # noqa: BLE001  reported by the test, which is in another thread
             self.faults.append(fault)
 
@@ -83,7 +87,7 @@ class Editor(threading.Thread):
 
 
 def race(
-    at: Live, style: str, seconds: float, pause_ms: str, enough: int, until_death_of: int = 0
+    at: Live, style: str, seconds: float, pause_ms: str, enough: int, until_death_of: int = 0, pace_s: float = 0
 ) -> tuple[list[dict[str, Any]], list[Editor]]:
     """Let four editors and the outside program loose on one file; the program's account, and the editors.
 
@@ -94,7 +98,7 @@ def race(
     boss = at.connect("boss")
     caught_up(boss)
     stop = threading.Event()
-    editors = [Editor(at, slot, stop, enough, bool(until_death_of)) for slot in range(4)]
+    editors = [Editor(at, slot, stop, enough, bool(until_death_of), pace_s) for slot in range(4)]
     how = (style, at.root / FILE, account, str(seconds), pause_ms, str(live.SEED))
     with running(sys.executable, outsider.__file__, *how) as program:
         for editor in editors:
@@ -171,44 +175,47 @@ while True:
     os.pwrite(fd, b"x", 0)
     os.fsync(fd)
     time.sleep(0.002)
-    if time.monotonic() - begun > 0.015:
+    if time.monotonic() - begun > 0.008:
         print(begun, time.monotonic(), flush=True)
 """
-"""A program that should need 2 ms for a turn; says from when to when one took so long that the machine stood still."""
+"""A program that needs 3 ms for a turn on a machine with nothing else to do; says when one took much longer."""
 
 
 @pytest.mark.parametrize("style", outsider.STYLES)
 def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, style: str) -> None:
-    """Save one that stood only while the machine stood still: the daemon needs a little of those 30 ms."""
+    """But for those that stood while the machine was busy elsewhere: of the 30 ms the daemon needs some for itself.
+
+    For the same reason the agents pause between their edits; at full speed the five programs ask for more than two
+    processors.
+    """
     at = daemon()
     with running(sys.executable, "-c", PULSE, at.top / "pulse") as pulse:
-        account, editors = race(at, style, seconds=live.length(1, 60), pause_ms="30", enough=10**9)
+        account, editors = race(at, style, seconds=live.length(1, 60), pause_ms="30", enough=10**9, pace_s=0.04)
         pulse.kill()
         stalls = [tuple(map(float, line.split())) for line in pulse.stdout]
     client = at.connect("boss")
     held = settled(at, client)
     lost = [save for save in account if save["sha256"] not in held]
     ours = [save for save in lost if not any(begun < save["at"] + 0.03 and save["at"] < over for begun, over in stalls)]
-    print(f"{style}: {len(account)} saves, {len(stalls)} stalls of the machine, {len(lost)} saves missed in them")
+    print(f"{style}: {len(account)} saves, {len(lost)} missed, the machine was busy {len(stalls)} times")
+    assert len(lost) < len(account) / 3
     assert not ours, f"{len(ours)} of {len(account)} saves are not in the journal, first {ours[:3]}"
     assert check_edits(client, editors)
     verified(client)
 
 
-KILLED_IN_A_RACE = ["perform.conflict", *live.length([], ["perform.exchanged", "perform.verified", "perform.put_back"])]
-
-
-@pytest.mark.parametrize("step", KILLED_IN_A_RACE)
+@pytest.mark.campaign  # how long it takes until the step comes is chance; tests/crash makes it come, without a daemon
+@pytest.mark.parametrize("step", ["perform.exchanged", "perform.verified", "perform.conflict", "perform.put_back"])
 def test_a_kill_in_the_middle_of_a_lost_race_loses_no_save(daemon, step: str) -> None:
     """The two hazards at once: the daemon dies with somebody else's save in its hands."""
     at = daemon()
-    for passing in range(1, live.length(2, 30)):
+    for passing in range(1, 20):
         with at.fault(step, passing):
             at.connect("boss").close()
         doomed = at.daemon_pid()
-        account, editors = race(at, "rename", 20, "2~", enough=10**9, until_death_of=doomed)
+        account, editors = race(at, "rename", 120, "2~", enough=10**9, until_death_of=doomed)
         client = at.connect("boss")
-        assert doomed not in at.pids(), f"{step} was passed less than {passing} times"
+        assert at.died(doomed), f"{step} was passed less than {passing} times"
         held = settled(at, client)
         lost = [save for save in displaced_by_us(account) if save["sha256"] not in held]
         assert not lost, f"{len(lost)} of {len(account)} saves lost, first {lost[:3]}"
@@ -223,7 +230,7 @@ def test_a_kill_in_the_middle_of_a_lost_race_loses_no_save(daemon, step: str) ->
         (at.top / "account.stop").unlink()
 
 
-@pytest.mark.parametrize("step", ["", "revert.base_held"])
+@pytest.mark.parametrize("step", ["", pytest.param("revert.base_held", marks=pytest.mark.campaign)])
 def test_a_restore_of_two_files_is_all_or_nothing_when_one_of_them_is_raced(daemon, step: str) -> None:
     """The quiet file is written first; when the busy one is lost, it goes back, also when the daemon dies at that."""
     at = daemon()
@@ -249,10 +256,10 @@ def test_a_restore_of_two_files_is_all_or_nothing_when_one_of_them_is_raced(daem
                 attempt,
                 reply,
             )
-            if step and doomed not in at.pids():
+            if step and at.died(doomed, 0):
                 break
     if step:
-        assert doomed not in at.pids(), f"{step} was not passed: {told}"
+        assert at.died(doomed), f"{step} was not passed: {told}"
     verified(client)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
-from quire_daemon.recovery import recover
+from quire_daemon.recovery import is_mixture, recover
 from quire_daemon.workspace import Workspace
 from quire_journal.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
 from quire_journal.ids import WriterId, blob_id
@@ -190,6 +190,26 @@ def test_a_save_that_came_out_of_a_swap_is_put_back(scene: Scene) -> None:
     assert head is not None
     assert (head.blob, head.type) == (blob_id(THEIRS), "outside")
     assert scene.unsettled() == []
+
+
+def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    seq = scene.recorder.journal.head
+    (scene.root / "f.txt").rename(scene.root / f".quire/tmp/{seq}.dead.0.old")
+    (scene.root / f".quire/tmp/{seq}.dead.0.old").write_bytes(THEIRS)
+    (scene.root / "f.txt").write_bytes(NEW)
+    scene.recover()
+    assert (scene.root / "f.txt").read_bytes() == NEW
+    with scene.recorder.history() as history:
+        assert history.bytes_of(blob_id(THEIRS)) == THEIRS
+
+
+@pytest.mark.parametrize(
+    ("data", "is_one"),
+    [(b"oldold", True), (b"newold", True), (b"ne", True), (b"new", True), (b"newer", False), (b"theirs", False)],
+)
+def test_only_a_beginning_of_ours_before_the_end_of_the_base_is_a_torn_write(data: bytes, is_one: bool) -> None:
+    assert is_mixture(data, b"oldold", b"new") is is_one
 
 
 def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(scene: Scene) -> None:

@@ -8,6 +8,7 @@ journal; the order of durability is the app's.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import secrets
 import time
@@ -64,6 +65,8 @@ HOME: Final = ".quire"
 TMP: Final = ".quire/tmp"
 COOKIES: Final = ".quire/cookies"
 _PROBE: Final = "probe-"
+OWNER_DIGITS: Final = 12
+"""How much of the journal's id stands in the names of temporary files."""
 
 
 def _no_step(name: str) -> None:
@@ -82,17 +85,21 @@ class Workspace:
         steps: Callable[[str], None] = _no_step,
         protection: Protection | None = None,
         wall_ns: Callable[[], int] = time.time_ns,
+        owner: str = "",
     ) -> None:
         """Open the folder `root`, make `.quire/{tmp,cookies}` in it and find out what protects it.
 
         `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
         `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
+        `owner`: the journal's id; the temporary files of another journal's daemon are left alone.
         Raises OSError; Refused where `.quire` is not a plain folder.
         """
         self.root = Path(os.path.abspath(root))
         self._step = steps
-        self._token = secrets.token_hex(4)
+        self._owner = owner[:OWNER_DIGITS]
+        self._token = self._owner + secrets.token_hex(4)
         fd = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._root_stat = os.fstat(fd)
         confined = probe.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
         self._lingering = Lingering(-1)
@@ -231,6 +238,22 @@ class Workspace:
         """How many displaced files are being watched."""
         return len(self._lingering.items)
 
+    def stands(self) -> bool:
+        """Whether the workspace and its `.quire` are the folders that were opened, still at their paths."""
+        try:
+            root, tmp = os.stat(self.root), os.stat(self.root / TMP, follow_symlinks=False)
+        except OSError:
+            return False
+        return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, os.fstat(self._tmp))
+
+    def own(self) -> bool:
+        """Take the workspace for this process; False while another daemon, with whatever journal, has it."""
+        try:
+            fcntl.flock(self._tmp, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
     def leftovers(self) -> list[Kept]:
         """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
 
@@ -244,6 +267,8 @@ class Workspace:
             if words[-1] == PART or name.startswith(_PROBE):
                 unlink(self._tmp, name)
                 continue
+            if not (len(words) > 1 and words[1].startswith(self._owner)):
+                continue  # another journal's: its own daemon knows what to do with it
             found.extend(self._left(name, int(words[0]) if words[0].isdecimal() else 0))
         return found
 
