@@ -22,6 +22,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import stat
 import time
 from collections.abc import Iterator
@@ -184,7 +185,7 @@ def checked(place: Place) -> Place:
     if recorded is not None and recorded.root != os.fspath(place.root):
         raise WorkspaceRefused(
             f"{place.state} holds the journal of {recorded.root}, not of {place.root}; "
-            f"if the folder was moved, run `quire adopt {place.root}`."
+            f"if the folder was moved, run `quire adopt {shlex.quote(os.fspath(place.root))}`."
         )
     _check_overlap(place)
     if recorded is None:
@@ -427,7 +428,8 @@ def _check_moved(place: Place) -> None:
     for _, identity in known_journals():
         if identity.id == carried and not Path(identity.root).is_dir():
             raise WorkspaceRefused(
-                f"{place.root} was moved here from {identity.root}; run `quire adopt {place.root}` to keep its journal."
+                f"{place.root} was moved here from {identity.root}; "
+                f"run `quire adopt {shlex.quote(os.fspath(place.root))}` to keep its journal."
             )
 
 
@@ -449,7 +451,7 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
 def _how_to_stop(root: Path, state: Path) -> str:
     """The command that ends the daemon; one whose workspace was moved away has only its process id for a name."""
     if root.is_dir():
-        return f"`quire down -C {root}`"
+        return f"`quire down -C {shlex.quote(os.fspath(root))}`"
     found = running(Place(root, state))
     return f"`kill {found.pid}`" if found is not None and found.pid else "it is just starting or ending"
 
