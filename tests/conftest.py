@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 import live
 
 # The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
-settings.register_profile("default", derandomize=True, database=None, deadline=None)
+settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=40)
 settings.register_profile(
     "long",
     derandomize=True,

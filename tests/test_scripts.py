@@ -30,7 +30,7 @@ case "$1 ${{2-}} ${{3-}}" in
   "-m pip --version") ;;
   "-m pip install")
     echo "install ${{*: -1}}" >>"$account"
-    sleep 0.3
+    sleep 0.1
     printf '#!{bash}\\necho "quire $*"\\n' >"${{BASH_SOURCE[0]%/*}}/quire"
     chmod +x "${{BASH_SOURCE[0]%/*}}/quire" ;;
   "-m pytest"*) echo "pytest ${{*:3}}" ;;

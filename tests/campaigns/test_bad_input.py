@@ -38,22 +38,26 @@ def checkout() -> Iterator[Live]:
     one.close()
 
 
+@pytest.fixture(scope="module")
+def boss(checkout: Live) -> Any:
+    """A client that was there before the bad input came, and is not disturbed by it."""
+    return checkout.connect("boss")
+
+
 @pytest.fixture
-def at(checkout: Live) -> Iterator[Live]:
+def at(checkout: Live, boss: Any) -> Iterator[Live]:
     """A checkout with one file; whatever the test does, its daemon must be the same and well afterwards."""
     for path in checkout.root.iterdir():
         if path.name != ".quire":
             shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
     shutil.rmtree(checkout.top / "outside", ignore_errors=True)
     checkout.write("hello.py", HELLO)
-    with checkout.connect("boss") as client:
-        before = ok(client.call("status", {}))["pid"]
+    before = ok(boss.call("status", {}))["pid"]
     yield checkout
-    with checkout.connect("boss") as client:
-        assert ok(client.call("status", {}))["pid"] == before, "the daemon died and was started again"
-        assert checkout.read("hello.py") == HELLO.encode(), "a refused call changed a file"
-        ok(client.call("read_file", {"path": "hello.py"}))
-        verified(client)
+    assert ok(boss.call("status", {}))["pid"] == before, "the daemon died and was started again"
+    assert checkout.read("hello.py") == HELLO.encode(), "a refused call changed a file"
+    ok(boss.call("read_file", {"path": "hello.py"}))
+    verified(boss)
 
 
 READS_AND_WRITES = [

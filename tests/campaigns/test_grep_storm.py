@@ -83,7 +83,7 @@ def short_queue(length: int) -> Iterator[None]:
 def test_an_overflow_of_the_kernels_queue_is_recorded_and_survived(daemon) -> None:
     """The queue is made when the daemon starts, so the limit is back to what it was before anything else starts."""
     at = daemon()
-    paths = plant(at.root, 1_000)
+    paths = plant(at.root, live.length(400, 2_000))
     with short_queue(16):
         client = at.connect("boss")
     eventually("the first scan is through", lambda: first_scan_done(client), 60)

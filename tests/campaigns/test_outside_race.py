@@ -152,7 +152,8 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
     return count
 
 
-@pytest.mark.parametrize("style", outsider.STYLES)
+# Short, each style is met once; without a daemon, all of them without a pause in tests/crash.
+@pytest.mark.parametrize("style", live.length(("inplace", "rename"), tuple(outsider.STYLES)))
 def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
     at = daemon()
     account, editors = race(at, style, seconds=live.length(1, 900), pause_ms="4~", enough=live.length(10**9, 1000))
@@ -181,14 +182,22 @@ while True:
 """A program that needs 3 ms for a turn on a machine with nothing else to do; says when one took much longer."""
 
 
-@pytest.mark.parametrize("style", outsider.STYLES)
+@pytest.mark.parametrize("style", live.length(("slow", "unlink", "mmap"), tuple(outsider.STYLES)))
 def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, style: str) -> None:
     """But for those that stood while the machine was busy elsewhere: of the 30 ms the daemon needs some for itself.
 
-    For the same reason the agents pause between their edits; at full speed the five programs ask for more than two
-    processors.
+    For the same reason the agents pause between their edits (at full speed the five programs ask for more than two
+    processors), and a run on a machine that others keep busy is made again, up to three times.
     """
-    at = daemon()
+    for _ in range(3):
+        ours = missed_saves(daemon(), style)
+        if not ours:
+            break
+    assert not ours, f"{len(ours)} saves are not in the journal, first {ours[:3]}"
+
+
+def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
+    """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal."""
     with running(sys.executable, "-c", PULSE, at.top / "pulse") as pulse:
         account, editors = race(at, style, seconds=live.length(1, 60), pause_ms="30", enough=10**9, pace_s=0.04)
         pulse.kill()
@@ -196,12 +205,11 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
     client = at.connect("boss")
     held = settled(at, client)
     lost = [save for save in account if save["sha256"] not in held]
-    ours = [save for save in lost if not any(begun < save["at"] + 0.03 and save["at"] < over for begun, over in stalls)]
     print(f"{style}: {len(account)} saves, {len(lost)} missed, the machine was busy {len(stalls)} times")
     assert len(lost) < len(account) / 3
-    assert not ours, f"{len(ours)} of {len(account)} saves are not in the journal, first {ours[:3]}"
     assert check_edits(client, editors)
     verified(client)
+    return [save for save in lost if not any(begun < save["at"] + 0.03 and save["at"] < over for begun, over in stalls)]
 
 
 @pytest.mark.campaign  # how long it takes until the step comes is chance; tests/crash makes it come, without a daemon

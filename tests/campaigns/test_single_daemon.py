@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,33 +55,42 @@ def test_another_state_folder_does_not_make_a_second_daemon_possible_where_journ
         first.close()
 
 
-@pytest.mark.parametrize(
-    "kind", ["nothing but a crash", "garbage in the lock", "a plain file for a socket", "a foreign pid"]
-)
-def test_what_a_dead_daemon_left_behind_never_blocks_a_start(daemon, kind: str) -> None:
+def leave_garbage_in_the_lock(lock: Path, door: Path) -> None:
+    lock.write_bytes(b"\0\xff not json")
+
+
+def leave_a_plain_file_for_a_socket(lock: Path, door: Path) -> None:
+    door.unlink(missing_ok=True)
+    door.write_text("not a socket")
+
+
+def leave_the_id_of_a_living_process_and_a_dead_socket(lock: Path, door: Path) -> None:
+    lock.write_text(json.dumps({"pid": os.getpid(), "epoch": "0" * 16, "socket": str(door)}))
+    door.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(door))  # and closed: nobody listens there
+
+
+def test_what_a_dead_daemon_left_behind_never_blocks_a_start(daemon) -> None:
     at = daemon()
     client = at.connect()
     ok(client.call("write_file", {"path": "kept.txt", "content": "kept\n"}))
     lock = at.state_dir / "lock"
     door = Path(json.loads(lock.read_text())["socket"])
-    at.kill()
-    assert lock.exists()
-    if kind == "garbage in the lock":
-        lock.write_bytes(b"\0\xff not json")
-    elif kind == "a plain file for a socket":
-        door.unlink(missing_ok=True)
-        door.write_text("not a socket")
-    elif kind == "a foreign pid":
-        said = json.loads(lock.read_text())
-        lock.write_text(json.dumps({**said, "pid": os.getpid()}))
-        with contextlib.suppress(FileNotFoundError), socket.socket(socket.AF_UNIX) as stale:
-            door.unlink()
-            stale.bind(str(door))  # and closed: nobody listens there
-    fresh = at.connect()
+    for leave in (
+        lambda lock, door: None,  # what a crash leaves is enough to try
+        leave_garbage_in_the_lock,
+        leave_a_plain_file_for_a_socket,
+        leave_the_id_of_a_living_process_and_a_dead_socket,
+    ):
+        at.kill()
+        assert lock.exists()
+        leave(lock, door)
+        fresh = at.connect()
+        assert ok(fresh.call("status", {}))["pid"] in at.pids()
+        assert ok(client.call("status", {})), "the old client finds the new daemon"
     assert at.read("kept.txt") == b"kept\n"
-    assert ok(fresh.call("status", {}))["pid"] in at.pids()
-    verified(fresh)
-    assert ok(client.call("status", {})), "the old client finds the new daemon"
+    verified(client)
 
 
 def test_a_client_of_a_stopped_daemon_fails_within_its_deadline_and_says_why(daemon) -> None:
@@ -130,53 +136,25 @@ def test_a_request_whose_deadline_passed_in_the_queue_is_not_performed(daemon) -
     assert not (at.root / "late.txt").exists()
 
 
+AGENT = """
+import sys, quire_client
+root, state, n = sys.argv[1:]
+with quire_client.connect(root, agent=f"agent{n}", session=n, state_dir=state) as client:
+    print(client.call("status", {})["pid"])
+    assert client.call("write_file", {"path": f"from{n}.txt", "content": f"{n}\\n"})["ok"]
+"""
+
+
 def test_eight_clients_that_start_at_once_get_one_daemon(daemon) -> None:
     at = daemon()
-    pids: list[int] = []
-    faults: list[Any] = []
-    gate = threading.Barrier(8)
-
-    def start(n: int) -> None:
-        gate.wait()
-        try:
-            with at.connect(f"agent{n}", f"agent{n}") as client:
-                pids.append(ok(client.call("status", {}))["pid"])
-                ok(client.call("write_file", {"path": f"from{n}.txt", "content": f"{n}\n"}))
-        except Exception as fault:  # noqa: BLE001  reported by the test, which is in another thread
-            faults.append(fault)
-
-    threads = [threading.Thread(target=start, args=[n]) for n in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not faults, faults
-    assert len(pids) == 8
-    assert len(set(pids)) == 1, pids
-    assert at.pids() == pids[:1]
-    assert sorted(path.name for path in at.root.glob("from*")) == [f"from{n}.txt" for n in range(8)]
-
-
-def test_eight_processes_that_start_at_once_get_one_daemon(daemon) -> None:
-    """Threads share an interpreter; agents do not."""
-    at = daemon()
-    code = (
-        "import sys, quire_client\n"
-        "with quire_client.connect(sys.argv[1], agent='a', session=sys.argv[3], state_dir=sys.argv[2]) as client:\n"
-        "    print(client.call('status', {})['pid'])\n"
-    )
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(at.root), str(at.state_dir), str(n)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for n in range(8)
-    ]
+    command = [sys.executable, "-c", AGENT, str(at.root), str(at.state_dir)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    started = [subprocess.Popen([*command, str(n)], **pipes) for n in range(8)]
     said = [process.communicate(timeout=40) for process in started]
     assert [process.returncode for process in started] == [0] * 8, said
-    assert len({pid for pid, _ in said}) == 1, said
+    assert {int(pid) for pid, _ in said} == set(at.pids()), said
+    assert len(at.pids()) == 1
+    assert sorted(path.name for path in at.root.glob("from*")) == [f"from{n}.txt" for n in range(8)]
 
 
 def test_a_client_follows_its_daemon_through_a_restart(daemon) -> None:
