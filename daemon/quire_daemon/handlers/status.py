@@ -32,6 +32,10 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     limit: int = 100
 
 
+MOST_OP_BYTES: Final = 16
+"""Bytes of an operation id; the daemon takes no more of one."""
+
+
 class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `op_status`."""
 
@@ -145,7 +149,7 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
         op = bytes.fromhex(params.op)
     except ValueError:
         op = b""
-    if not op:
+    if not 0 < len(op) <= MOST_OP_BYTES:
         raise Refused("schema_invalid", "op: must be the operation id in hexadecimal digits.", argument="op")
     batch = world.history.op(op)
     if batch is None:
