@@ -47,18 +47,18 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
         steps = [
-            (record, step)
+            (record, writes)
             for record in records
-            if (step := _planned(record, recorder, history, workspace, limit, torn))
+            if (writes := _planned(record, recorder, history, workspace, limit, torn))
         ]
     _keep(recorder, left)
     _put_back(recorder, workspace, [k for k in left if not k.in_place], {r.seq for r in records}, limit)
     workspace.discard(left)
     rolled = 0
-    for record, step in steps:
-        done = _roll_forward(workspace, recorder, step)
+    for record, writes in steps:
+        done = all(_roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
         rolled += done
-        log.info("recovered", seq=record.seq, path=step.path, rolled_forward=done)
+        log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
     if records:
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
@@ -84,26 +84,49 @@ def _roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool
 
 def _planned(
     record: Record, recorder: Recorder, history: History, workspace: Workspace, limit: int, torn: set[int]
-) -> Write | None:
-    """The write that `record` promised, when the path still holds the very base that it was planned on.
+) -> Sequence[Write]:
+    """What is left of the write that `record` promised, when the path still holds the base that it was planned on.
 
     `torn` are writes into the file itself (hard links) that the end of the process cut off: what is there is a
     mixture of old and new, so the path holds nothing of anybody's, and the new bytes go in.
     """
     event = record.event()
     if isinstance(event, FileWritten) and record.seq in torn:
-        return _finish_torn(record, event, recorder, history, workspace, limit)
+        return _at_most(_finish_torn(record, event, recorder, history, workspace, limit))
     if isinstance(event, FileWritten | ModeChanged):
-        return _put(record, event, history, workspace, limit)
+        return _at_most(_put(record, event, history, workspace, limit))
     if isinstance(event, FileDeleted):
         over = _base(event.path, event.base, event.inode, history, workspace, limit)
-        return Remove(record.seq, event.path, over) if over is not None and over.kind == "file" else None
+        return (Remove(record.seq, event.path, over),) if over is not None and over.kind == "file" else ()
     if isinstance(event, FileMoved):
-        over = _base(event.path, event.base, event.inode, history, workspace, limit)
-        if over is None or over.kind != "file" or workspace.look(disk_path(event.to)).kind != "missing":
-            return None
-        return Move(record.seq, event.path, event.to, over)
-    return None
+        return _move(record, event, history, workspace, limit)
+    return ()
+
+
+def _at_most(write: Write | None) -> Sequence[Write]:
+    return () if write is None else (write,)
+
+
+def _move(record: Record, event: FileMoved, history: History, workspace: Workspace, limit: int) -> Sequence[Write]:
+    """A rename; one that changed the bytes too was a new file first, then the end of the old one."""
+    over = _base(event.path, event.base, event.inode, history, workspace, limit)
+    if over is None or over.kind != "file" or over.text is None:
+        return ()
+    free = workspace.look(disk_path(event.to)).kind == "missing"
+    if over.text.blob == event.blob:
+        return (Move(record.seq, event.path, event.to, over),) if free else ()
+    remove = Remove(record.seq, event.path, over)
+    if free:
+        try:
+            data = history.bytes_of(event.blob)
+        except KeyError:
+            return ()
+        return Put(record.seq, event.to, data, event.mode, FileNow(event.to, "missing")), remove
+    try:
+        made = blob_id(workspace.read(disk_path(event.to), limit).data) == event.blob
+    except (Vanished, NotRegular, TooLarge, HeldOpen):
+        return ()
+    return (remove,) if made else ()
 
 
 def _put(

@@ -103,7 +103,10 @@ class FileDeleted(Event, frozen=True):
 
 
 class FileMoved(Event, frozen=True):
-    """A tool renamed `path` to `to`. One record: the version under the new name, the end of the old one."""
+    """A tool renamed `path` to `to`. One record: the version under the new name, the end of the old one.
+
+    `blob` differs from that of `base` where one call edited and renamed the file.
+    """
 
     kind: ClassVar[str] = "file_moved"
     path: str

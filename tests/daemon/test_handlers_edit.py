@@ -9,7 +9,7 @@ import pytest
 
 from playbook import Playbook
 from quire_daemon.config import Dialects, Edit, EditDialect, Safety, Settings
-from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.edit import edit_tool
 from quire_journal.events import (
@@ -477,7 +477,7 @@ def _append(params: EditParams, sight: Sight, settings: Settings) -> Plan:
 
 
 def test_a_dialect_that_takes_its_text_as_proof_only_reports() -> None:
-    tool = edit_tool(Dialect("append", EditParams, _append, stale="stale_base", judged_on_base=False))
+    tool = edit_tool(Dialect("append", EditParams, _append, stale="stale_base", proof=own_text))
     book = Playbook({"f.txt": FIVE})
     read(book)
     book.write("f.txt", "zero\n" + FIVE)

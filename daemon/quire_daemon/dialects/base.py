@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
@@ -20,6 +20,28 @@ from quire_journal.splice import Splice
 from quire_journal.text import Text
 
 P = TypeVar("P", bound=msgspec.Struct)
+
+Proof = Literal["base", "lines", "text"]
+"""What a call proves that its caller knows, and so what a change by another writer since the base means for it.
+
+* `base`: the file as a whole. Any change makes the call stale: refused, or rebased.
+* `lines`: the lines that it names (`Plan.anchors`). Each must stand where it stood, as it was; the rest may differ.
+* `text`: what it brings along. It is judged on the file as it is, and changes by others are only reported.
+"""
+
+
+def whole_file(params: object) -> Proof:
+    """The proof of most dialects: the base."""
+    return "base"
+
+
+def own_text(params: object) -> Proof:
+    """The proof of dialects that say which text they replace."""
+    return "text"
+
+
+HASH_MISMATCH: Final = "hash_mismatch"
+"""The code of a refusal because a line that a call names is not the one that its caller was shown."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +61,15 @@ class Sight:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a request does to one text: sorted splices in the coordinates of `Sight.text`."""
+    """What a request does to one text: sorted splices in the coordinates of `Sight.text`; and its new name."""
 
     splices: tuple[Splice, ...]
     operations: int  # how many operations the caller asked for
     final_break: bool | None = None  # None keeps the file's own
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)  # more fields of the reply, in the dialect's words
+    anchors: tuple[int, ...] = ()  # lines (0-based) that the call names, where those are its proof
+    rename: str = ""  # the path, as the caller wrote it, that the result gets
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,6 @@ class Dialect(Generic[P]):
     params: type[P]  # arguments beside the common ones; decoded strictly
     plan: Callable[[P, Sight, Settings], Plan]  # pure; raises `Refused`
     stale: str  # the code of a refusal because another writer changed the file since the base
-    judged_on_base: bool = True  # False: takes its text as proof and only reports
+    proof: Callable[[P], Proof] = whole_file
     safety: str = "warn"  # default of `safety_check`
     manual: str = ""  # the guidance that the seeds require in an agent's system prompt

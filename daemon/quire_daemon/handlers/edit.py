@@ -9,17 +9,32 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from quire_daemon.arguments import Writing
-from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.outcome import Result, conclude
-from quire_daemon.handlers.preconditions import require_captured, require_size, require_text
-from quire_daemon.handlers.staleness import Basis, Ranges, Stale, current_version, find_basis, news, refuse_stale
+from quire_daemon.handlers.preconditions import (
+    require_captured,
+    require_free,
+    require_own_name,
+    require_size,
+    require_text,
+)
+from quire_daemon.handlers.staleness import (
+    Basis,
+    Ranges,
+    Stale,
+    current_version,
+    find_basis,
+    news,
+    refuse_mismatch,
+    refuse_stale,
+)
 from quire_daemon.rebase import Conflict, carried, touched
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice, apply, trim
+from quire_journal.splice import Splice, apply, shift_line, trim
 from quire_journal.text import Text
 
 P = TypeVar("P", bound=Writing)
@@ -29,6 +44,9 @@ WRITER_TYPE: Final = "edit"
 
 DEPRECATION: Final = timedelta(weeks=4)
 """How long `file_path` is accepted, from the journal's first event on."""
+
+MOST_NAMED: Final = 10
+"""Lines that the message of a refusal names."""
 
 MOST_TRACES: Final = 5
 """Anchors that are not in the file whose last place is looked up for a refusal."""
@@ -69,12 +87,23 @@ def _decide(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings
     lost = require_captured(now, params.allow_uncaptured)
     basis = find_basis(params, now, text, world, dialect.stale)
     call = _Call(dialect, params, now, text, basis, world)
-    if not dialect.judged_on_base:
-        plan = call.plan_on(text, basis.still_shown if basis.version else None)
+    proof = dialect.proof(params)
+    if proof == "text":
+        plan = call.plan_on_now()
         return call.finish(plan, plan.splices, {}, [*warnings, *lost])
-    if basis.others and call.on_stale == "reject":
+    if proof == "base" and basis.others and call.on_stale == "reject":
         return call.refuse(call.needed_lines())
-    plan = call.plan_on(basis.text, basis.shown)
+    try:
+        plan = call.plan_on(basis.text, basis.shown)
+    except Refused as refused:
+        if refused.code != HASH_MISMATCH:
+            raise
+        return refuse_mismatch(refused, basis, now, world, params.dry_run)
+    if proof == "lines" and basis.behind and call.on_stale == "reject":
+        if elsewhere := [line for line in plan.anchors if call.image(line) != line]:
+            return refuse_mismatch(mismatch(elsewhere, now.path), basis, now, world, params.dry_run)
+        plan = call.plan_on_now()
+        return call.finish(plan, plan.splices, {}, [*warnings, *lost])
     splices: tuple[Splice, ...] | Conflict = plan.splices
     if basis.behind:
         splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0)
@@ -111,6 +140,17 @@ class _Call:
             refused.details = {"path": self.now.path, **refused.details, **current_version(self.now)}
             raise
 
+    def plan_on_now(self) -> Plan:
+        """The plan on the file as it is."""
+        return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
+
+    def image(self, line: int) -> int | None:
+        """Where line `line` of the base is in the file; None when somebody changed it."""
+        at: int | None = line
+        for step in self.basis.steps:
+            at = None if at is None else shift_line(step, at)
+        return at
+
     def needed_lines(self) -> Ranges | None:
         """The lines of the base that this call is about; None when that cannot be said."""
         try:
@@ -144,8 +184,23 @@ class _Call:
             dialect=self.dialect.name,
             warnings=(*warnings, *plan.warnings),
             fields={**plan.fields, **across},
+            to=self.destination(plan.rename) if plan.rename else None,
         )
         return conclude(result, self.world)
+
+    def destination(self, rename: str) -> FileNow:
+        """What is where the result goes: nothing, or the call is refused."""
+        require_own_name(self.now)
+        return require_free(self.world.files[rename], self.now.path)
+
+
+def mismatch(lines: Sequence[int], path: str) -> Refused:
+    """The refusal because these lines (0-based) are not what the caller was shown there."""
+    numbers = sorted({line + 1 for line in lines})
+    said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
+    what = f"Line {said} is not the line that was" if len(numbers) == 1 else f"Lines {said} are not the lines that were"
+    message = f"{what} read there in {path}."
+    return Refused(HASH_MISMATCH, message, "use_fresh_anchors", path=path, mismatched_lines=numbers)
 
 
 def _say_where_they_went(refused: Refused, missing: Sequence[str], path: str, world: World) -> None:

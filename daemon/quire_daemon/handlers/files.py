@@ -7,13 +7,12 @@ from typing import Any, Final
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, Move, Remove, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE, answering
-from quire_daemon.handlers.preconditions import captured, require_captured, require_file
+from quire_daemon.handlers.preconditions import captured, require_captured, require_file, require_free, require_own_name
 from quire_daemon.handlers.staleness import Basis, Stale, find_basis, news, refuse_stale
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges
 from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
 from quire_journal.ids import version_token
-from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import Text
 
@@ -32,11 +31,13 @@ class MoveParams(Writing, frozen=True, kw_only=True):
 
 def decide_delete(params: DeleteParams, world: World) -> Decision:
     """Remove a file. Raises `Refused`."""
-    return answering(params, world, lambda now: _delete(params, now, world))
+    return answering(params, world, lambda now: deletion(params, now, world))
 
 
-def _delete(params: DeleteParams, now: FileNow, world: World) -> Decision:
-    _require_own_name(now, world)
+def deletion(params: Writing, now: FileNow, world: World) -> Decision:
+    """The end of the file `now`, whose bytes are still those that the caller knows. Raises `Refused`."""
+    require_file(now, world)
+    require_own_name(now)
     lost = require_captured(now, params.allow_uncaptured)
     basis = _basis(params, now, world)
     if basis is not None and basis.behind and basis.others:
@@ -57,15 +58,14 @@ def _delete(params: DeleteParams, now: FileNow, world: World) -> Decision:
 
 def decide_move(params: MoveParams, world: World) -> Decision:
     """Rename a file. Raises `Refused`."""
-    return answering(params, world, lambda now: _move(params, now, world))
+    return answering(params, world, lambda now: movement(params, now, world.files[params.to], world))
 
 
-def _move(params: MoveParams, now: FileNow, world: World) -> Decision:
-    _require_own_name(now, world)
-    there = world.files[params.to]
-    if there.kind != "missing":
-        message = f"{there.path} exists; nothing is overwritten."
-        raise Refused("already_exists", message, "choose_another_path", path=now.path, to=there.path)
+def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Decision:
+    """The file `now` under the free name `there`, whatever its bytes are. Raises `Refused`."""
+    require_file(now, world)
+    require_own_name(now)
+    require_free(there, now.path)
     basis = _basis(params, now, world)
     if basis is not None and basis.behind and basis.others:
         return refuse_stale(Stale("move_file", STALE, basis, now, None), world, params.dry_run)
@@ -88,14 +88,6 @@ def _move(params: MoveParams, now: FileNow, world: World) -> Decision:
     if basis is not None and basis.shown:
         events.append(ReadServed(there.path, seq, basis.still_shown))
     return Decision(reply, events, [Move(seq, now.path, there.path, now)])
-
-
-def _require_own_name(now: FileNow, world: World) -> None:
-    """Refuse what is no file, and a link: it is not said whether the link or its target is meant."""
-    require_file(now, world)
-    if now.resolved_from:
-        message = f"{now.resolved_from} is a link to {now.path}; name the file itself."
-        raise Refused("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
 
 
 def _text(now: FileNow, world: World) -> Text | None:

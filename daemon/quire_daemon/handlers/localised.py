@@ -59,6 +59,12 @@ def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]
 def rows_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[str], Ranges]:
     """The lines of `ranges` and a few around them, as a read with hashes shows them, and which they are."""
     hashes = LineHashes.of(text)
+    lines, seen = lines_around(text, ranges, most)
+    return [hashes.row(line) for line in lines], seen
+
+
+def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
+    """The numbers (0-based) of the lines of `ranges` and a few around them, one by one and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
     lines = [line for start, stop in wanted for line in range(start, stop)][:most]
-    return [hashes.row(line) for line in lines], merge_ranges((line, line + 1) for line in lines)
+    return lines, merge_ranges((line, line + 1) for line in lines)

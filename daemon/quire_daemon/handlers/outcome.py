@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from quire_daemon import safety
 from quire_daemon.config import Safety
-from quire_daemon.handlers.base import Decision, FileNow, Put, World
+from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.preconditions import captured
 from quire_daemon.handlers.staleness import Ranges, news
@@ -23,6 +23,7 @@ from quire_journal.events import (
     CheckpointSaved,
     EditRefused,
     Event,
+    FileMoved,
     FileWritten,
     ReadServed,
 )
@@ -75,12 +76,23 @@ class Result:
     dialect: str = ""
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
+    to: FileNow | None = None  # the free name that the result gets
+
+    @property
+    def same(self) -> bool:
+        """Does everything stay as it is?"""
+        return self.after.data == self.before.data and self.now.kind != "missing" and self.to is None
+
+    @property
+    def path(self) -> str:
+        """Where the result will be."""
+        return self.now.path if self.to is None else self.to.path
 
 
 def conclude(result: Result, world: World) -> Decision:
     """The decision that makes the new text real; or tells that nothing changes, or what would."""
     now = result.now
-    if result.after.data == result.before.data and now.kind != "missing":
+    if result.same:
         return Decision(_told(result, world, Verdict(CLEAN), now.version.seq if now.version else 0)[0])
     verdict = Verdict(CLEAN)
     if now.kind != "missing":
@@ -99,23 +111,25 @@ def _written(result: Result, verdict: Verdict, world: World) -> Decision:
     reply, fresh = _told(result, world, verdict, seq)
     base = now.version.seq if now.version is not None and now.kind == "file" else 0
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
-    events: list[Event] = [
-        FileWritten(
-            now.path,
-            after.blob,
-            len(after.data),
-            now.mode,
-            base,
-            result.type,
-            now.inode,
-            dialect=result.dialect,
-        ),
-        ReadServed(now.path, seq, shown, anchors=True),
-    ]
-    put = Put(seq, now.path, after.data, now.mode, now, after)
+    size, mode, by = len(after.data), now.mode, result.type
+    event: Event
+    if result.to is not None:
+        event = FileMoved(now.path, result.to.path, after.blob, size, mode, base, by, now.inode)
+    else:
+        event = FileWritten(now.path, after.blob, size, mode, base, by, now.inode, dialect=result.dialect)
     # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
     blobs = [after.data] if now.kind == "missing" or captured(now) is not None else []
-    return Decision(reply, events, [put], blobs)
+    return Decision(reply, [event, ReadServed(result.path, seq, shown, anchors=True)], _writes(result, seq), blobs)
+
+
+def _writes(result: Result, seq: int) -> list[Write]:
+    """What makes it so. A result under a new name is made there first, and then the old name goes."""
+    now, after, to = result.now, result.after, result.to
+    if to is None:
+        return [Put(seq, now.path, after.data, now.mode, now, after)]
+    if after.data == result.before.data:
+        return [Move(seq, now.path, to.path, now)]
+    return [Put(seq, to.path, after.data, now.mode, to, after), Remove(seq, now.path, now)]
 
 
 def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
@@ -150,7 +164,7 @@ def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
 def _told(result: Result, world: World, verdict: Verdict, seq: int) -> tuple[dict[str, Any], Ranges]:
     """The reply to a call that is not refused, and the lines that its diff shows."""
     now, before, after = result.now, result.before, result.after
-    unchanged = before.data == after.data and now.kind != "missing"
+    unchanged = result.same
     if not unchanged:
         LineHashes.of(before).carry(result.splices, after)
     rows, fresh, cut = localised_diff(before, after, result.splices)
@@ -158,7 +172,8 @@ def _told(result: Result, world: World, verdict: Verdict, seq: int) -> tuple[dic
     reply: dict[str, Any] = {
         "ok": True,
         "message": _sentence(result, unchanged),
-        "path": now.path,
+        "path": result.path,
+        **({} if result.to is None else {"moved_from": now.path}),
         "version": version_token(seq) if seq else None,
         "sha256": after.blob.hex(),
         "sizeBytes": len(after.data),
@@ -209,5 +224,8 @@ def _sentence(result: Result, unchanged: bool) -> str:
         return f"{done} to {result.now.path}: nothing changed."
     if result.now.kind == "missing":
         return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {len(result.after)} lines."
+    if result.to is not None:
+        done += f": {result.now.path} {'would be' if result.dry_run else 'is'} {result.path}"
+        return f"{done}, {len(result.before)} → {len(result.after)} lines, net {net:+d}."
     lines = f"{len(result.before)} → {len(result.after)} lines, net {net:+d}"
     return f"{done} to {result.now.path}: {lines}."

@@ -24,6 +24,21 @@ def require_file(now: FileNow, world: World) -> None:
         raise Refused("not_a_file", f"{now.path} is {_ARTICLE.get(now.kind, now.kind)}.", "check_path", path=now.path)
 
 
+def require_own_name(now: FileNow) -> None:
+    """Refuse a link: it is not said whether the link or its target is meant."""
+    if now.resolved_from:
+        message = f"{now.resolved_from} is a link to {now.path}; name the file itself."
+        raise Refused("not_a_file", message, "name_the_target", path=now.resolved_from, target=now.path)
+
+
+def require_free(there: FileNow, path: str) -> FileNow:
+    """Refuse a new name for `path` that something has already."""
+    if there.kind != "missing":
+        message = f"{there.path} exists; nothing is overwritten."
+        raise Refused("already_exists", message, "choose_another_path", path=path, to=there.path)
+    return there
+
+
 _ARTICLE = {"folder": "a folder", "special": "not a regular file", "link": "a link that leads to no file"}
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, World
-from quire_daemon.handlers.localised import localised_diff, rows_around
+from quire_daemon.handlers.localised import lines_around, localised_diff, rows_around
 from quire_daemon.handlers.preconditions import captured
 from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, Conflict, relation
 from quire_journal.blobs import NotHeld
@@ -23,6 +23,7 @@ from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token, writer_name
+from quire_journal.line_hash import LineHashes
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, carry_ranges
@@ -298,6 +299,41 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
     if head is not None:
         seen = merge_ranges([*basis.still_shown, *ranges])
         events.append(ReadServed(now.path, head.seq, seen, anchors=True))
+    return Decision(reply, events)
+
+
+def refuse_mismatch(refused: Refused, basis: Basis, now: FileNow, world: World, dry_run: bool) -> Decision:
+    """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
+
+    Its message has the lines that stand there now, and those that the named ones have become, behind `>>>` with
+    fresh references; the caller is thereby shown them.
+    """
+    named = [line - 1 for line in refused.details["mismatched_lines"]]
+    wanted = [(line, line + 1) for line in named if line < len(basis.now)]
+    moved = carry_ranges(diff(basis.text, basis.now), [(line, line + 1) for line in named]) if basis.behind else []
+    lines, ranges = lines_around(basis.now, [*wanted, *moved], MOST_LINES)
+    marked = {line for start, stop in (*wanted, *moved) for line in range(start, stop)}
+    hashes = LineHashes.of(basis.now)
+    refused.message += " The lines as they are now:\n" + "\n".join(
+        f"{'>>>' if line in marked else '   '} {hashes.reference(line)}" for line in lines
+    )
+    told = changes_told(world.history, now.path, basis.others, None, basis.version)
+    refused.details |= {
+        "lines": [hashes.reference(line) for line in lines],
+        **({"base": version_token(basis.version.seq)} if basis.version else {}),
+        **current_version(now),
+        "sha256": basis.now.blob.hex(),
+        "changes": told,
+        **_rest("more_changes", basis.others),
+        **news(world, now.path),
+    }
+    reply = refused.reply()
+    if dry_run:
+        reply |= {"dry_run": True, "valid": False}
+    events: list[Event] = [] if dry_run else [EditRefused("hashline_edit", now.path, refused.code, "")]
+    head = captured(now)
+    if head is not None:
+        events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
     return Decision(reply, events)
 
 
