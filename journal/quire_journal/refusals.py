@@ -38,6 +38,18 @@ CODES: Final[dict[str, str]] = {
     "overlapping_operations": "Two operations touch one line.",
     "empty_operations": "There is no operation.",
     "safety_check_failed": "The result breaks what was sound before.",
+    # `hashline_edit`
+    "hash_mismatch": "A line that the call names is not the one that its caller was shown there.",
+    "invalid_ref": "A reference does not have the form LINE#ID.",
+    "invalid_variant": "An edit is not exactly one of the variants, or file operations exclude each other.",
+    "line_out_of_range": "The file has no such line.",
+    "invalid_range": "The range has no lines, or its ends are in the wrong order.",
+    "anchors_not_adjacent": "`after` and `before` are not neighbours.",
+    "empty_insert": "There is no line to insert.",
+    "overlapping_edits": "Two edits touch the same text.",
+    "no_op": "Nothing would change.",
+    "old_text_not_found": "The text to be replaced is not in the file.",
+    "multiple_matches": "The text to be replaced is there several times.",
     # whole files
     "write_conflict": "The file is not what the caller wanted to replace.",
     "stale_file": "The bytes on disk are not those that the caller read.",

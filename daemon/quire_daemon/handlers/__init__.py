@@ -7,6 +7,7 @@ from typing import Any, Final
 from quire_daemon.handlers.base import Tool
 from quire_daemon.handlers.edit import EDIT_TOOL
 from quire_daemon.handlers.files import DELETE_TOOL, MOVE_TOOL
+from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
@@ -18,6 +19,7 @@ TOOLS: Final[dict[str, Tool[Any]]] = {
     "read_file": READ_TOOL,
     "write_file": WRITE_TOOL,
     "edit": EDIT_TOOL,
+    "hashline_edit": HASHLINE_TOOL,
     "delete_file": DELETE_TOOL,
     "move_file": MOVE_TOOL,
     "log": LOG_TOOL,

@@ -67,7 +67,7 @@ def edit_tool(dialect: Dialect[P]) -> Tool[P]:
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
     """Everything that follows from one call of `dialect`. Raises `Refused`."""
-    return answering(params, world, lambda now: _decide(dialect, params, now, world, warnings))
+    return answering(params, world, lambda now: decide_on(dialect, params, now, world, warnings))
 
 
 def answering(params: Writing, world: World, work: Callable[[FileNow], Decision]) -> Decision:
@@ -82,7 +82,8 @@ def answering(params: Writing, world: World, work: Callable[[FileNow], Decision]
         return Decision({**refused.reply(), "dry_run": True, "valid": False})
 
 
-def _decide(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings) -> Decision:
+def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings = ()) -> Decision:
+    """What follows for the file `now`. Raises `Refused`."""
     text = require_text(now, world)
     lost = require_captured(now, params.allow_uncaptured)
     basis = find_basis(params, now, text, world, dialect.stale)

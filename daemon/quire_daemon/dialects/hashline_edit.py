@@ -1,0 +1,257 @@
+"""The `hashline_edit` dialect: lines are named as `LINE#ID`, as a hashline read showed them (seed 003).
+
+A reference is a line number and the ID of what stood there; the caller's base is the proof. A line that is not
+where it was, or not what it was, is a mismatch and is never looked for elsewhere. All edits of a call are judged on
+one snapshot and applied together. What they bring is taken as it is: no prefix is stripped, nothing is repaired.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from quire_daemon.arguments import Writing
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
+from quire_daemon.dialects.matching import normalised, occurrences, replaced
+from quire_journal.line_hash import line_id
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice, apply
+from quire_journal.text import Text, content_lines
+
+MOST_SHOWN: Final = 80
+"""Characters of the caller's text that a message repeats."""
+
+_REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,8})#(\w+)(?:\|.*)?", re.ASCII | re.DOTALL)
+
+
+# ── arguments ────────────────────────────────────────────────────────────────
+
+
+class _Variant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One shape of an edit."""
+
+
+class SetLine(_Variant, frozen=True, kw_only=True):
+    """Replace one line; no content deletes it."""
+
+    target: str
+    new_content: tuple[str, ...]
+
+
+class SetRange(_Variant, frozen=True, kw_only=True):
+    """Replace the lines from one through another; no content deletes them."""
+
+    first: str
+    last: str
+    new_content: tuple[str, ...]
+
+
+class Insert(_Variant, frozen=True, kw_only=True):
+    """Insert lines after one, before one, between two neighbours, or, without a reference, at the end."""
+
+    inserted_lines: tuple[str, ...]
+    after: str | None = None
+    before: str | None = None
+
+
+class ReplaceText(_Variant, frozen=True, kw_only=True):
+    """Replace a text where references are of no use; only with `allow_replace_text`."""
+
+    old_text: str
+    new_text: str
+    all: bool = False
+
+
+Edit: TypeAlias = SetLine | SetRange | Insert | ReplaceText
+
+_VARIANTS: Final[tuple[tuple[type[Edit], frozenset[str], frozenset[str]], ...]] = (
+    (SetLine, frozenset({"target", "new_content"}), frozenset()),
+    (SetRange, frozenset({"first", "last", "new_content"}), frozenset()),
+    (Insert, frozenset({"inserted_lines"}), frozenset({"after", "before"})),
+    (ReplaceText, frozenset({"old_text", "new_text"}), frozenset({"all"})),
+)
+"""Each variant with the fields that it must have and those that it may have."""
+
+
+class HashlineParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `hashline_edit`."""
+
+    edits: tuple[dict[str, Any], ...] = ()  # of the variants above, told apart by their fields
+    delete: bool = False
+    rename: str | None = None  # the path that the result gets
+
+
+def proof(params: HashlineParams) -> Proof:
+    """The lines that are named; of a call that removes or renames the file, all of it."""
+    return "base" if params.delete or params.rename else "lines"
+
+
+def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
+    """The edits, in their shapes. Raises `Refused` for one that has none, and for file operations that exclude them."""
+    if params.delete and (params.edits or params.rename):
+        message = "`delete` goes with neither `rename` nor edits."
+        raise Refused("invalid_variant", message, "fix_arguments", argument="delete")
+    return tuple(_edit(index, fields, allow_replace_text) for index, fields in enumerate(params.edits))
+
+
+def _edit(index: int, fields: dict[str, Any], allow_replace_text: bool) -> Edit:
+    given = fields.keys()
+    shape = next((s for s, needed, optional in _VARIANTS if needed <= given <= needed | optional), None)
+    if shape is None:
+        names = (", ".join(sorted(fields)) or "nothing")[:MOST_SHOWN]
+        message = f"Edit {index} ({names}) is not exactly one of the variants: {_shapes(allow_replace_text)}."
+        raise Refused("invalid_variant", message, "fix_arguments", edit_index=index)
+    if shape is ReplaceText and not allow_replace_text:
+        message = f"Edit {index} replaces a text, which `allow_replace_text` in the settings would have to allow."
+        raise Refused("invalid_variant", message, "use_anchors", edit_index=index)
+    try:
+        edit: Edit = msgspec.convert(fields, shape)
+    except msgspec.ValidationError as error:
+        raise Refused("schema_invalid", f"Edit {index}: {error}.", "fix_arguments", edit_index=index) from None
+    if isinstance(edit, Insert) and not edit.inserted_lines:
+        message = f'Edit {index} inserts no line; a blank one is [""].'
+        raise Refused("empty_insert", message, "fix_content", edit_index=index)
+    return edit
+
+
+def _shapes(allow_replace_text: bool) -> str:
+    shown = _VARIANTS if allow_replace_text else _VARIANTS[:-1]
+    return "; ".join("{" + ", ".join([*sorted(a), *(f"{o}?" for o in sorted(b))]) + "}" for _, a, b in shown)
+
+
+# ── references ───────────────────────────────────────────────────────────────
+
+
+@dataclass
+class _Snapshot:
+    """What references are judged on, and those that turned out to be wrong."""
+
+    text: Text
+    mismatched: set[int]  # 0-based lines
+
+    def line(self, reference: str, index: int) -> int:
+        """The line (0-based) that a reference names. Raises `Refused` when it is none, or names no line."""
+        parsed = _REFERENCE.fullmatch(reference)
+        if parsed is None:
+            message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
+            raise Refused("invalid_ref", message, "copy_reference", edit_index=index, reference=reference[:MOST_SHOWN])
+        line = int(parsed[1]) - 1
+        if line >= len(self.text):
+            message = f"Edit {index}: there is no line {line + 1}; the file has {len(self.text)}."
+            raise Refused("line_out_of_range", message, "re-read_file", edit_index=index, line_count=len(self.text))
+        if line_id(self.text.lines[line]) != parsed[2].lower():
+            self.mismatched.add(line)
+        return line
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """An edit whose references are lines of the snapshot: replaces start..stop by `lines`."""
+
+    start: int
+    stop: int
+    lines: tuple[bytes, ...]
+    named: tuple[int, ...]  # the lines that it depends on
+
+
+def _place(at: _Snapshot, index: int, edit: SetLine | SetRange | Insert) -> _Placed:
+    """Where an edit goes. Raises `Refused`."""
+    match edit:
+        case SetLine():
+            line = at.line(edit.target, index)
+            return _Placed(line, line + 1, _lines(edit.new_content), (line,))
+        case SetRange():
+            first, last = at.line(edit.first, index), at.line(edit.last, index)
+            if last < first:
+                message = f"Edit {index}: `last` (line {last + 1}) is before `first` (line {first + 1})."
+                raise Refused("invalid_range", message, "swap_range_ends", edit_index=index)
+            return _Placed(first, last + 1, _lines(edit.new_content), tuple(range(first, last + 1)))
+        case Insert():
+            above = None if edit.after is None else at.line(edit.after, index)
+            below = None if edit.before is None else at.line(edit.before, index)
+            if above is not None and below is not None and below != above + 1:
+                message = f"Edit {index}: lines {above + 1} (`after`) and {below + 1} (`before`) are not neighbours."
+                raise Refused("anchors_not_adjacent", message, "use_adjacent_anchors", edit_index=index)
+            gap = above + 1 if above is not None else below if below is not None else len(at.text)
+            named = tuple(line for line in (above, below) if line is not None)
+            return _Placed(gap, gap, _lines(edit.inserted_lines), named)
+
+
+def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
+    return tuple(line for element in content for line in content_lines(element))
+
+
+# ── the plan ─────────────────────────────────────────────────────────────────
+
+
+def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
+    """The splices that the edits mean. Raises `Refused`; for wrong references once, naming all of them."""
+    edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
+    text = sight.text
+    at = _Snapshot(text, set())
+    placed = [_place(at, i, e) for i, e in enumerate(edits) if not isinstance(e, ReplaceText)]
+    if at.mismatched:
+        raise _mismatch(at.mismatched)
+    spans, final_break = _replaced_texts(text, [(i, e) for i, e in enumerate(edits) if isinstance(e, ReplaceText)])
+    once = dict.fromkeys(placed)
+    splices = _in_order([*(Splice(p.start, p.stop, p.lines) for p in once), *spans])
+    if not params.rename and apply(text, splices, final_break).data == text.data:
+        message = "Nothing would change: the content is what stands there." if edits else "There is no edit."
+        raise Refused("no_op", message, "re-read_file" if edits else "provide_at_least_one_edit")
+    named = sorted({line for p in placed for line in p.named})
+    return Plan(
+        splices, len(once) + len(edits) - len(placed), final_break, anchors=tuple(named), rename=params.rename or ""
+    )
+
+
+def _mismatch(lines: Iterable[int]) -> Refused:
+    numbers = sorted(line + 1 for line in lines)
+    message = f"The ID of line {', '.join(map(str, numbers))} is not that of what stands there."
+    return Refused(HASH_MISMATCH, message, "use_fresh_anchors", mismatched_lines=numbers)
+
+
+def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
+    """Sorted, inserts at one gap in the order of the call and before what replaces the line there."""
+    ordered = sorted(splices, key=lambda s: (s.start, s.stop))
+    for one, other in pairwise(ordered):
+        if other.start < one.stop:
+            message = f"Two edits touch line {other.start + 1}."
+            raise Refused("overlapping_edits", message, "merge_edits", line=other.start + 1)
+    return tuple(ordered)
+
+
+def _replaced_texts(text: Text, edits: Sequence[tuple[int, ReplaceText]]) -> tuple[tuple[Splice, ...], bool | None]:
+    """The splices of the edits that name a text instead of lines, and the final break that they ask for."""
+    spans: list[tuple[int, int, bytes]] = []
+    for index, edit in edits:
+        if not edit.old_text:
+            message = f"Edit {index}: `old_text` is empty."
+            raise Refused("schema_invalid", message, "fix_arguments", edit_index=index)
+        found = occurrences(text, edit.old_text)
+        if not found:
+            message = f"Edit {index}: {edit.old_text[:MOST_SHOWN]!r} is not in the file."
+            raise Refused("old_text_not_found", message, "re-read_file", edit_index=index)
+        if len(found) > 1 and not edit.all:
+            message = f"Edit {index}: {edit.old_text[:MOST_SHOWN]!r} is there {len(found)} times; say more, or `all`."
+            raise Refused("multiple_matches", message, "add_context", edit_index=index, match_count=len(found))
+        spans += [(start, stop, normalised(edit.new_text)) for start, stop in found]
+    spans.sort()
+    for (_, end, _), (start, _, _) in pairwise(spans):
+        if start < end:
+            raise Refused("overlapping_edits", "Two edits replace one text.", "merge_edits")
+    return replaced(text, spans) if spans else ((), None)
+
+
+HASHLINE_EDIT: Final = Dialect(
+    name="hashline_edit",
+    params=HashlineParams,
+    plan=plan,
+    stale="stale_base",
+    proof=proof,
+)
