@@ -64,6 +64,7 @@ from quire_journal.ids import Seq, blob_id, is_escaped, percent_escaped
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
+from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
 
 FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
@@ -416,7 +417,7 @@ class App:
             events = decision.events
         seqs = self._note(call, events, bool(decision.writes))
         for data in decision.blobs:
-            self.recorder.note_blob(data, _path_of(decision.writes, data))
+            self.recorder.note_blob(*_in_chain(decision.writes, data))
         if not decision.writes:
             if decision.blobs or (events and call.tool.writes and decision.reply.get("ok")):
                 self.recorder.commit()  # a success that is only a record is durable, too
@@ -771,6 +772,6 @@ def _pid_start(pid: int) -> int:
         return 0
 
 
-def _path_of(writes: Sequence[Write], data: bytes) -> str | None:
-    """The path whose delta chain the bytes belong to."""
-    return next((w.path for w in writes if isinstance(w, Put) and w.data is data), None)
+def _in_chain(writes: Sequence[Write], data: bytes) -> tuple[bytes | Text, str | None]:
+    """The bytes, as a text where there is one, and the path whose delta chain they belong to."""
+    return next(((w.text or data, w.path) for w in writes if isinstance(w, Put) and w.data is data), (data, None))

@@ -214,7 +214,7 @@ class Performing:
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
-        late: list[Late] = self._workspace.sweep(self._clock.mono_s())
+        late: list[Late] = self._workspace.sweep(self._clock.mono_s(), self._pool.submit)
         if late:
             self._keep(late, "late")
             self._recorder.commit()

@@ -63,7 +63,7 @@ class Recorder:
         self.texts = Texts()
         self.seen: dict[str, Seen] = {}  # what stands on disk under a path, as it was last read
         self._pending: list[Entry] = []
-        self._bytes: list[tuple[bytes, str | None]] = []
+        self._bytes: list[tuple[bytes | Text, str | None]] = []
         self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._callers: dict[int, bytes] = {}  # writer → caller, of this run
@@ -92,7 +92,7 @@ class Recorder:
             self._recent[self._callers[writer], event.path] = Shown(event.version, event.shown, self.clock.now_ns())
         return seq
 
-    def note_blob(self, data: bytes, path: str | None) -> None:
+    def note_blob(self, data: bytes | Text, path: str | None) -> None:
         """These bytes are named by a noted event; they go into the same commit."""
         self._bytes.append((data, path))
 

@@ -160,14 +160,17 @@ def compress(data: bytes) -> Frame:
     return Frame(blob_id(data), len(data), PLAIN, data)
 
 
-def put(w: Writing, data: bytes, path: str | None = None, cache: BlobCache | None = None) -> BlobId:
+def put(
+    w: Writing, data: bytes, path: str | None = None, cache: BlobCache | None = None, blob: BlobId | None = None
+) -> BlobId:
     """Store `data`, once, and say its address.
 
-    `path` is the path that it is a version of: the delta is made against an earlier one of the same path. Raises
+    `path` is the path that it is a version of: the delta is made against an earlier one of the same path. `blob` is the
+    address, where it is known already. Raises
     `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write does. A base that is damaged is not built upon.
     """
     _require_size(data)
-    blob = blob_id(data)
+    blob = blob or blob_id(data)
     chain = _chain(w, path)
     if not _join(w, blob, path, chain):
         stored = _delta(w, data, chain, cache) if chain is not None else None

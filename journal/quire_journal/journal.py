@@ -18,6 +18,7 @@ from quire_journal.events import GENESIS, Event, Record, decode_record, encode_r
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.stores import random_id
+from quire_journal.text import Text
 from quire_journal.views.paths import path_id
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
@@ -101,13 +102,14 @@ class Journal:
         return self._last_at_ns
 
     def append(
-        self, entries: Sequence[Entry], bytes_named: Sequence[tuple[bytes | Frame, str | None]] = ()
+        self, entries: Sequence[Entry], bytes_named: Sequence[tuple[bytes | Text | Frame, str | None]] = ()
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
-        `bytes_named` are the bytes that the events name by sha256, or frames made ready by `blobs.compress`, each
-        with the path that it is a version of. Raises `ValueError` for a batch that cannot be (a caller's mistake),
-        and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
+        `bytes_named` are the bytes that the events name by sha256, as they are, as a text (which may know its address
+        already), or as a frame made ready by `blobs.compress`, each with the path that it is a version of. Raises
+        `ValueError` for a batch that cannot be (a caller's mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when
+        nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
@@ -125,6 +127,8 @@ class Journal:
             for data, path in bytes_named:
                 if isinstance(data, Frame):
                     blobs.put_prepared(w, data, path)
+                elif isinstance(data, Text):
+                    blobs.put(w, data.data, path, self._cache, data.blob)
                 else:
                     blobs.put(w, data, path, self._cache)
             for (record, _), stored in zip(sealed, encoded, strict=True):

@@ -28,6 +28,8 @@ COMMON_ABOVE: Final = 3
 
 _POOR: Final = b" \t\v\f{}()[]<>,;'\"`"
 _SLOT: Final = "line_hashes"
+_PITCH: Final = FULL_DIGITS + 1
+"""Characters of a hash in `_joined`, with the break before it."""
 
 
 def hash8(line: bytes) -> str:
@@ -79,17 +81,35 @@ class LineHashes:
         return kept
 
     def carry(self, splices: Iterable[Splice], result: Text) -> LineHashes:
-        """The hashes of `result`, which is this text after `splices`; only new lines are hashed."""
+        """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
+
+        What has been made of the hashes goes along: of a file that is edited again and again it is never made anew.
+        """
         full: list[str] = []
+        gone: list[str] = []
+        come: list[str] = []
+        joined: list[str] = []
+        was = self.__dict__.get("_joined", "")
         at = 0
         for s in splices:
+            new = _hash_all(s.lines)
             full += self.full[at : s.start]
-            full += _hash_all(s.lines)
+            full += new
+            gone += self.full[s.start : s.stop]
+            come += new
+            joined += was[at * _PITCH : s.start * _PITCH], *(f"\n{digits}" for digits in new)
             at = s.stop
         full += self.full[at:]
+        joined.append(was[at * _PITCH :])
         if len(full) != len(result):  # a CR and an LF met and are one break now
             return LineHashes.of(result)
         made = result.__dict__[_SLOT] = LineHashes(result, full)
+        if was:
+            made.__dict__["_joined"] = "".join(joined)
+        if "counts" in self.__dict__:
+            made.__dict__["counts"] = counts = self.counts.copy()
+            counts.subtract(gone)
+            counts.update(come)
         return made
 
     @cached_property
@@ -99,7 +119,7 @@ class LineHashes:
 
     @cached_property
     def _joined(self) -> str:
-        return "\n" + "\n".join(self.full)
+        return "".join([f"\n{digits}" for digits in self.full])
 
     def matching(self, prefix: str) -> list[int]:
         """The lines whose hash begins with `prefix` (lower-case hex), in order."""
@@ -107,7 +127,7 @@ class LineHashes:
         wanted = "\n" + prefix
         at = self._joined.find(wanted)
         while at >= 0:
-            found.append(at // (FULL_DIGITS + 1))
+            found.append(at // _PITCH)
             at = self._joined.find(wanted, at + 1)
         return found
 

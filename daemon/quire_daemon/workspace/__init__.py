@@ -69,6 +69,10 @@ OWNER_DIGITS: Final = 12
 """How much of the journal's id stands in the names of temporary files."""
 
 
+def _at_once(work: Callable[[], None]) -> None:
+    work()
+
+
 def _no_step(name: str) -> None:
     """Between two steps, nothing happens."""
 
@@ -226,13 +230,16 @@ class Workspace:
 
     # --- what was displaced ----------------------------------------------------------------------------------------
 
-    def sweep(self, mono_s: float) -> list[Late]:
+    def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[Late]:
         """Answer lease breaks and let go what was watched long enough; every few ms while `lingering()` is not 0.
 
         `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
-        them, then `discard` them.
+        them, then `discard` them. `later` may do the unlinking of the others on another thread.
         """
-        return self._lingering.sweep(mono_s)
+        late = self._lingering.sweep(mono_s)
+        if self._lingering.spent:
+            later(self._lingering.drop_spent)
+        return late
 
     def lingering(self) -> int:
         """How many displaced files are being watched."""

@@ -46,10 +46,11 @@ class Displaced:
 
 @dataclass(eq=False)
 class Lingering:
-    """All displaced inodes. For the loop's thread only."""
+    """All displaced inodes. For the loop's thread only, but for `drop_spent`."""
 
     tmp: int
     items: list[Displaced] = field(default_factory=list)
+    spent: list[str] = field(default_factory=list)  # names that are to be unlinked
 
     def add(self, item: Displaced) -> None:
         """Watch `item`; its descriptor is taken over.
@@ -85,8 +86,18 @@ class Lingering:
         self.items[:] = rest
         return late
 
+    def drop_spent(self) -> None:
+        """Unlink what the sweeps let go of. For any thread: it takes longer than the other system calls of an edit."""
+        while True:
+            try:
+                name = self.spent.pop()
+            except IndexError:
+                return
+            unlink(self.tmp, name)
+
     def close(self) -> None:
         """Let everything go, whatever its time. What is being written stays in `.quire/tmp` for the next start."""
+        self.drop_spent()
         for item in self.items:
             self._answer_break(item)
             untouched = item.held.leased and not item.broken
@@ -126,7 +137,7 @@ class Lingering:
                 return False
         held.drop()
         if item.owned:
-            unlink(self.tmp, item.name)
+            self.spent.append(item.name)
         return True
 
     def _difference(self, item: Displaced) -> tuple[bool, bytes]:
