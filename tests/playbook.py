@@ -80,7 +80,11 @@ class Playbook:
     def decide(self, tool: Tool[Any], params: Any, by: str) -> Decision:
         """What follows from a call, without performing it."""
         who = self.who(by)
-        files = {path: self._gather(path) for path in tool.paths(params)}
+        names = list(tool.paths(params))
+        if tool.paths_from is not None:
+            with self.journal.store.reading() as reading:
+                names += tool.paths_from(params, History(reading), who)
+        files = {path: self._gather(path) for path in names}
         self.now_ns += SECOND_NS
         with self.journal.store.reading() as reading:
             history = History(reading)

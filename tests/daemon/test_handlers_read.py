@@ -160,3 +160,11 @@ def test_a_file_that_is_not_captured_is_shown_without_a_version() -> None:
 def test_an_empty_file_has_no_lines() -> None:
     reply = read(Playbook({"f.txt": b""}), hashes=True)
     assert (reply["lines"], reply["lineCount"], reply["newlineStyle"]) == ([], 0, "none")
+
+
+def test_numbered_lines_have_their_numbers_and_no_anchors() -> None:
+    book = Playbook({"f.txt": FIVE})
+    reply = read(book, format="numbered", start_line=4)
+    assert reply["lines"] == ["     4\tfour 4", "     5\tfive 5"]
+    assert "content" not in reply
+    assert not last_served(book).anchors

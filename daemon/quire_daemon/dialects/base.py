@@ -73,6 +73,19 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class InOtherWords:
+    """A call that means what another tool does, in that tool's words: to view a file is to read it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+
+
+def planned_here(params: object) -> InOtherWords | None:
+    """Most dialects plan all their calls themselves."""
+    return None
+
+
+@dataclass(frozen=True)
 class Dialect(Generic[P]):
     """One edit protocol."""
 
@@ -81,5 +94,6 @@ class Dialect(Generic[P]):
     plan: Callable[[P, Sight, Settings], Plan]  # pure; raises `Refused`
     stale: str  # the code of a refusal because another writer changed the file since the base
     proof: Callable[[P], Proof] = whole_file
+    in_other_words: Callable[[P], InOtherWords | None] = planned_here
     safety: str = "warn"  # default of `safety_check`
     manual: str = ""  # the guidance that the seeds require in an agent's system prompt

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from quire_daemon.arguments import Writing
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight
 from quire_daemon.dialects.edit import EDIT, EditParams
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.base import Decision, FileNow, Tool, Who, World
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
     require_captured,
@@ -31,6 +33,7 @@ from quire_daemon.handlers.staleness import (
     refuse_stale,
 )
 from quire_daemon.rebase import Conflict, carried, touched
+from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
@@ -54,15 +57,29 @@ MOST_TRACES: Final = 5
 Warnings = Sequence[dict[str, Any]]
 
 
-def edit_tool(dialect: Dialect[P]) -> Tool[P]:
-    """The tool that speaks `dialect`."""
-    return Tool(
-        name=dialect.name,
-        params=dialect.params,
-        paths=lambda params: (params.target,),
-        decide=partial(decide, dialect),
-        writes=True,
-    )
+def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxyType({})) -> Tool[P]:
+    """The tool that speaks `dialect`. Calls that mean another tool's are handed to that one of `tools`."""
+
+    def handed_over(params: P) -> tuple[Tool[Any], Any] | None:
+        meant = dialect.in_other_words(params)
+        if meant is None:
+            return None
+        tool = tools[meant.tool]
+        return tool, msgspec.convert(dict(meant.arguments), tool.params)
+
+    def paths(params: P) -> Sequence[str]:
+        other = handed_over(params)
+        return (params.target,) if other is None else other[0].paths(other[1])
+
+    def paths_from(params: P, history: History, who: Who) -> Sequence[str]:
+        other = handed_over(params)
+        return () if other is None or other[0].paths_from is None else other[0].paths_from(other[1], history, who)
+
+    def decide_here_or_there(params: P, world: World) -> Decision:
+        other = handed_over(params)
+        return decide(dialect, params, world) if other is None else other[0].decide(other[1], world)
+
+    return Tool(dialect.name, dialect.params, paths, decide_here_or_there, writes=True, paths_from=paths_from)
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
@@ -100,7 +117,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
         if refused.code != HASH_MISMATCH:
             raise
         return refuse_mismatch(refused, basis, now, world, params.dry_run)
-    if proof == "lines" and basis.behind and call.on_stale == "reject":
+    if basis.behind and (plan.anchors or proof == "lines") and (call.on_stale == "reject" or not plan.anchors):
         if elsewhere := [line for line in plan.anchors if call.image(line) != line]:
             return refuse_mismatch(mismatch(elsewhere, now.path), basis, now, world, params.dry_run)
         plan = call.plan_on_now()
@@ -109,6 +126,9 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     if basis.behind:
         splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0)
     if isinstance(splices, Conflict):
+        if proof == "lines":
+            torn = mismatch(call.torn(plan, splices), now.path)
+            return refuse_mismatch(torn, basis, now, world, params.dry_run, splices)
         return call.refuse(tuple(touched(plan.splices, len(basis.text))), splices)
     across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
     return call.finish(plan, splices, across, [*warnings, *lost])
@@ -151,6 +171,13 @@ class _Call:
         for step in self.basis.steps:
             at = None if at is None else shift_line(step, at)
         return at
+
+    def torn(self, plan: Plan, conflict: Conflict) -> Sequence[int]:
+        """The lines that the plan names and somebody changed, or else those whose neighbours are in its way."""
+        mine = touched([plan.splices[conflict.index]], len(self.basis.text))
+        near = {line for start, stop in mine for line in range(start, stop)}
+        changed = [line for line in plan.anchors if self.image(line) is None]
+        return changed or sorted(near.intersection(plan.anchors) or near)
 
     def needed_lines(self) -> Ranges | None:
         """The lines of the base that this call is about; None when that cannot be said."""

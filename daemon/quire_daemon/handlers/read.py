@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -20,7 +20,7 @@ from quire_journal.line_hash import LineHashes
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import carry_ranges
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import Text, merge_ranges, shown
 from quire_journal.views.files import Version
 
 
@@ -29,7 +29,7 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     path: str
     hashes: bool = False
-    format: Literal["plain", "hashed", "hashline"] | None = None
+    format: Literal["plain", "hashed", "hashline", "numbered"] | None = None
     start_line: int | None = None
     startLine: int | None = None
     end_line: int | None = None
@@ -85,7 +85,7 @@ def decide(params: ReadParams, world: World) -> Decision:
     head = captured(now)
     if head is None:
         return Decision(reply)
-    return Decision(reply, [_seen(part, params.shape != "plain", now.path, head, world)])
+    return Decision(reply, [_seen(part, params.shape in _WITH_ANCHORS, now.path, head, world)])
 
 
 def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
@@ -93,12 +93,25 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
     start = min(max(params.first, 1) - 1, len(text))
     stop = len(text) if params.last is None else min(max(params.last, 0), len(text))
     stop = max(stop, start)
-    rows: Sequence[str] = ()
-    if params.shape != "plain":
-        hashes = LineHashes.of(text)
-        rows = (hashes.rows if params.shape == "hashed" else hashes.references)(start, stop)
+    rows = _ROWS[params.shape](text, start, stop)
     end = _fitting(rows or text.lines[start:stop], limit) + start
     return _Slice(text, start, end, rows[: end - start], end < stop)
+
+
+def _numbered(text: Text, start: int, stop: int) -> Sequence[str]:
+    """Lines as `cat -n` shows them, for agents that name lines by their numbers."""
+    return [f"{number:6}\t{shown(line)}" for number, line in enumerate(text.lines[start:stop], start + 1)]
+
+
+_ROWS: Final[dict[str, Callable[[Text, int, int], Sequence[str]]]] = {
+    "plain": lambda text, start, stop: (),
+    "hashed": lambda text, start, stop: LineHashes.of(text).rows(start, stop),
+    "hashline": lambda text, start, stop: LineHashes.of(text).references(start, stop),
+    "numbered": _numbered,
+}
+"""How the formats show lines start..stop."""
+
+_WITH_ANCHORS: Final = ("hashed", "hashline")
 
 
 def _fitting(lines: Sequence[str | bytes], limit: int) -> int:
