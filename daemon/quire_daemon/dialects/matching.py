@@ -9,9 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from functools import cached_property
-from itertools import accumulate, chain, count
-from operator import add
+from itertools import accumulate, chain
 from typing import Any, Final
 
 from rapidfuzz import fuzz, process
@@ -32,6 +30,7 @@ SHOWN_LINES: Final = 5
 SHOWN_CHARS: Final = 400
 
 _UNREADABLE: Final = "\ufffd"
+_BLANKS: Final = b" \t\n\r\v\f"
 _WORD: Final = re.compile(rb"\w+")
 
 
@@ -41,47 +40,64 @@ def normalised(sent: str) -> bytes:
 
 
 class Lines:
-    """The lines of a text and the bytes of its normalised form: which line holds which byte.
+    """Which line of a text holds which byte of its normalised form. Fast for offsets that are asked for in order.
 
     Lines are 0-based. Behind a final break begins a line that the text does not have; it is numbered all the same.
     """
 
     def __init__(self, text: Text) -> None:
         self.text = text
-        self._starts: list[int] = [*map(add, accumulate(map(len, text.lines), initial=0), count())]
-
-    def start(self, line: int) -> int:
-        """Where `line` begins in the normalised text."""
-        return self._starts[line]
-
-    def end(self, line: int) -> int:
-        """Where `line` ends in the normalised text, its break not counted."""
-        return self._starts[line] if line == len(self.text) else self._starts[line + 1] - 1
+        self._whole = text.normalised
+        self._offset = self._line = 0  # the last answer of `at`
+        self._counted = self._crlf = 0  # lines looked at by `on_disk`, and how many end with CRLF
+        self._has_crlf = b"\r\n" in text.data
 
     def at(self, offset: int) -> int:
         """The line that holds the byte at `offset`, or that ends there."""
-        return bisect_right(self._starts, offset) - 1
+        if offset < self._offset:
+            self._offset = self._line = 0
+        self._line += self._whole.count(b"\n", self._offset, offset)
+        self._offset = offset
+        return self._line
+
+    def begin(self, offset: int) -> int:
+        """Where the line at `offset` begins."""
+        return self._whole.rfind(b"\n", 0, offset) + 1
+
+    def end(self, offset: int) -> int:
+        """Where the line at `offset` ends, its break not counted."""
+        found = self._whole.find(b"\n", offset)
+        return len(self._whole) if found < 0 else found
+
+    def start(self, line: int) -> int:
+        """Where `line` begins."""
+        return sum(map(len, self.text.lines[:line])) + line
 
     def on_disk(self, offset: int) -> int:
         """Where the byte at `offset` stands in the file as it is: with its BOM, and CRLF as two bytes."""
         line = self.at(offset)
-        return offset - line + self._breaks[line]
-
-    @cached_property
-    def _breaks(self) -> list[int]:
-        """Per line, the bytes of the BOM and of all breaks before it."""
-        return [*accumulate(map(len, self.text.breaks), initial=len(BOM) if self.text.bom else 0)]
+        if self._has_crlf:
+            if line < self._counted:
+                self._counted = self._crlf = 0
+            self._crlf += self.text.breaks[self._counted : line].count(b"\r\n")
+            self._counted = line
+        return offset + self._crlf + (len(BOM) if self.text.bom else 0)
 
 
 # ── finding ──────────────────────────────────────────────────────────────────
 
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """Where `old` stands in the normalised text, from left to right and without overlap; at most `most` of them.
+    """Where `old` stands in the normalised text, from left to right and without overlap; at most `most` of them."""
+    return places(text.normalised, old, most)
+
+
+def places(within: bytes, old: str, most: int | None = None) -> list[tuple[int, int]]:
+    """Where `old` stands in bytes whose line ends are LF, from left to right and without overlap.
 
     A text with U+FFFD stands nowhere: it is what bytes are shown as that are not UTF-8.
     """
-    wanted, within = normalised(old), text.normalised
+    wanted = normalised(old)
     found: list[tuple[int, int]] = []
     at = within.find(wanted) if wanted and _UNREADABLE not in old else -1
     while at >= 0 and (most is None or len(found) < most):
@@ -93,13 +109,18 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
 def not_in(text: Text, old: str, message: str, **details: Any) -> Refused:
     """The refusal of a text that stands nowhere in the file, with the place that comes nearest to it."""
     near = nearest(text, old)
-    if _UNREADABLE in old:
-        message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
     if near is not None:
-        how = "but for blanks" if near["differs"] == "whitespace" else "nearly"
-        message += f" Line {near['line']} is {how} like it: {near['text']!r}."
         details["near_miss"] = near
-    return Refused("old_text_not_found", message, "re-read_file", **details)
+    return Refused("old_text_not_found", message + why_not(old, near), "re-read_file", **details)
+
+
+def why_not(old: str, near: dict[str, Any] | None) -> str:
+    """What a message says behind "not found": more sentences, or nothing."""
+    said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
+    if near is not None:
+        how = "differs from it in blanks only" if near["differs"] == "whitespace" else "comes nearest to it"
+        said += f" Line {near['line']} {how}: {near['text'][:SHOWN_CHARS]!r}."
+    return said
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
@@ -122,13 +143,12 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
 
 def _but_for_blanks(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
     """The lines that hold `wanted` when blanks and line ends do not count."""
-    solid = b"".join(wanted.split())
-    lines = [b"".join(line.split()) for line in text.lines]
-    at = b"".join(lines).find(solid) if solid else -1
+    solid = wanted.translate(None, _BLANKS)
+    at = text.normalised.translate(None, _BLANKS).find(solid) if solid else -1
     if at < 0:
         return None
-    starts = [*accumulate(map(len, lines), initial=0)]
-    return (bisect_right(starts, at) - 1, bisect_right(starts, at + len(solid) - 1)), "whitespace"
+    ends = [*accumulate(len(line.translate(None, _BLANKS)) for line in text.lines)]
+    return (bisect_right(ends, at), bisect_right(ends, at + len(solid) - 1) + 1), "whitespace"
 
 
 def _similar(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
@@ -200,48 +220,66 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
     lines, whole = Lines(text), text.normalised
     splices: list[Splice] = []
     final_break: bool | None = None
-    for first, last, group in _by_lines(lines, edits):
-        made, at = bytearray(), lines.start(first)
+    for first, last, flat, group in _by_lines(lines, edits):
+        at, end = lines.begin(group[0][0]), lines.end(group[-1][1])
+        parts: list[bytes] = []
         for start, stop, new in group:
-            made += whole[at:start]
-            made += new
+            parts += whole[at:start], new
             at = stop
-        made += whole[at : lines.end(last)]
-        new_lines = bytes(made).split(b"\n")
-        if last == lines.at(len(whole)):
+        made = b"".join([*parts, whole[at:end]])
+        new_lines = made.split(b"\n")
+        if end == len(whole):
             ends = not new_lines[-1]
             final_break = ends if ends != text.final_break and (first or made) else None
             if ends:
                 new_lines.pop()
-        splices += _spliced(text, first, min(last + 1, len(text)), new_lines)
+        splices += _spliced(text, first, min(last + 1, len(text)), new_lines, flat)
     return tuple(_joined(splices)), final_break
 
 
-def _by_lines(lines: Lines, edits: Sequence[Edit]) -> list[tuple[int, int, list[Edit]]]:
-    """The edits in groups that have a line in common, each with the first and the last line that it touches."""
-    groups: list[tuple[int, int, list[Edit]]] = []
-    reach = 0
+def _by_lines(lines: Lines, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
+    """The edits in groups that have a line in common, each with the first and the last line that it touches.
+
+    Edits inside of lines, one after another, are one group too; the third value says that it is such a one, in which
+    each line takes the place of one.
+    """
+    group: list[Edit] = []
+    begun = last = reach = 0
+    newest = 0  # which of the group is the first one in line `last`
+    flat = False
     for edit in edits:
-        start, stop, _ = edit
-        if not reach <= start <= stop <= len(lines.text.normalised):
-            raise ValueError(f"edit {start}..{stop} overlaps the one before or leaves the text")
+        start, stop, new = edit
+        if not reach <= start <= stop:
+            raise ValueError(f"edit {start}..{stop} overlaps the one before")
         reach = stop
-        first, last = lines.at(start), lines.at(stop)
-        if groups and first <= groups[-1][1]:
-            before = groups[-1]
-            before[2].append(edit)
-            groups[-1] = (before[0], last, before[2])
+        first, until = lines.at(start), lines.at(stop)
+        inside = first == until and b"\n" not in new
+        if group and flat and not inside and first == last and newest:
+            yield begun, last - 1, True, group[:newest]
+            group, begun, newest = group[newest:], last, 0
+        if group and first <= last:
+            flat = flat and inside
+        elif group and flat and inside and first == last + 1:
+            newest = len(group)
         else:
-            groups.append((first, last, [edit]))
-    return groups
+            if group:
+                yield begun, last, flat, group
+            group, begun, newest, flat = [], first, 0, inside
+        group.append(edit)
+        last = until
+    if group:
+        yield begun, last, flat, group
 
 
-def _spliced(text: Text, start: int, stop: int, new: list[bytes]) -> list[Splice]:
-    """Lines start..stop become `new`: what differs, so that a line that stays keeps its break."""
+def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
+    """Lines start..stop become `new`; what differs of it, so that a line that stays keeps its break.
+
+    `flat`: line for line.
+    """
     old = text.lines[start:stop]
     if old == new:
         return []
-    if len(old) < 2 or len(new) < 2:
+    if flat or len(old) < 2 or len(new) < 2:
         return [Splice(start, stop, tuple(new))]
     found = diff(_plain(old), _plain(new))
     return [Splice(s.start + start, s.stop + start, s.lines) for s in found]

@@ -8,7 +8,7 @@ what, when, where, and shows the lines as they are now; those count as shown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, Final
@@ -23,7 +23,7 @@ from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token, writer_name
-from quire_journal.line_hash import LineHashes
+from quire_journal.line_hash import LineHashes, line_id
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, carry_ranges
@@ -45,6 +45,9 @@ MOST_SEARCHED: Final = 1000
 MOST_LINES: Final = 40
 """Lines that a refusal shows."""
 
+MOST_LIKE: Final = 2
+"""Lines with the ID of a reference whose line has another that a refusal shows."""
+
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -63,6 +66,7 @@ class Basis:
     now: Text
     path: str
     history: History
+    stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
 
     @property
     def behind(self) -> bool:
@@ -88,10 +92,14 @@ class Basis:
     @cached_property
     def still_shown(self) -> Ranges:
         """The lines of the file as it is now that this caller has seen, wherever they stood then."""
-        lines = list(self.shown or ())
+        return merge_ranges(self.carried(self.shown or ()))
+
+    def carried(self, lines: Ranges) -> list[tuple[int, int]]:
+        """Where these lines of the base are in the file as it is now; those that were changed are nowhere."""
+        at = list(lines)
         for step in self.steps:
-            lines = carry_ranges(step, lines)
-        return merge_ranges(lines)
+            at = carry_ranges(step, at)
+        return at
 
 
 def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
@@ -100,6 +108,8 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     `stale` is the code of the refusal for a stated base that is no version of the path. Raises `Refused`.
     """
     history, who = world.history, world.who
+    if params.stated_sha256:
+        return _basis_of_bytes(params, now, text, world, stale)
     seen = history.shown(who.key, now.path)
     version: Version | None
     if params.stated_base:
@@ -132,6 +142,31 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     told = changes_told(history, now.path, others, None, None)
     fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
     raise Refused(stale, message, "re-read_file", **fields)
+
+
+def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The basis of a caller that names the bytes it read. Other bytes are stale, even by its own hand."""
+    sha256, path = params.stated_sha256, now.path
+    if params.stated_base and _stated(params.stated_base, now, world, stale).blob.hex() != sha256:
+        message = f"`base` ({params.stated_base}) has other bytes than the sha256 says; give one of them."
+        raise Refused("schema_invalid", message, "fix_arguments", argument="base")
+    if sha256 == text.blob.hex():
+        if now.version is None:
+            return Basis(None, text, None, (), text, path, world.history)
+        return basis_at(now.version, now, text, world, stale)
+    hashes = {"expectedSha256": sha256, "actualSha256": text.blob.hex()}
+    version = version_with(world.history, path, sha256)
+    if version is not None:
+        try:
+            basis = basis_at(version, now, text, world, stale)
+        except Refused as refused:
+            refused.details |= hashes
+            raise
+        if basis.version is not None:
+            others = tuple(world.history.changed_since(path, version.seq, b""))
+            return replace(basis, others=others, stated_sha256=sha256)
+    message = f"{path} does not hold the bytes that are to be edited, and the journal does not know them."
+    raise Refused(stale, message, "re-read_file", path=path, reason="unknown_base", **hashes, **current_version(now))
 
 
 def version_with(history: History, path: str, sha256: str) -> Version | None:
@@ -278,6 +313,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         **({"base": version_token(basis.version.seq)} if basis.version else {}),
         **current_version(now),
         "sha256": basis.now.blob.hex(),
+        **_both_hashes(basis),
         "changes": told,
         **_rest("more_changes", others),
         "touches": touches,
@@ -302,22 +338,36 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
     return Decision(reply, events)
 
 
-def refuse_mismatch(refused: Refused, basis: Basis, now: FileNow, world: World, dry_run: bool) -> Decision:
+def _both_hashes(basis: Basis) -> dict[str, str]:
+    if not basis.stated_sha256:
+        return {}
+    return {"expectedSha256": basis.stated_sha256, "actualSha256": basis.now.blob.hex()}
+
+
+def refuse_mismatch(
+    refused: Refused, basis: Basis, now: FileNow, world: World, dry_run: bool, conflict: Conflict | None = None
+) -> Decision:
     """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
 
-    Its message has the lines that stand there now, and those that the named ones have become, behind `>>>` with
-    fresh references; the caller is thereby shown them.
+    Its message has the lines that stand there now, those that the named ones have become, and those that have their
+    IDs, behind `>>>` with fresh references; the caller is thereby shown them. Raises `Refused` when there never were
+    such lines.
     """
     named = [line - 1 for line in refused.details["mismatched_lines"]]
-    wanted = [(line, line + 1) for line in named if line < len(basis.now)]
-    moved = carry_ranges(diff(basis.text, basis.now), [(line, line + 1) for line in named]) if basis.behind else []
-    lines, ranges = lines_around(basis.now, [*wanted, *moved], MOST_LINES)
-    marked = {line for start, stop in (*wanted, *moved) for line in range(start, stop)}
+    if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
+        message = f"There is no line {beyond[0]}; {now.path} has {len(basis.now)}."
+        details = {"path": now.path, "lines_beyond": beyond, "line_count": len(basis.now), **current_version(now)}
+        raise Refused("line_out_of_range", message, "re-read_file", **details)
+    needs = merge_ranges((line, line + 1) for line in named if line < len(basis.text))
     hashes = LineHashes.of(basis.now)
+    marked = {min(line, len(basis.now) - 1) for line in named} if len(basis.now) else set()
+    marked |= {line for a, b in basis.carried(needs) for line in range(a, b)}
+    marked |= {line for reference in refused.details.get("mismatched", ()) for line in _like(basis.now, reference)}
+    lines, ranges = lines_around(basis.now, [(line, line + 1) for line in sorted(marked)], MOST_LINES)
     refused.message += " The lines as they are now:\n" + "\n".join(
         f"{'>>>' if line in marked else '   '} {hashes.reference(line)}" for line in lines
     )
-    told = changes_told(world.history, now.path, basis.others, None, basis.version)
+    told = changes_told(world.history, now.path, basis.others, needs, basis.version)
     refused.details |= {
         "lines": [hashes.reference(line) for line in lines],
         **({"base": version_token(basis.version.seq)} if basis.version else {}),
@@ -325,6 +375,7 @@ def refuse_mismatch(refused: Refused, basis: Basis, now: FileNow, world: World, 
         "sha256": basis.now.blob.hex(),
         "changes": told,
         **_rest("more_changes", basis.others),
+        **({} if conflict is None else {"conflict": _three_ways(basis, conflict)}),
         **news(world, now.path),
     }
     reply = refused.reply()
@@ -335,6 +386,13 @@ def refuse_mismatch(refused: Refused, basis: Basis, now: FileNow, world: World, 
     if head is not None:
         events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
     return Decision(reply, events)
+
+
+def _like(text: Text, reference: str) -> list[int]:
+    """The lines that have the ID of a reference, the nearest ones to its number: for the caller to look at."""
+    number, _, name = reference.partition("#")
+    found = [line for line, content in enumerate(text.lines) if line_id(content) == name]
+    return sorted(found, key=lambda line: abs(line + 1 - int(number)))[:MOST_LIKE]
 
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:

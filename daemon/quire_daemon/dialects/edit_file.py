@@ -1,0 +1,165 @@
+"""The `edit_file` dialect: exact texts are replaced in the bytes that a sha256 names (seed 004).
+
+Every text is matched against the file as it was, so edits cannot see or repair each other's matches, and those that
+would overlap are found before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Annotated, Any, Final, NamedTuple
+
+import msgspec
+
+from quire_daemon.arguments import Writing, checked_sha256
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.matching import Lines, normalised, not_in, occurrences, replaced
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+
+MOST_RANGES: Final = 100
+"""Ranges that one entry of a reply lists; its count is of all."""
+
+
+# ── arguments ────────────────────────────────────────────────────────────────
+
+
+class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of the edits."""
+
+    oldText: Annotated[str, msgspec.Meta(min_length=1)]
+    newText: str
+    replaceAll: bool = False
+    expectedOccurrences: Annotated[int, msgspec.Meta(ge=1)] | None = None  # None: one
+
+    def __post_init__(self) -> None:
+        if self.replaceAll and self.expectedOccurrences is not None:
+            raise ValueError("`replaceAll` and `expectedOccurrences` exclude each other")
+
+
+class FileParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `edit_file`."""
+
+    expectedSha256: str
+    edits: Annotated[tuple[TextEdit, ...], msgspec.Meta(min_length=1)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not checked_sha256(self.expectedSha256, "expectedSha256"):
+            raise ValueError("`expectedSha256` is empty; it must be the sha256 of the file that you read")
+
+    @property
+    def stated_sha256(self) -> str:
+        """`expectedSha256`."""
+        return self.expectedSha256
+
+
+# ── matches ──────────────────────────────────────────────────────────────────
+
+
+class Match(NamedTuple):
+    """Where one edit applies: bytes [start, stop) of the normalised text."""
+
+    start: int
+    stop: int
+    edit: int  # its index
+
+
+def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
+    """Every place of every edit, in the order of the file. Raises `Refused`."""
+    found = sorted(
+        Match(start, stop, index) for index, edit in enumerate(edits) for start, stop in _places(edit, index, text)
+    )
+    for before, after in pairwise(found):
+        if after.start < before.stop:
+            pair = sorted((before.edit, after.edit))
+            line = Lines(text).at(after.start) + 1
+            message = f"Edits {pair[0]} and {pair[1]} overlap in line {line}."
+            raise Refused("overlapping_edits", message, "separate_edits", conflictingEditIndices=pair, line=line)
+    return found
+
+
+def _places(edit: TextEdit, index: int, text: Text) -> list[tuple[int, int]]:
+    """Where one edit applies. Raises `Refused` when that is nowhere, or not as often as it says."""
+    found = occurrences(text, edit.oldText)
+    if not found:
+        raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
+    if edit.replaceAll or len(found) == edit.expectedOccurrences:
+        return found
+    if edit.expectedOccurrences is None:
+        found += _within(text, found) if len(found) == 1 else []
+        if len(found) == 1:
+            return found
+    expected = edit.expectedOccurrences or 1
+    times = f"matches {len(found)} times, {expected} expected"
+    raise Refused(
+        "multiple_matches",
+        f"`oldText` of edit {index} {times}; add lines around it, or say `replaceAll` or `expectedOccurrences`.",
+        "add_context",
+        editIndex=index,
+        matchCount=len(found),
+        expectedOccurrences=expected,
+        matchRanges=_ranges(Lines(text), found),
+    )
+
+
+def _within(text: Text, found: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The next place of the same text that overlaps the one found: `aa` is in `aaa` twice."""
+    start, stop = found[0]
+    again = text.normalised.find(text.normalised[start:stop], start + 1, 2 * stop - start)
+    return [(again, again + stop - start)] if again >= 0 else []
+
+
+def applied_edits(edits: Sequence[TextEdit], found: Sequence[Match], text: Text) -> list[dict[str, Any]]:
+    """`appliedEdits`: for every edit in the order of the call, how often and where in `text` it applies."""
+    lines = Lines(text)
+    by_edit: list[list[tuple[int, int]]] = [[] for _ in edits]
+    for match in found:
+        by_edit[match.edit].append((match.start, match.stop))
+    return [
+        {"editIndex": index, "occurrences": len(places), "matchRanges": _ranges(lines, places)}
+        for index, places in enumerate(by_edit)
+    ]
+
+
+def _ranges(lines: Lines, found: Sequence[tuple[int, int]]) -> list[dict[str, int]]:
+    """Matches as callers see them: lines 1-based and inclusive, bytes of the file as it lies on the disk."""
+    return [
+        {
+            "startLine": lines.at(start) + 1,
+            "endLine": lines.at(stop - 1) + 1,
+            "startOffset": lines.on_disk(start),
+            "endOffset": lines.on_disk(stop),
+        }
+        for start, stop in found[:MOST_RANGES]
+    ]
+
+
+def plan(params: FileParams, sight: Sight, settings: Settings) -> Plan:
+    """All edits at once, all or none."""
+    found = matches(params.edits, sight.text)
+    new = [normalised(edit.newText) for edit in params.edits]
+    splices, final_break = replaced(sight.text, [(m.start, m.stop, new[m.edit]) for m in found])
+    fields = {
+        "beforeSha256": sight.text.blob.hex(),
+        "appliedEdits": applied_edits(params.edits, found, sight.text),
+    }
+    return Plan(splices, len(params.edits), final_break, fields=fields)
+
+
+EDIT_FILE: Final = Dialect(
+    "edit_file",
+    FileParams,
+    plan,
+    stale="stale_file",
+    manual="""\
+`edit_file` replaces exact texts in the version of a file that you read; `expectedSha256` is the `sha256` of that read.
+
+- Every `oldText` must be in the file exactly once, unless `replaceAll` or `expectedOccurrences` says otherwise.
+- All edits are matched against the file as it was before the call; they must not overlap. All apply, or none.
+- `stale_file` says that the file is not what you read: read it again and retry.
+- Line ends and the byte order mark of the file are kept; write `\\n` in your texts.
+""",
+)

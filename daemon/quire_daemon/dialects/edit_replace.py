@@ -1,0 +1,65 @@
+"""The `edit_replace` dialect: an exact text is replaced where it stands (seed 001). The text is the call's proof."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
+from quire_daemon.dialects.matching import normalised, not_in, occurrences, replaced
+from quire_daemon.dialects.named_file import NamedFile
+from quire_journal.refusals import Refused
+
+
+class ReplaceParams(NamedFile, frozen=True, kw_only=True):
+    """Arguments of `edit_replace`."""
+
+    old_text: str
+    new_text: str
+    count: int = 1  # of replacements at most, from the top; 0: all
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.count < 0:
+            raise ValueError(f"`count` is {self.count}; it must be a number of replacements, or 0 for all")
+
+
+def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
+    """The first `count` places of `old_text`."""
+    if not params.old_text:
+        raise empty_old_text("`old_text` is empty; it must be the exact text to find.")
+    found = occurrences(sight.text, params.old_text)
+    if not found:
+        raise not_in(sight.text, params.old_text, "`old_text` is not in the file.")
+    chosen = found[: params.count] if params.count else found
+    new = normalised(params.new_text)
+    splices, final_break = replaced(sight.text, [(start, stop, new) for start, stop in chosen])
+    warnings = (left_over(len(found), len(chosen), "`old_text`"),) if len(chosen) < len(found) else ()
+    return Plan(splices, 1, final_break, warnings, {"replacements_made": len(chosen)})
+
+
+def empty_old_text(message: str, **details: Any) -> Refused:
+    """The refusal of a text to match that is empty, and so stands everywhere."""
+    return Refused("empty_old_text", message, "fix_arguments", **details)
+
+
+def left_over(found: int, done: int, what: str) -> dict[str, Any]:
+    """The warning that a text stood in more places than were replaced."""
+    which = "the first one was" if done == 1 else f"the first {done} were"
+    return {"type": "multiple_matches", "message": f"{what} matches {found} times; {which} replaced."}
+
+
+EDIT_REPLACE: Final = Dialect(
+    "edit_replace",
+    ReplaceParams,
+    plan,
+    stale="stale_base",
+    proof=own_text,
+    manual="""\
+`edit_replace` replaces an exact text: `old_text` must match precisely, blanks, indentation and line breaks included.
+
+- Always read the file first, and copy the text to find from there.
+- `count` is the most replacements that are made, from the top; 1 unless you say so, 0 for all.
+- Prefer it to `write_file` for small changes: it changes only what you name.
+""",
+)

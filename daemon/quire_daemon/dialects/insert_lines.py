@@ -1,0 +1,61 @@
+"""The `insert_lines` dialect: lines are put before a line that is named by its number (seed 001)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
+from quire_daemon.dialects.named_file import NamedFile
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import content_lines
+
+TOP: Final = 0
+END: Final = -1
+"""Line numbers that mean the same in every version of a file."""
+
+
+class InsertParams(NamedFile, frozen=True, kw_only=True):
+    """Arguments of `insert_lines`."""
+
+    line_number: int  # 1-based; the text comes before this line. 0: at the top, -1: at the end
+    text: str
+
+
+def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
+    """The text as lines of their own. At the end of the file they, and the line before them, get a break."""
+    length = len(sight.text)
+    gap = {TOP: 0, END: length}.get(params.line_number, params.line_number - 1)
+    if not 0 <= gap <= length:
+        message = (
+            f"There is no line {params.line_number} to insert before: the file has {length} lines. "
+            f"Use 1 to {length + 1}, 0 for the top, -1 for the end."
+        )
+        details = {"line_number": params.line_number, "lineCount": length}
+        raise Refused("line_out_of_range", message, "re-read_file", **details)
+    new = content_lines(params.text)
+    final_break = True if gap == length else None
+    return Plan((Splice(gap, gap, tuple(new)),), 1, final_break, fields={"lines_inserted": len(new)})
+
+
+def proof(params: InsertParams) -> Proof:
+    """A line number needs the base; the top and the end of a file are where they are."""
+    return "text" if params.line_number in (TOP, END) else "base"
+
+
+INSERT_LINES: Final = Dialect(
+    "insert_lines",
+    InsertParams,
+    plan,
+    stale="stale_base",
+    proof=proof,
+    manual="""\
+`insert_lines` inserts text before line `line_number` (1-based).
+
+- 0 puts it at the start of the file, -1 at the end.
+- A line break behind the text is added where it is missing.
+- Line numbers are those of the file as you last saw it; your own edits move them, so read again or use the reply's
+  `changed`.
+""",
+)

@@ -1,0 +1,88 @@
+"""The `multi_edit` dialect: texts are replaced one after another, each in what the ones before made (seed 001)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
+from quire_daemon.dialects.edit_replace import empty_old_text, left_over
+from quire_daemon.dialects.matching import Draft, nearest, normalised, not_in, places, replaced, why_not
+from quire_daemon.dialects.named_file import NamedFile
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+
+MOST_HINTS: Final = 3
+"""Failed edits for which the nearest place is looked up."""
+
+SHOWN_CHARS: Final = 80
+
+
+class TextEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One of the edits."""
+
+    old_text: str
+    new_text: str
+
+
+class MultiParams(NamedFile, frozen=True, kw_only=True):
+    """Arguments of `multi_edit`."""
+
+    edits: tuple[TextEdit, ...]
+
+
+def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
+    """Every edit in turn, at the first place of its text; those that have none are skipped and told."""
+    if not params.edits:
+        raise Refused("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
+    for number, edit in enumerate(params.edits, 1):
+        if not edit.old_text:
+            message = f"`old_text` of edit {number} is empty; it must be the exact text to find."
+            raise empty_old_text(message, editIndex=number - 1, applied=0, failed=[f"Edit {number}: empty old_text"])
+    draft = Draft(sight.text)
+    failures: list[int] = []
+    warnings: list[dict[str, Any]] = []
+    for index, edit in enumerate(params.edits):
+        found = places(draft.now, edit.old_text)
+        if not found:
+            failures.append(index)
+            continue
+        if len(found) > 1:
+            warnings.append(left_over(len(found), 1, f"`old_text` of edit {index + 1}"))
+        draft.replace(*found[0], normalised(edit.new_text))
+    applied = len(params.edits) - len(failures)
+    failed = _told(params, failures, Text.of(draft.now))
+    if not applied:
+        message = f"No edit applied. `old_text` of edit {failures[0] + 1} is not in the file."
+        first = params.edits[failures[0]].old_text
+        raise not_in(sight.text, first, message, editIndex=failures[0], applied=0, failed=failed)
+    splices, final_break = replaced(sight.text, draft.edits)
+    return Plan(splices, applied, final_break, tuple(warnings), {"applied": applied, "failed": failed})
+
+
+def _told(params: MultiParams, failures: list[int], text: Text) -> list[str]:
+    """A sentence for each edit that failed."""
+    out: list[str] = []
+    for n, index in enumerate(failures):
+        old = params.edits[index].old_text
+        near = nearest(text, old) if n < MOST_HINTS else None
+        out.append(f"Edit {index + 1}: old_text not found: {old[:SHOWN_CHARS]!r}.{why_not(old, near)}")
+    return out
+
+
+MULTI_EDIT: Final = Dialect(
+    "multi_edit",
+    MultiParams,
+    plan,
+    stale="stale_base",
+    proof=own_text,
+    manual="""\
+`multi_edit` makes several exact replacements in one file, in order.
+
+- Each edit sees the result of the ones before it, and replaces the first place of its `old_text`.
+- An edit whose `old_text` is not there is skipped and told in `failed`; the others proceed.
+- The file is only written if at least one edit was applied. It is cheaper than several calls of `edit_replace`.
+""",
+)

@@ -1,0 +1,55 @@
+"""The `replace_lines` dialect: a range of lines, named by their numbers, gives way to a text (seed 001)."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.dialects.named_file import NamedFile
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import content_lines
+
+
+class LinesParams(NamedFile, frozen=True, kw_only=True):
+    """Arguments of `replace_lines`."""
+
+    start_line: int  # 1-based
+    end_line: int  # 1-based, inclusive
+    new_text: str  # "" removes the lines
+
+
+def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
+    """The lines of the range give way to those of `new_text`."""
+    length, start, end = len(sight.text), params.start_line, params.end_line
+    where = {"start_line": start, "end_line": end, "lineCount": length}
+    if start < 1 or end < start:
+        message = f"Lines {start} to {end} are no range: lines count from 1, and the start is not after the end."
+        raise Refused("invalid_range", message, "fix_arguments", **where)
+    if start > length:
+        message = f"There is no line {start}: the file has {length} lines."
+        raise Refused("line_out_of_range", message, "re-read_file" if length else "write_file", **where)
+    warnings: tuple[dict[str, Any], ...] = ()
+    if end > length:
+        message = f"The file ends at line {length}; `end_line` {end} is taken as that one."
+        warnings = ({"type": "end_line_clamped", "message": message, "line": length},)
+        end = length
+    new = content_lines(params.new_text) if params.new_text else []
+    fields = {"lines_removed": end - start + 1, "lines_added": len(new)}
+    return Plan((Splice(start - 1, end, tuple(new)),), 1, None, warnings, fields)
+
+
+REPLACE_LINES: Final = Dialect(
+    "replace_lines",
+    LinesParams,
+    plan,
+    stale="stale_base",
+    manual="""\
+`replace_lines` replaces lines `start_line` to `end_line` (1-based, both included) by `new_text`, of any length.
+
+- Read the file first to identify the exact range. An empty `new_text` removes the lines.
+- Line numbers are those of the file as you last saw it; your own edits move them, so read again or use the reply's
+  `changed`.
+""",
+)
