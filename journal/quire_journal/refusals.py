@@ -50,6 +50,16 @@ CODES: Final[dict[str, str]] = {
     "no_op": "Nothing would change.",
     "old_text_not_found": "The text to be replaced is not in the file.",
     "multiple_matches": "The text to be replaced is there several times.",
+    "patch_parse_error": "The patch cannot be read; `line` says where.",
+    "patch_apply_error": "The patch does not fit the files; `reason` says why.",
+    # `edit_file` and the tools of seed 001
+    "empty_old_text": "The text to be replaced is empty.",
+    "empty_edits": "There is no edit.",
+    "pattern_not_found": "The pattern matches nothing in the file.",
+    "invalid_regex": "The pattern is no regular expression.",
+    "invalid_replacement": "The replacement does not fit the pattern.",
+    "regex_timeout": "The pattern took longer than a search may, and was stopped.",
+    "regex_failed": "The search came to no end: out of memory, or its process was killed.",
     # whole files
     "write_conflict": "The file is not what the caller wanted to replace.",
     "stale_file": "The bytes on disk are not those that the caller read.",

@@ -1,0 +1,430 @@
+"""What a patch means for a text: every hunk finds the one place that it can mean, or the patch is refused.
+
+Hunks are matched as whole lines against the file as it was, exactly. Where the lines of a hunk stand at several
+places, these may tell them apart, in this order, and nothing else does:
+
+* `@@ text`: the hunk stands in the section that begins with that line (indentation says where it ends), under
+  stacked headers in the innermost one; `*** End of File`: it is the end;
+* line numbers, where every hunk of the file stands exactly where its own say: then they are of this very file;
+* order: hunks are in the order of the file, and there is only one way to have them so.
+
+A hunk without a line to match is placed only where there is no choice: in an empty file, at a stated end, or by its
+number in a file that the caller is known to know.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Final, NoReturn
+
+from quire_daemon.dialects.base import Plan
+from quire_daemon.dialects.matching import nearest
+from quire_daemon.dialects.patch_text import FilePatch, Hunk, Line
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice, apply
+from quire_journal.text import BOM, Text, shown
+
+NAME: Final = "apply_patch"
+
+MOST_PLACES: Final = 20
+"""Places that a refusal lists."""
+
+MOST_LOOKED_AT: Final = 10_000
+"""Places of one hunk among which it is looked for the right one."""
+
+TAB: Final = 8
+
+_UNREADABLE: Final = "\ufffd".encode()
+_NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"*")
+"""How lines begin that end no section, though they stand as far to the left as its first line."""
+
+
+def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
+    """The splices of `text` that a patch of an existing file means. `known`: it is the version that the caller knows.
+
+    Raises `Refused`: `patch_apply_error` with its `reason`, or `multiple_matches`.
+    """
+    work = _Work(patch, text, known)
+    places = work.places()
+    plan = work.plan(places)
+    if patch.kind == "delete" and patch.hunks and len(apply(text, plan.splices, plan.final_break)):
+        work.refuse(0, "lines_remain", f"{patch.path} has other lines than those that the patch removes.")
+    if patch.kind == "delete" and patch.unified and not patch.hunks and text.data:
+        _refuse(patch, patch.number, "lines_remain", f"{patch.path} has lines, and the patch removes none of them.")
+    return plan
+
+
+def _refuse(patch: FilePatch, number: int, reason: str, message: str, **details: Any) -> NoReturn:
+    raise Refused("patch_apply_error", message, "re-read_file", reason=reason, path=patch.path, line=number, **details)
+
+
+@dataclass(frozen=True)
+class _Span:
+    """What a hunk changes, counted in the lines that it matches."""
+
+    length: int  # lines that it matches
+    first: int  # the first of them that it changes
+    stop: int  # behind the last one that it changes
+
+    @classmethod
+    def of(cls, hunk: Hunk) -> _Span:
+        """The span of `hunk`."""
+        at = 0
+        touched: list[tuple[int, int]] = []
+        for line in hunk.lines:
+            if line.mark != " ":
+                touched.append((at, at + line.old))
+            at += line.old
+        if not touched:
+            return cls(at, 0, at)
+        return cls(at, touched[0][0], touched[-1][1])
+
+
+class _Work:
+    """A patch of one file on its way to a plan. Lines are 0-based."""
+
+    def __init__(self, patch: FilePatch, text: Text, known: bool) -> None:
+        self.patch = patch
+        self.text = text
+        self.known = known
+        self.spans = [_Span.of(hunk) for hunk in patch.hunks]
+
+    def refuse(self, index: int, reason: str, message: str, **details: Any) -> NoReturn:
+        """The file cannot be patched, because of hunk number `index`."""
+        _refuse(self.patch, self.patch.hunks[index].number, reason, message, hunk=index + 1, **details)
+
+    # ── finding ──
+
+    def places(self) -> list[int]:
+        """The line at which each hunk stands."""
+        found = [self._possible(index) for index in range(len(self.patch.hunks))]
+        return self._as_numbered(found) or self._only(found) or self._in_order(found)
+
+    def _possible(self, index: int) -> list[int]:
+        """Where hunk number `index` can stand by itself; at least one place."""
+        hunk, total = self.patch.hunks[index], len(self.text)
+        old = hunk.old
+        if not old:
+            return [self._without_lines(index)]
+        matching = self._matching(old)
+        if not matching:
+            self._refuse_missing(index, old)
+        if len(matching) > MOST_LOOKED_AT:
+            self._refuse_several(index, matching)
+        under = self._under(index, matching)
+        if not under:
+            where = _named(matching)
+            message = f"{self._name(index)}: its lines do not stand under {_headers(hunk)}, but at {where}."
+            self.refuse(index, "context_not_found", message, matchRanges=self._ranges(matching, len(old)))
+        if not (hunk.at_end or hunk.opens):
+            return under
+        ending = [at for at in under if at + len(old) == total]
+        if not ending:
+            message = f"{self._name(index)}: its lines stand at {_named(under)}, which is not the end of the file."
+            self.refuse(index, "context_not_found", message, matchRanges=self._ranges(under, len(old)))
+        if not old[-1].ends and self.text.final_break:
+            message = f"{self._name(index)}: the patch says that the last line has no newline, but it has one."
+            self.refuse(index, "context_not_found", message)
+        return ending
+
+    def _matching(self, old: Sequence[Line]) -> list[int]:
+        """Where these lines stand, exactly."""
+        wanted = [line.text for line in old]
+        if any(_UNREADABLE in line for line in wanted):
+            return []
+        lines = self.text.lines
+        if wanted[0].startswith(BOM) and self.text.bom:
+            wanted[0] = wanted[0].removeprefix(BOM)
+            return [0] if list(lines[: len(wanted)]) == wanted else []
+        rare = min(range(len(wanted)), key=lambda i: len(self._lines_saying(wanted[i])))
+        found: list[int] = []
+        for at in self._lines_saying(wanted[rare]):
+            first = at - rare
+            if first >= 0 and list(lines[first : first + len(wanted)]) == wanted:
+                found.append(first)
+                if len(found) > MOST_LOOKED_AT:
+                    break
+        return found
+
+    def _lines_saying(self, said: bytes) -> Sequence[int]:
+        """The lines that are exactly this, of those that hunks match."""
+        return self._standing.get(said, ())
+
+    @cached_property
+    def _standing(self) -> dict[bytes, list[int]]:
+        """Where each line that a hunk matches stands."""
+        found: dict[bytes, list[int]] = {line.text: [] for hunk in self.patch.hunks for line in hunk.old}
+        for at, line in enumerate(self.text.lines):
+            if line in found:
+                found[line].append(at)
+        return found
+
+    def _without_lines(self, index: int) -> int:
+        """Where a hunk goes that only adds lines."""
+        hunk, total = self.patch.hunks[index], len(self.text)
+        if hunk.at_end or not total:
+            return total
+        last = total if hunk.opens else 0  # the earliest line that it can come before
+        if not self.known or hunk.headers or hunk.start is None or not last <= hunk.start <= total:
+            message = (
+                f"{self._name(index)} only adds lines and has none that says where; "
+                "give a line of context, or `*** End of File` to add them at the end."
+            )
+            self.refuse(index, "no_context", message)
+        return hunk.start
+
+    def _under(self, index: int, matching: Sequence[int]) -> list[int]:
+        """Those places that are under all of the hunk's headers."""
+        sections = [(0, len(self.text))]
+        for header in self.patch.hunks[index].headers:
+            wanted = header.strip().encode()
+            sections = [
+                (at, _section_end(self.text.lines, at, stop))
+                for start, stop in sections
+                for at in self._lines_like(wanted, start, stop)
+            ]
+            if not sections:
+                message = f"{self._name(index)}: there is no line {header!r} for it to stand under."
+                near = nearest(self.text, header)
+                self.refuse(index, "context_not_found", message, header=header, **({"near_miss": near} if near else {}))
+        return [at for at in matching if any(start <= at < stop for start, stop in sections)]
+
+    def _lines_like(self, wanted: bytes, start: int, stop: int) -> Iterator[int]:
+        """The lines that say this, however far they are indented."""
+        if _UNREADABLE in wanted:
+            return
+        for at in range(start, stop):
+            if wanted in self.text.lines[at] and self.text.lines[at].strip() == wanted:
+                yield at
+
+    # ── choosing ──
+
+    def _as_numbered(self, found: Sequence[Sequence[int]]) -> list[int]:
+        """The places that the line numbers name, if every hunk stands exactly there; else none."""
+        places = [hunk.start for hunk in self.patch.hunks]
+        told = [at for at in places if at is not None]
+        exact = len(told) == len(places) and all(at in where for at, where in zip(told, found, strict=True))
+        return told if exact and self._ordered(told) else []
+
+    def _only(self, found: Sequence[Sequence[int]]) -> list[int]:
+        """The places, if each hunk has but one; else none."""
+        return [where[0] for where in found] if all(len(where) == 1 for where in found) else []
+
+    def _in_order(self, found: Sequence[Sequence[int]]) -> list[int]:
+        """The places, if there is only one way to have the hunks in the order of the file."""
+        first, last = self._earliest(found), self._latest(found)
+        for index, where in enumerate(found):
+            between = where if not first or not last else [at for at in where if first[index] <= at <= last[index]]
+            if len(between) > 1:
+                self._refuse_several(index, between)
+        return first
+
+    def _earliest(self, found: Sequence[Sequence[int]]) -> list[int]:
+        """Each hunk as far up as the ones before it allow; nothing where they do not."""
+        places: list[int] = []
+        reach = 0
+        for where, span in zip(found, self.spans, strict=True):
+            at = bisect_left(where, reach - span.first)
+            if at == len(where):
+                return []
+            places.append(where[at])
+            reach = where[at] + span.stop
+        return places
+
+    def _latest(self, found: Sequence[Sequence[int]]) -> list[int]:
+        """Each hunk as far down as the ones behind it allow; nothing where they do not."""
+        places: list[int] = []
+        reach = len(self.text)
+        for where, span in zip(reversed(found), reversed(self.spans), strict=True):
+            at = bisect_right(where, reach - span.stop)
+            if not at:
+                return []
+            places.append(where[at - 1])
+            reach = where[at - 1] + span.first
+        return places[::-1]
+
+    def _ordered(self, places: Sequence[int]) -> bool:
+        reach = 0
+        for at, span in zip(places, self.spans, strict=True):
+            if at + span.first < reach:
+                return False
+            reach = at + span.stop
+        return True
+
+    # ── planning ──
+
+    def plan(self, places: Sequence[int]) -> Plan:
+        """The splices of hunks at these places."""
+        self._require_apart(places)
+        splices: list[Splice] = []
+        warnings: list[dict[str, Any]] = []
+        final_break: bool | None = None
+        for index, (hunk, at) in enumerate(zip(self.patch.hunks, places, strict=True)):
+            splices += self._splices(hunk, at)
+            if hunk.opens:
+                final_break = bool(not hunk.new or hunk.new[-1].ends)
+            warnings += self._remarks(index, at)
+        splices.sort(key=lambda s: (s.start, s.stop))
+        return Plan(tuple(splices), max(len(self.patch.hunks), 1), final_break, tuple(warnings))
+
+    def _require_apart(self, places: Sequence[int]) -> None:
+        """Refuse hunks of which one removes a line that the other names, or adds lines inside of what it removes."""
+        rows = sorted((at, index) for index, at in enumerate(places))
+        for n, (at, index) in enumerate(rows):
+            span = self.spans[index]
+            for m in range(n + 1, len(rows)):
+                below, other = rows[m]
+                if below >= at + span.length:
+                    break
+                shared = (below, min(at + span.length, below + self.spans[other].length))
+                if self._removes(index, at, shared) or self._removes(other, below, shared):
+                    message = f"{self._name(max(index, other))} and hunk {min(index, other) + 1} change the same lines."
+                    hunks = sorted((index + 1, other + 1))
+                    self.refuse(max(index, other), "overlapping_hunks", message, hunks=hunks)
+
+    def _removes(self, index: int, at: int, shared: tuple[int, int]) -> bool:
+        """Does the hunk at `at` remove one of these lines, or does its removal reach around them?"""
+        start, stop = shared
+        for line in self.patch.hunks[index].lines:
+            if line.mark == "-" and (start <= at < stop or start == stop == at):
+                return True
+            at += line.old
+        return False
+
+    def _splices(self, hunk: Hunk, at: int) -> Iterator[Splice]:
+        """One splice for each run of lines that are removed or added."""
+        exact = self.patch.unified and self._same_breaks(hunk, at)
+        start, new = at, list[Line]()
+        for line in (*hunk.lines, None):
+            if line is not None and line.mark == "+":
+                new.append(line)
+            elif line is not None and line.mark == "-":
+                at += 1
+            else:
+                if new or at > start:
+                    yield self._splice(start, at, new, exact)
+                at += 1
+                start, new = at, []
+
+    def _splice(self, start: int, stop: int, new: Sequence[Line], exact: bool) -> Splice:
+        texts = [line.text for line in new]
+        if texts and not start and self.text.bom:
+            texts[0] = texts[0].removeprefix(BOM)
+        return Splice(start, stop, tuple(texts), tuple(line.ends for line in new) if exact else None)
+
+    def _same_breaks(self, hunk: Hunk, at: int) -> bool:
+        """Are the line ends that the patch has those of the file? Then it says those of new lines, too."""
+        old = hunk.old
+        same = [line.ends for line in old] == list(self.text.breaks[at : at + len(old)])
+        return same and (bool(old) or not len(self.text))
+
+    # ── telling ──
+
+    def _name(self, index: int) -> str:
+        return f"Hunk {index + 1} of {self.patch.path}"
+
+    def _ranges(self, places: Sequence[int], length: int) -> list[dict[str, int]]:
+        """The places as callers see them: lines from 1, and bytes of the file."""
+        text = self.text
+        sizes = (len(line) + len(ends) for line, ends in zip(text.lines, text.breaks, strict=True))
+        begins = [*accumulate(sizes, initial=len(BOM) if text.bom else 0)]
+        return [
+            {
+                "startLine": at + 1,
+                "endLine": at + length,
+                "startOffset": begins[at],
+                "endOffset": begins[at + length] - len(text.breaks[at + length - 1]),
+            }
+            for at in places[:MOST_PLACES]
+        ]
+
+    def _remarks(self, index: int, at: int) -> Iterator[dict[str, Any]]:
+        """What the caller should know about a hunk that was placed."""
+        hunk = self.patch.hunks[index]
+        if hunk.old and hunk.start is not None and hunk.start != at:
+            message = f"{self._name(index)} says line {hunk.start + 1}; its lines stand at line {at + 1}."
+            yield {"type": "line_number_off", "message": message, "line": at + 1}
+        marked = [bool(side) and side[0].text.startswith(BOM) for side in (hunk.old, hunk.new)]
+        if not at and self.text.bom and marked == [True, False]:
+            yield {"type": "bom_kept", "message": f"{self.patch.path} keeps its byte order mark.", "line": 1}
+
+    def _refuse_missing(self, index: int, old: Sequence[Line]) -> NoReturn:
+        said = b"\n".join(line.text for line in old).decode()
+        message = f"{self._name(index)} (line {self.patch.hunks[index].number} of the patch) matches nowhere."
+        if _UNREADABLE.decode() in said:
+            message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
+        absent = next((line for line in old if not self._lines_saying(line.text)), None)
+        details: dict[str, Any] = {}
+        if absent is not None:
+            message += f" The file has no line {shown(absent.text)!r}."
+            details["missing_line"] = shown(absent.text)
+        near = nearest(self.text, shown(absent.text) if absent is not None and absent.text.strip() else said)
+        if near is not None:
+            how = "but for blanks" if near["differs"] == "whitespace" else "nearly"
+            message += f" Line {near['line']} is {how} like it: {near['text']!r}."
+            details["near_miss"] = near
+        self.refuse(index, "context_not_found", message, **details)
+
+    def _refuse_several(self, index: int, where: Sequence[int]) -> NoReturn:
+        hunk = self.patch.hunks[index]
+        message = (
+            f"{self._name(index)} (line {hunk.number} of the patch) matches at {_named(where)}; "
+            "give more lines of context, or a line behind `@@` that it stands under."
+        )
+        raise Refused(
+            "multiple_matches",
+            message,
+            "add_context",
+            path=self.patch.path,
+            hunk=index + 1,
+            line=hunk.number,
+            matchCount=len(where),
+            matchRanges=self._ranges(where, len(hunk.old)),
+        )
+
+
+def _named(places: Sequence[int]) -> str:
+    """The places in a sentence."""
+    told = ", ".join(str(at + 1) for at in places[:5])
+    more = f" and {len(places) - 5} more" if len(places) > 5 else ""
+    return f"line{'' if len(places) == 1 else 's'} {told}{more}"
+
+
+def _headers(hunk: Hunk) -> str:
+    return " and ".join(f"`@@ {header}`" for header in hunk.headers)
+
+
+# ── sections ─────────────────────────────────────────────────────────────────
+
+
+def _section_end(lines: Sequence[bytes], at: int, stop: int) -> int:
+    """Where the section ends that begins with line `at`; at most `stop`.
+
+    It ends at a line that stands no deeper than its first one. A first line that nothing deeper follows begins a
+    section of a text without indentation: there, nothing says where it ends.
+    """
+    depth = _depth(lines[at])
+    deeper = False
+    for i in range(at + 1, stop):
+        said = lines[i].strip()
+        if not said or said.startswith(_NO_SECTION) or _is_label(said):
+            continue
+        if _depth(lines[i]) > depth:
+            deeper = True
+        else:
+            return i if deeper else stop
+    return stop
+
+
+def _depth(line: bytes) -> int:
+    expanded = line.expandtabs(TAB)
+    return len(expanded) - len(expanded.lstrip())
+
+
+def _is_label(said: bytes) -> bool:
+    """`public:`, `default:`, `else:` and the like, which belong to the section around them."""
+    return said.endswith(b":") and said[:-1].isalpha()

@@ -1,0 +1,377 @@
+"""The tool `apply_patch`: a patch of several files, all of them or none, as one batch.
+
+A patch takes its own text as proof: it is judged on the files as they are, and changes by others are only reported.
+Where the caller says which bytes it means (`expectedSha256ByPath`, `base`) those must be there, or the patch is made
+on them and carried over what others did. A removal that brings no text along has only what its caller was shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from quire_daemon.arguments import Writing, checked_sha256
+from quire_daemon.dialects.apply_patch import NAME, plan_file
+from quire_daemon.dialects.base import Plan
+from quire_daemon.dialects.patch_text import FilePatch, parse_patch
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.edit import WRITER_TYPE
+from quire_daemon.handlers.files import deletion, movement
+from quire_daemon.handlers.outcome import SUSPICIOUS, Result, conclude
+from quire_daemon.handlers.preconditions import (
+    captured,
+    require_captured,
+    require_file,
+    require_free,
+    require_own_name,
+    require_size,
+    require_text,
+)
+from quire_daemon.handlers.staleness import (
+    Basis,
+    Ranges,
+    Stale,
+    basis_at,
+    current_version,
+    find_basis,
+    news,
+    refuse_stale,
+    version_with,
+)
+from quire_daemon.rebase import Conflict, carried, touched
+from quire_journal.ids import version_token
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice, apply, trim
+from quire_journal.text import Text
+
+STALE: Final = "stale_file"
+
+EXECUTABLE: Final = 0o755
+"""The mode of a new file that a patch calls executable."""
+
+
+class PatchParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `apply_patch`."""
+
+    patch: str
+    expectedSha256ByPath: dict[str, str] | None = None  # "": the path must not exist
+
+    def __post_init__(self) -> None:
+        # `path` is not required: the patch names its files.
+        for path, digits in (self.expectedSha256ByPath or {}).items():
+            checked_sha256(digits, f"expectedSha256ByPath[{path!r}]")
+
+    @property
+    def expected(self) -> dict[str, str]:
+        """The sha256 that each path must have."""
+        return self.expectedSha256ByPath or {}
+
+
+def paths_of(params: PatchParams) -> Sequence[str]:
+    """Every path that the call names; none where the patch cannot be read, which its decision refuses."""
+    try:
+        files = parse_patch(params.patch)
+    except Refused:
+        return ()
+    return list(dict.fromkeys([*(path for file in files for path in file.paths), *params.expected]))
+
+
+def decide(params: PatchParams, world: World) -> Decision:
+    """Apply the patch. Raises `Refused`."""
+    try:
+        return _decide(params, world)
+    except Refused as refused:
+        if not params.dry_run:
+            raise
+        return Decision({**refused.reply(), "dry_run": True, "valid": False})
+
+
+def _decide(params: PatchParams, world: World) -> Decision:
+    files = parse_patch(params.patch)
+    _require_meant(params, files)
+    _require_apart(files, world)
+    call = _Call(params, world)
+    call.require_expected(files)
+    decisions: list[Decision] = []
+    for file in files:
+        done = call.decide(file, sum(len(decision.events) for decision in decisions))
+        if not done.reply["ok"]:
+            return done
+        decisions.append(done)
+    return Decision(
+        _told([decision.reply for decision in decisions], params.dry_run),
+        [event for decision in decisions for event in decision.events],
+        [write for decision in decisions for write in decision.writes],
+        [blob for decision in decisions for blob in decision.blobs],
+    )
+
+
+# ── the patch as a whole ─────────────────────────────────────────────────────
+
+
+def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
+    """Refuse a `path` that the patch does not name, and a `base` that could be of several files."""
+    if params.path and all(params.path not in file.paths for file in files):
+        message = f"`path` is {params.path!r}, which the patch does not name; leave it out."
+        raise Refused("schema_invalid", message, "fix_arguments", argument="path")
+    if params.base and len(files) > 1:
+        message = "`base` is a version of one file, and the patch is of several; use `expectedSha256ByPath`."
+        raise Refused("schema_invalid", message, "fix_arguments", argument="base")
+
+
+def _require_apart(files: Sequence[FilePatch], world: World) -> None:
+    """Refuse a patch that names a file twice, under whatever spelling, or needs a name as a file and as a folder."""
+    named: dict[str, FilePatch] = {}
+    for file in files:
+        for given in file.paths:
+            path = world.files[given].path
+            if path in named:
+                message = f"{path} is named twice in the patch: put all that happens to it in one place."
+                _refuse(file, "duplicate_path", message, path)
+            named[path] = file
+    for path, file in named.items():
+        folder = path
+        while "/" in folder:
+            folder = folder.rpartition("/")[0]
+            if folder in named:
+                message = f"{folder} is a file in the patch, and a folder of {path}."
+                _refuse(file, "path_conflict", message, path)
+
+
+def _refuse(file: FilePatch, reason: str, message: str, path: str) -> None:
+    raise Refused("patch_apply_error", message, "fix_patch", reason=reason, path=path, line=file.number)
+
+
+def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
+    """The reply: what became of each file; of a single one, at the top, too."""
+    count = sum(file["operations_applied"] for file in files)
+    statuses = {file["safety_status"] for file in files}
+    applied = "would be applied" if dry_run else "applied"
+    unchanged = all(file.get("unchanged") for file in files)
+    to = "" if len(files) == 1 else f" to {len(files)} files"
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": f"{count} operation{'' if count == 1 else 's'} {applied}{to}{': nothing changed' * unchanged}.",
+        "operations_applied": count,
+        "writer_type": WRITER_TYPE,
+        "safety_status": SUSPICIOUS if SUSPICIOUS in statuses else min(statuses),
+        "warnings": [{**warning, "path": file["path"]} for file in files for warning in file["warnings"]],
+    }
+    if dry_run:
+        reply |= {"dry_run": True, "valid": True}
+    elif not unchanged:
+        reply["checkpoint"] = "committed"
+    if unchanged:
+        reply["unchanged"] = True
+    return {**(files[0] if len(files) == 1 else reply), "files": files}
+
+
+# ── file by file ─────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class _Knowledge:
+    """What a caller knows of a file, and whether it stands by it."""
+
+    basis: Basis
+    stated: bool = False  # it says which bytes it means
+    stale: bool = False  # those are not there any more
+    hashes: dict[str, str] | None = None  # the sha256 that it expects, and the one that is there
+
+
+class _Call:
+    """One call, file by file."""
+
+    def __init__(self, params: PatchParams, world: World) -> None:
+        self.params = params
+        self.world = world
+        self.expected = {world.files[given].path: digits for given, digits in params.expected.items()}
+
+    def require_expected(self, files: Sequence[FilePatch]) -> None:
+        """What is expected of the names that the patch makes, and of those that it does not touch, must be so."""
+        changed = {self.world.files[file.path].path for file in files if file.kind != "add"}
+        made = {self.world.files[path].path for file in files for path in file.paths} - changed
+        for given, digits in self.params.expected.items():
+            now = self.world.files[given]
+            if self.expected[now.path] != digits:
+                message = f"`expectedSha256ByPath` expects two things of {now.path}."
+                raise Refused("schema_invalid", message, "fix_arguments", argument="expectedSha256ByPath")
+            if now.path in changed:
+                continue  # looked at with the change
+            if now.kind == "missing":
+                if digits and now.path not in made:
+                    require_file(now, self.world)
+                if digits:
+                    raise self._not_as_expected(now, digits)
+            elif now.path not in made and digits != _sha256(now):
+                raise self._not_as_expected(now, digits)
+
+    def decide(self, file: FilePatch, before: int) -> Decision:
+        """What follows for one file, `before` events later. Raises `Refused`."""
+        now = self.world.files[file.path]
+        world = replace(self.world, next_seq=self.world.next_seq + before)
+        try:
+            done = self._decide(replace(file, path=now.path), now, world)
+        except Refused as refused:
+            refused.details = {"path": now.path, **news(world, now.path), **refused.details}
+            raise
+        if done.reply["ok"]:
+            done.reply["operation"] = file.kind
+        return done
+
+    def _decide(self, file: FilePatch, now: FileNow, world: World) -> Decision:
+        if file.kind == "add":
+            return self._add(file, now, world)
+        require_file(now, world)
+        there = world.files[file.to] if file.to else None
+        if there is not None or file.kind == "delete":
+            require_own_name(now)
+        if there is not None:
+            require_free(there, now.path)
+        if not file.hunks and file.kind == "delete" and not file.unified:
+            return self._refuse_unknown(now, world, proof="shown") or self._remove(now, world)
+        if not file.hunks and there is not None:
+            return self._refuse_unknown(now, world, proof="stated") or movement(self._as_it_is(now), now, there, world)
+        return self._change(file, now, there, world)
+
+    def _add(self, file: FilePatch, now: FileNow, world: World) -> Decision:
+        if now.kind != "missing":
+            message = f"{now.path} exists; the patch would add it, and nothing is overwritten."
+            raise Refused("already_exists", message, "choose_another_path", line=file.number)
+        nothing, after = Text.of(b""), Text.of(file.content)
+        require_size(now.path, len(after.data), world)
+        made = Splice(0, 0, tuple(after.lines), tuple(after.breaks))
+        basis = Basis(None, nothing, (), (), nothing, now.path, world.history)
+        now = replace(now, mode=EXECUTABLE) if file.executable else now
+        plan = Plan((made,) if after.lines else (), 1, fields={"created": True})
+        return conclude(self._result(now, None, nothing, after, plan, basis), world)
+
+    def _change(self, file: FilePatch, now: FileNow, there: FileNow | None, world: World) -> Decision:
+        """Hunks into a file that is there; with `there`, under a new name."""
+        text = require_text(now, world)
+        lost = require_captured(now, self.params.allow_uncaptured)
+        known = self._knowledge(now, text, world)
+        basis = known.basis
+        if known.stale and (self.params.on_stale or world.settings.edit.on_stale) != "rebase":
+            return self._refuse_stale(known, now, world, self._needs(file, basis))
+        plan = plan_file(
+            file,
+            basis.text if known.stated else text,
+            known=known.stated or (basis.version is not None and not basis.behind),
+        )
+        fields = dict(plan.fields)
+        splices: tuple[Splice, ...] | Conflict = plan.splices
+        if known.stated and basis.behind:
+            splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0)
+            fields |= {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
+        if isinstance(splices, Conflict):
+            return self._refuse_stale(known, now, world, tuple(touched(plan.splices, len(basis.text))), splices)
+        splices = trim(text, splices)
+        after = apply(text, splices, plan.final_break)
+        if file.kind == "delete":
+            return self._refuse_stale(known, now, world, None) if len(after) else self._remove(now, world)
+        require_size(now.path, len(after.data), world)
+        plan = replace(plan, splices=splices, fields=fields, warnings=(*lost, *plan.warnings))
+        return conclude(self._result(now, there, text, after, plan, basis), world)
+
+    def _result(
+        self, now: FileNow, there: FileNow | None, before: Text, after: Text, plan: Plan, basis: Basis
+    ) -> Result:
+        return Result(
+            tool=NAME,
+            type=WRITER_TYPE,
+            now=now,
+            before=before,
+            after=after,
+            splices=plan.splices,
+            base=basis.text,
+            shown=basis.still_shown,
+            operations=plan.operations,
+            dry_run=self.params.dry_run,
+            safety=self.params.safety_check or "warn",
+            dialect=NAME,
+            warnings=plan.warnings,
+            fields=plan.fields,
+            to=there,
+        )
+
+    def _remove(self, now: FileNow, world: World) -> Decision:
+        return deletion(self._as_it_is(now), now, world)
+
+    def _as_it_is(self, now: FileNow) -> Writing:
+        """Arguments for what happens to a whole file of which it is settled that the caller means it as it is."""
+        base = version_token(now.version.seq) if now.version is not None else None
+        params = self.params
+        return Writing(path=now.path, base=base, dry_run=params.dry_run, allow_uncaptured=params.allow_uncaptured)
+
+    # ── what the caller knows ──
+
+    def _knowledge(self, now: FileNow, text: Text, world: World) -> _Knowledge:
+        """What the caller knows of a file. Raises `Refused` when it means bytes that the journal does not know."""
+        digits, actual = self.expected.get(now.path), text.blob.hex()
+        if digits is None or (digits == actual and self.params.base):
+            basis = find_basis(self.params, now, text, world, STALE)
+            stated = bool(self.params.base)
+            return _Knowledge(basis, stated, stated and bool(basis.others))
+        version = now.version if digits == actual else version_with(world.history, now.path, digits) if digits else None
+        if version is None and digits != actual:
+            raise self._not_as_expected(now, digits)
+        if version is None:
+            return _Knowledge(Basis(None, text, None, (), text, now.path, world.history), stated=True)
+        basis = basis_at(version, now, text, world, STALE)
+        hashes = {"expectedSha256": digits, "actualSha256": actual}
+        return _Knowledge(basis, stated=True, stale=digits != actual, hashes=hashes)
+
+    def _refuse_unknown(self, now: FileNow, world: World, proof: str) -> Decision | None:
+        """The refusal of a removal or a move without text, if the file is not the one that the caller means.
+
+        `proof`: for a removal it counts what the caller was shown, for a move only what it states.
+        """
+        text = now.text
+        if text is None:
+            if digits := self.expected.get(now.path):
+                raise self._not_as_expected(now, digits)
+            return None
+        known = self._knowledge(now, text, world)
+        if known.stale or (proof == "shown" and known.basis.behind and known.basis.others):
+            return self._refuse_stale(known, now, world, None)
+        return None
+
+    def _needs(self, file: FilePatch, basis: Basis) -> Ranges | None:
+        """The lines of its base that a patch depends on; None when that cannot be said."""
+        try:
+            plan = plan_file(file, basis.text, known=True)
+        except Refused:
+            return basis.shown
+        return tuple(touched(plan.splices, len(basis.text)))
+
+    def _refuse_stale(
+        self, known: _Knowledge, now: FileNow, world: World, needs: Ranges | None, conflict: Conflict | None = None
+    ) -> Decision:
+        stale = Stale(NAME, STALE, known.basis, now, needs, conflict, more=known.hashes)
+        return refuse_stale(stale, world, self.params.dry_run)
+
+    def _not_as_expected(self, now: FileNow, digits: str) -> Refused:
+        """The refusal because of bytes that are not there."""
+        what = "does not hold the bytes that the patch is for" if digits else "exists, which is not expected"
+        return Refused(
+            STALE,
+            f"{now.path} {what}." if now.kind != "missing" else f"{now.path} does not exist.",
+            "re-read_file",
+            path=now.path,
+            expectedSha256=digits,
+            actualSha256=_sha256(now),
+            **current_version(now),
+        )
+
+
+def _sha256(now: FileNow) -> str:
+    """The sha256 of the bytes that are there; "" where there are none, or where they cannot be had."""
+    head = captured(now)
+    if now.text is not None:
+        return now.text.blob.hex()
+    return head.blob.hex() if head is not None and now.kind == "file" else ""
+
+
+PATCH_TOOL: Final = Tool(name=NAME, params=PatchParams, paths=paths_of, decide=decide, writes=True)
