@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Tool, Who, World
+from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, Record, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
@@ -41,6 +42,7 @@ class Playbook:
         self.uncaptured: dict[str, str] = {}  # path → why the journal does not get its bytes
         self.links: dict[str, str] = {}  # link → target
         self.first_event_ns = START_NS
+        self.search: Callable[[Search], Answer] = run
         self._callers: dict[str, Who] = {}
         for path, content in (files or {}).items():
             self.write(path, content)
@@ -89,7 +91,10 @@ class Playbook:
         with self.journal.store.reading() as reading:
             history = History(reading)
             world = World(self.now_ns, who, self.settings, files, history, self.journal.head + 1, self.first_event_ns)
-            return tool.decide(params, world)
+            try:
+                return tool.decide(params, world)
+            except NeedsSearch as needs:
+                return tool.decide(params, replace(world, found={needs.search: self.search(needs.search)}))
 
     def who(self, name: str) -> Who:
         """The caller of that name, introduced on its first call."""

@@ -26,6 +26,7 @@ MAY_IMPORT = {
 
 ONLY_IN = {
     "lmdb": {"quire_journal.stores.lmdb"},
+    "tree_sitter": {"quire_daemon.parsing"},
     "watchdog": {"quire_daemon.watcher"},
     "zmq": {"quire_daemon.server", "quire_client.connection"},
 }
@@ -46,6 +47,7 @@ DECISIONS = (
     "quire_daemon.handlers",
     "quire_daemon.rebase",
     "quire_daemon.safety",
+    "quire_daemon.search",
 )
 """The parts of the daemon that decide: values in, values out."""
 
@@ -117,7 +119,10 @@ def test_imports_run_from_daemon_and_client_to_the_journal_and_never_otherwise(p
 
 @pytest.mark.parametrize("library", ONLY_IN)
 def test_each_library_with_sharp_edges_is_imported_where_its_traps_are_handled_and_nowhere_else(library: str) -> None:
-    """A second importer of lmdb, watchdog or zmq would have to know every trap that the first one avoids."""
+    """A second importer of lmdb, watchdog or zmq would have to know every trap that the first one avoids.
+
+    tree-sitter can crash the process that it runs in, so that one holds nothing else.
+    """
     importers = {m for m in modules() if any(i.partition(".")[0] == library for i in imports(m))}
     assert importers == ONLY_IN[library]
 
@@ -144,6 +149,11 @@ def test_decisions_do_not_import_the_edges_of_the_daemon() -> None:
         for i in imports(m)
         if within(i, {"quire_daemon"}) and i != "quire_daemon" and not within(i, inner)
     }
+
+
+def test_nothing_that_the_daemon_runs_imports_the_parser() -> None:
+    """`quire_daemon.parsing` is a program of its own: what crashes it must not take the journal's keeper along."""
+    assert not {m for m in modules() if "quire_daemon.parsing" in imports(m)}
 
 
 def test_no_import_cycles() -> None:

@@ -76,11 +76,21 @@ class Checkout:
         return process.returncode, out, err
 
     def done(self) -> list[str]:
-        """What was asked of the Python: `venv`, `install`, `install dev`."""
+        """What was asked of the Python: `venv`, `install`, `install dev`, and where it was so `without grammars`."""
         if not self.account.exists():
             return []
         lines = self.account.read_text().splitlines()
-        return [line.replace(f" {self.root}", "").replace("[dev]", " dev").strip() for line in lines]
+        return [_short(line.replace(f" {self.root}", "")) for line in lines]
+
+
+def _short(asked: str) -> str:
+    """An entry of the account: the grammars, which are asked for by default, are only told of when they are not."""
+    what, _, extras = asked.rstrip("]").partition("[")
+    if what != "install":
+        return asked
+    names = extras.split(",") if extras else []
+    more = [name for name in names if name != "syntax"] + ([] if "syntax" in names else ["without grammars"])
+    return " ".join([what, *more])
 
 
 @pytest.fixture
@@ -119,6 +129,15 @@ def test_the_tests_add_what_development_needs_and_that_serves_the_command_too(ch
     assert out.endswith("-x\n")
     assert checkout.run("scripts/quire")[0] == 0
     assert checkout.done() == ["venv", "install dev"]
+
+
+def test_where_the_grammars_cannot_be_had_it_is_set_up_without_them(checkout: Checkout) -> None:
+    checkout.put("python3", PYTHON.replace("    sleep 0.1\n", "    [[ $* != *syntax* ]] || exit 1\n"))
+    status, out, err = checkout.run("scripts/quire", "up")
+    assert (status, out) == (0, "quire up\n")
+    assert "without the grammars" in err
+    assert checkout.run("scripts/quire", "up") == (0, "quire up\n", ""), "it is not tried every time"
+    assert checkout.done() == ["venv", "install", "install without grammars"]
 
 
 def test_a_changed_pyproject_installs_again(checkout: Checkout) -> None:

@@ -16,7 +16,8 @@ log before any answer), and the request is decided again on what is there now.
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn. A file
 that another program holds open for writing is not waited for: its request is tried again until its time is up.
 
-Long work (tree scans, verification) runs on worker threads that hand their results back through `_jobs_done`.
+Long work (tree scans, verification) runs on worker threads that hand their results back through `_jobs_done`. A
+decision that needs a search (a regular expression, which may never end) is made again when `searching` has the answer.
 """
 
 from __future__ import annotations
@@ -47,7 +48,10 @@ from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing, names
 from quire_daemon.recorder import Recorder
+from quire_daemon.search import NeedsSearch, Search
+from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Peer, Server
+from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
@@ -73,6 +77,7 @@ CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it an
 NEWS_S = 0.005  # between two looks for news, for a call that waits for them
 MOST_WAIT_S = 60.0  # for news, whatever the call asks
 MAX_LOST = 50  # races lost in one call before it is told `busy`
+MAX_SEARCHES = 5  # in one call, because the file changed during each, before it is told `busy`
 HURRIED_S = 0.5  # after a request, background work takes small slices for this long
 MOST_CONNECTIONS = 4096  # whose peers are remembered
 SWEEP_S = 0.004  # between two looks at displaced files: so long an outside program may wait to open one
@@ -116,6 +121,8 @@ class App:
         self.settings = settings
         self.recorder = Recorder(journal, clock)
         self.gather = Gather(workspace, self.recorder, ignore, settings)
+        self.grammars = Grammars()
+        self.searching = Searching(server)
         self._calls: deque[Call] = deque()
         self._writers: dict[WriterIntroduced, Who] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
@@ -176,10 +183,12 @@ class App:
     def close(self) -> None:
         """Leave nothing undone that costs the next start time."""
         notify.notify("STOPPING=1")
+        self._end_searches()
         self.outside.stop()
         self.watcher.stop()
         self._jobs.shutdown(wait=True, cancel_futures=True)
         self.performing.close()
+        self.grammars.close()
         try:
             self.performing.note_settled()
             self.recorder.commit()
@@ -203,7 +212,7 @@ class App:
             until = min(until, self._flush_at)
         if self.workspace.lingering():
             until = min(until, self._sweep_at)
-        until = min(until, self.outside.next_look_s(now))
+        until = min(until, self.outside.next_look_s(now), self.searching.next_look_s(now))
         return max(0.0, until - now)
 
     def turn(self, incoming: Sequence[Incoming]) -> None:
@@ -214,6 +223,7 @@ class App:
             self._accept(one)
         while not self._jobs_done.empty():
             self._jobs_done.get()()
+        self._guarded("search", self._take_answers)
         self._guarded("outside", self._look_outside)
         going = self._decide_all()
         if going:
@@ -363,6 +373,9 @@ class App:
             except _NotYet as later:
                 call.retry_s = later.at_s
                 waiting.append(call)
+            except NeedsSearch as needs:
+                if self._search(call, needs.search):
+                    waiting.append(call)
             except Refused as refused:
                 self._answer_refusal(call, refused)
             except StoreFailed as error:
@@ -407,6 +420,8 @@ class App:
                 self.recorder.next_seq,
                 self._first_event_ns,
                 self.health() if call.tool.needs_health else {},
+                self.grammars,
+                call.found,
             )
             decision = call.tool.decide(call.params, world)
         self._wait_for_news(call, decision)
@@ -437,6 +452,7 @@ class App:
 
     def _check_time(self, call: Call) -> None:
         if call.deadline_ns and self.clock.now_ns() > call.deadline_ns:
+            self.searching.cancel(call.ticket)
             raise Refused(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
@@ -529,6 +545,39 @@ class App:
             if files[name].path in taken:
                 raise _NotYet(now)  # another request of this turn writes it: first that one
         return files
+
+    # ── searches that decisions need ──
+
+    def _search(self, call: Call, search: Search) -> bool:
+        """Ask for `search`; the call waits for its answer. False when it has been answered instead."""
+        self.searching.cancel(call.ticket)
+        call.searches += 1
+        if call.searches > MAX_SEARCHES:
+            path = call.tool.paths(call.params)[0]
+            message = f"{path} changes faster than the pattern can be searched for in it; try again."
+            self._answer_refusal(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+            return False
+        call.ticket = self.searching.ask(search, max(self.settings.limits.regex_ms, 1))
+        call.searching = search
+        left_s = (call.deadline_ns - self.clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
+        call.retry_s = self.clock.mono_s() + left_s + RETRY_S
+        return True
+
+    def _take_answers(self) -> None:
+        """Let the searches go on; calls whose search has ended are decided in this turn."""
+        for ticket, answer in self.searching.look(self.clock.mono_s()):
+            for call in self._calls:
+                if call.ticket == ticket and call.searching is not None:
+                    call.found = {call.searching: answer}
+                    call.ticket, call.searching, call.retry_s = 0, None, 0.0
+
+    def _end_searches(self) -> None:
+        """The daemon stops: whoever waits for a search is told."""
+        self.searching.close()
+        for call in [call for call in self._calls if call.ticket]:
+            self._calls.remove(call)
+            message = "The daemon stops; the pattern was being searched for, and nothing was done."
+            self._answer_refusal(call, Refused("busy", message, "retry", retry_after_ms=500))
 
     # ── performing ──
 

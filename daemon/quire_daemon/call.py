@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, Who
+from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
 from quire_journal.ids import Seq
 from quire_journal.messages import MAX_DEPTH
@@ -37,6 +38,10 @@ class Call:
     lost: int = 0  # races lost to outside programs
     news_until_s: float = 0.0  # monotonic: until when it waits for news
     cookie: str = ""  # the watcher must have reported it first
+    ticket: int = 0  # of the search that it waits for
+    searching: Search | None = None  # that search
+    searches: int = 0  # how many it has asked for
+    found: dict[Search, Answer] = field(default_factory=dict)  # what came of the last one
 
     @property
     def arguments(self) -> bytes:

@@ -76,6 +76,7 @@ class Limits(Strict, frozen=True):
 
     edit_bytes: int = 8 * 1024 * 1024  # text tools refuse larger files
     reply_bytes: int = 256 * 1024  # of lines in one `read_file`
+    regex_ms: int = 2000  # how long one pattern of `regex_replace` may run
 
 
 class Journal(Strict, frozen=True):
@@ -106,6 +107,12 @@ WORKSPACE_FILE = ".quire.toml"
 _NARROWING_ONLY: tuple[tuple[str, str], ...] = (
     ("policy", "forbidden_globs"),  # may add, never remove
     ("capture", "secret_globs"),
+)
+_LIMITS: tuple[tuple[str, str], ...] = (
+    ("capture", "max_bytes"),
+    ("limits", "edit_bytes"),
+    ("limits", "reply_bytes"),
+    ("limits", "regex_ms"),
 )
 _CHOICES: dict[str, tuple[str, ...]] = {
     "edit.on_stale": ("reject", "rebase"),
@@ -179,7 +186,7 @@ def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> 
             merged[section] = {**merged[section], key: [*getattr(getattr(base, section), key), *mine]}
     if not base.policy.allow_absolute_paths:
         merged.setdefault("policy", {})["allow_absolute_paths"] = False
-    for section, key in (("capture", "max_bytes"), ("limits", "edit_bytes"), ("limits", "reply_bytes")):
+    for section, key in _LIMITS:
         mine = workspace.get(section, {}).get(key)
         if mine is not None:
             merged[section] = {**merged[section], key: min(mine, getattr(getattr(base, section), key))}

@@ -3,8 +3,7 @@
 A result is suspicious when its brackets were balanced before and are not now, or when a new line repeats its direct
 neighbour. A file that was broken before is never held against an edit; prose and data are not judged.
 
-What a grammar would know better (`syntax`) belongs in a third function beside `_unbalanced` and `_duplicates`,
-called from `check`; it needs the path, both texts and the splices, as they do.
+Where a grammar is installed it is asked first (`syntax`). It runs outside of the daemon, so it is handed in.
 """
 
 from __future__ import annotations
@@ -114,12 +113,39 @@ _BY_SUFFIX: Final[dict[str, Language | None]] = {
 """What is known of a file by its name; None: prose or data, not judged at all."""
 
 
-def check(path: str, before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """What is suspicious about `after`, which is `before` with `splices`. Empty when nothing is."""
+Faults: TypeAlias = Callable[[], Sequence[tuple[int, str]] | None]
+"""What does not parse any more, as line and message; nothing for a file that did not parse before. None where no
+grammar can tell. To be called once: the answer may have to be waited for."""
+
+Grammars: TypeAlias = Callable[[str, Text, Text], Faults]
+"""Asks, for a path and its text before and after an edit. The parser works while its asker does something else."""
+
+
+def no_faults() -> None:
+    """`Faults` where there is no grammar to tell."""
+
+
+def no_grammars(path: str, before: Text, after: Text) -> Faults:
+    """`Grammars` where there are none."""
+    return no_faults
+
+
+def check(
+    path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
+) -> list[Suspicion]:
+    """What is suspicious about `after`, which is `before` with `splices`. Empty when nothing is.
+
+    Brackets are read where no grammar can tell, and beside a fault that it found, because what is said of a bracket
+    is plainer. What parses, or did not parse before, is not held against the edit for its brackets: the grammar
+    knows regular expressions, here documents and f-strings, which the reader of brackets can only guess.
+    """
     language = _BY_SUFFIX.get(posixpath.splitext(path)[1].lower(), _UNKNOWN)
     if language is None:
         return []
-    return [*_unbalanced(language, before, after, splices), *_duplicates(before, after, splices)]
+    faults = faults_of()
+    unbalanced = [] if faults is not None and not faults else _unbalanced(language, before, after, splices)
+    broken = [{"type": "syntax", "message": message, "line": line} for line, message in faults or ()]
+    return [*unbalanced, *broken, *_duplicates(before, after, splices)]
 
 
 # ── brackets ─────────────────────────────────────────────────────────────────

@@ -100,8 +100,16 @@ class Server:
         except BlockingIOError:
             return  # it is ringing already
 
+    def watch(self, fd: int, writable: bool = False) -> None:
+        """`poll` also ends when `fd` can be read from, or (if asked) written to, until `unwatch`."""
+        self._poller.register(fd, zmq.POLLIN | (zmq.POLLOUT if writable else 0))
+
+    def unwatch(self, fd: int) -> None:
+        """Forget about `fd`, before it is closed."""
+        self._poller.unregister(fd)
+
     def poll(self, timeout_s: float) -> list[Incoming]:
-        """Wait for requests, a bell, or `timeout_s`; what has come, in order."""
+        """Wait for requests, a bell, a watched descriptor, or `timeout_s`; the requests that came, in order."""
         ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +11,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Tool, Who, World
+from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import (
     Event,
     FileDeleted,
@@ -47,6 +48,7 @@ class Desk:
         self.journal = Journal.open(MemoryStore(), BEGAN_NS)
         self.files: dict[str, OnDesk] = {}
         self.health: dict[str, Any] = {}
+        self.search: Callable[[Search], Answer] = run
         self.ann = self.introduce("ann", "s1")
         self.ben = self.introduce("ben", "s2")
 
@@ -137,11 +139,17 @@ class Desk:
                 health=self.health,
             )
             try:
-                decision = tool.decide(params, world)
+                decision = self._decided(tool, params, world)
             except Refused as refused:
                 return refused.reply()
         self._act(decision, who)
         return decision.reply
+
+    def _decided(self, tool: Tool[Any], params: Any, world: World) -> Decision:
+        try:
+            return tool.decide(params, world)
+        except NeedsSearch as needs:
+            return tool.decide(params, replace(world, found={needs.search: self.search(needs.search)}))
 
     def _now(self, path: str, history: History) -> FileNow:
         lying, head = self.files.get(path), history.file(path)

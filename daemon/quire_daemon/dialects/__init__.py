@@ -6,10 +6,22 @@ from typing import Any, Final
 
 from quire_daemon.dialects.base import Dialect
 from quire_daemon.dialects.edit import EDIT
+from quire_daemon.dialects.edit_file import EDIT_FILE
+from quire_daemon.dialects.edit_replace import EDIT_REPLACE
 from quire_daemon.dialects.hashline_edit import HASHLINE_EDIT
+from quire_daemon.dialects.insert_lines import INSERT_LINES
+from quire_daemon.dialects.multi_edit import MULTI_EDIT
+from quire_daemon.dialects.regex_replace import REGEX_REPLACE
+from quire_daemon.dialects.replace_lines import REPLACE_LINES
 
 DIALECTS: Final[dict[str, Dialect[Any]]] = {
     EDIT.name: EDIT,
     HASHLINE_EDIT.name: HASHLINE_EDIT,
+    EDIT_FILE.name: EDIT_FILE,
+    EDIT_REPLACE.name: EDIT_REPLACE,
+    INSERT_LINES.name: INSERT_LINES,
+    REPLACE_LINES.name: REPLACE_LINES,
+    MULTI_EDIT.name: MULTI_EDIT,
+    REGEX_REPLACE.name: REGEX_REPLACE,
 }
 """Tool name → dialect."""

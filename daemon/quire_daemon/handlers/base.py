@@ -15,11 +15,14 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from quire_daemon.config import Settings
+from quire_daemon.safety import Grammars, no_grammars
+from quire_daemon.search import Answer, Search
 from quire_journal.events import Event
 from quire_journal.history import History
 from quire_journal.ids import WriterId
 from quire_journal.text import Text
 from quire_journal.views.files import Version
+from quire_journal.views.leases import Lease
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -67,6 +70,9 @@ class World:
     next_seq: int  # the seq that the first event of this decision will get
     first_event_ns: int  # when the journal began: the deprecation window counts from there
     health: Mapping[str, Any] = field(default_factory=dict)  # what `status` tells
+    grammars: Grammars = no_grammars
+    found: Mapping[Search, Answer] = field(default_factory=dict)  # what came of searches that this decision asked for
+    queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ reply says `checkpoint: "committed"`. Only a rollback is worth telling, and it i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Wor
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.preconditions import captured
 from quire_daemon.handlers.staleness import Ranges, news
+from quire_daemon.safety import Grammars
 from quire_journal.diff import changed_ranges, first_difference
 from quire_journal.events import (
     CheckpointRolledBack,
@@ -48,14 +49,24 @@ class Verdict:
     rejected: bool = False
 
 
-def judge(asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice]) -> Verdict:
-    """Is the result suspicious, and is that reason enough to refuse? `asked`: `strict`, `warn` or `off`."""
+def judge(
+    asked: str, settings: Safety, path: str, before: Text, after: Text, splices: Sequence[Splice], grammars: Grammars
+) -> Callable[[], Verdict]:
+    """Is the result suspicious, and is that reason enough to refuse? `asked`: `strict`, `warn` or `off`.
+
+    The grammars are asked at once, and answer while the asker goes on; the verdict is there when it is called for.
+    """
     actions = {kind: getattr(settings, kind) or _ACTIONS[asked] for kind in _KINDS}
     if not {*actions.values()} - {"off"}:
-        return Verdict(OFF)
-    found = [w for w in safety.check(path, before, after, splices) if actions[w["type"]] != "off"]
-    rejected = any(actions[w["type"]] == "reject" for w in found)
-    return Verdict(SUSPICIOUS if found else CLEAN, tuple(found), rejected)
+        return lambda: Verdict(OFF)
+    faults = safety.no_faults if actions["syntax"] == "off" else grammars(path, before, after)
+
+    def verdict() -> Verdict:
+        found = [w for w in safety.check(path, before, after, splices, faults) if actions[w["type"]] != "off"]
+        rejected = any(actions[w["type"]] == "reject" for w in found)
+        return Verdict(SUSPICIOUS if found else CLEAN, tuple(found), rejected)
+
+    return verdict
 
 
 @dataclass(frozen=True)
@@ -92,23 +103,27 @@ class Result:
 def conclude(result: Result, world: World) -> Decision:
     """The decision that makes the new text real; or tells that nothing changes, or what would."""
     now = result.now
+    head = now.version.seq if now.version else 0
     if result.same:
-        return Decision(_told(result, world, Verdict(CLEAN), now.version.seq if now.version else 0)[0])
-    verdict = Verdict(CLEAN)
+        return Decision(_told(result, world, head)[0])
+    verdict_of: Callable[[], Verdict] = lambda: Verdict(CLEAN)  # noqa: E731
     if now.kind != "missing":
-        checks = world.settings.safety
-        verdict = judge(result.safety, checks, now.path, result.before, result.after, result.splices)
+        texts = result.before, result.after
+        verdict_of = judge(result.safety, world.settings.safety, now.path, *texts, result.splices, world.grammars)
+    reply, fresh = _told(result, world, head if result.dry_run else world.next_seq)
+    verdict = verdict_of()
     if verdict.rejected:
-        return _rolled_back(result, verdict, world)
-    if result.dry_run:
-        return Decision(_told(result, world, verdict, now.version.seq if now.version else 0)[0])
-    return _written(result, verdict, world)
+        return _rolled_back(result, verdict, reply["diff"], world)
+    reply["safety_status"] = verdict.status
+    reply["warnings"] += verdict.warnings
+    if verdict.warnings:
+        reply["safety_warnings"] = list(verdict.warnings)
+    return Decision(reply) if result.dry_run else _written(result, reply, fresh, world)
 
 
-def _written(result: Result, verdict: Verdict, world: World) -> Decision:
+def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World) -> Decision:
     now, after = result.now, result.after
     seq = world.next_seq
-    reply, fresh = _told(result, world, verdict, seq)
     base = now.version.seq if now.version is not None and now.kind == "file" else 0
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
     size, mode, by = len(after.data), now.mode, result.type
@@ -132,12 +147,15 @@ def _writes(result: Result, seq: int) -> list[Write]:
     return [Put(seq, to.path, after.data, now.mode, to, after), Remove(seq, now.path, now)]
 
 
-def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
+def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: World) -> Decision:
     """The refusal of a suspicious result: nothing has been written, so the checkpoint is what is there."""
     now = result.now
     found = list(verdict.warnings)
-    first = found[0]["message"]
+    first = found[0]["message"].rstrip(".") + "."
     more = f" And {len(found) - 1} more: see `safety_warnings`." if len(found) > 1 else ""
+    checks = world.settings.safety
+    if not any(getattr(checks, warning["type"]) == "reject" for warning in found):  # else it would be refused again
+        more += ' If it is right as it is, repeat the call with `safety_check: "warn"`.'
     refused = Refused(
         "safety_check_failed",
         f"The result would break what was sound; {now.path} stays as it was. {first}{more}",
@@ -146,7 +164,7 @@ def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
         safety_status=SUSPICIOUS,
         safety_warnings=found,
         checkpoint="rolled_back",
-        diff=localised_diff(result.before, result.after, result.splices)[0],
+        diff=rows,
         **news(world, now.path),
     )
     if result.dry_run:
@@ -161,8 +179,8 @@ def _rolled_back(result: Result, verdict: Verdict, world: World) -> Decision:
     return Decision(refused.reply(), events)
 
 
-def _told(result: Result, world: World, verdict: Verdict, seq: int) -> tuple[dict[str, Any], Ranges]:
-    """The reply to a call that is not refused, and the lines that its diff shows."""
+def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Ranges]:
+    """The reply to a call that is not refused, as long as nothing is suspicious, and the lines that its diff shows."""
     now, before, after = result.now, result.before, result.after
     unchanged = result.same
     if not unchanged:
@@ -187,15 +205,13 @@ def _told(result: Result, world: World, verdict: Verdict, seq: int) -> tuple[dic
         "anchors_valid_through": through,
         "must_refresh_from_line": through + 1,
         "diff": rows,
-        "safety_status": verdict.status,
-        "warnings": [*result.warnings, *verdict.warnings],
+        "safety_status": CLEAN,
+        "warnings": [*result.warnings],
         **result.fields,
         **news(world, now.path),
     }
     if cut:
         reply["diff_truncated"] = True
-    if verdict.warnings:
-        reply["safety_warnings"] = list(verdict.warnings)
     if unchanged:
         reply["unchanged"] = True
     if result.dry_run:

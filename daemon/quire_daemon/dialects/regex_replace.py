@@ -1,0 +1,115 @@
+"""The `regex_replace` dialect: what a regular expression matches is replaced (seed 001). The pattern is the proof.
+
+Python's `re`, on the text with LF at its line ends; `^` and `$` are at each line. The plan only reads what came of the
+search (`quire_daemon.search`), which runs elsewhere and can be stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
+from quire_daemon.dialects.matching import replaced
+from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.manuals.regex_replace import MANUAL
+from quire_daemon.search import (
+    NO_TEXT,
+    Answer,
+    BadPattern,
+    BadReplacement,
+    Failed,
+    Found,
+    NeedsSearch,
+    Search,
+    TimedOut,
+    TooLarge,
+)
+from quire_journal.refusals import Refused
+
+SHOWN_CHARS: Final = 80
+"""Of the pattern, in messages."""
+
+
+class RegexParams(NamedFile, frozen=True, kw_only=True):
+    """Arguments of `regex_replace`."""
+
+    pattern: str
+    replacement: str  # with \\1, \\g<name> for groups
+    count: int = 0  # of replacements at most, from the top; 0: all
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.count < 0:
+            raise ValueError(f"`count` is {self.count}; it must be a number of replacements, or 0 for all")
+
+
+def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Settings], Plan]:
+    """The plan that goes by the answers in `found`. It raises `NeedsSearch` where its own is not among them."""
+
+    def plan(params: RegexParams, sight: Sight, settings: Settings) -> Plan:
+        text, most = sight.text, settings.limits.edit_bytes
+        search = Search(params.pattern, params.replacement, params.count, text.normalised, most)
+        answer = found.get(search)
+        if answer is None:
+            raise NeedsSearch(search)
+        if not isinstance(answer, Found) or not answer.made:
+            raise refusal(params, answer, most)
+        splices, final_break = replaced(text, answer.edits)
+        warnings = (_BEYOND,) if answer.beyond else ()
+        return Plan(splices, 1, final_break, warnings, {"replacements_made": answer.made})
+
+    return plan
+
+
+_BEYOND: Final[dict[str, Any]] = {
+    "type": "matched_behind_end",
+    "message": "The pattern matches once more behind the final line break, where no line is; that made another line.",
+}
+
+
+def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
+    """Why nothing is replaced."""
+    pattern = params.pattern if len(params.pattern) <= SHOWN_CHARS else params.pattern[:SHOWN_CHARS] + "…"
+    match answer:
+        case BadPattern(why, position):
+            message = f"The pattern {pattern!r} is no regular expression: {why}{_at(position)}."
+            return Refused("invalid_regex", message, "fix_pattern", argument="pattern", **_position(position))
+        case BadReplacement(why, position):
+            message = f"`replacement` cannot be used with the pattern {pattern!r}: {why}{_at(position)}."
+            return Refused(
+                "invalid_replacement", message, "fix_replacement", argument="replacement", **_position(position)
+            )
+        case TooLarge(size):
+            message = f"The file would have {size} bytes; the limit for editing is {most_bytes}."
+            return Refused("file_too_large", message, sizeBytes=size, limit=most_bytes)
+        case TimedOut(limit_ms):
+            message = f"The pattern {pattern!r} was stopped after {limit_ms} ms; repeats in repeats cost most."
+            return Refused("regex_timeout", message, "simplify_pattern", argument="pattern", limit_ms=limit_ms)
+        case Failed(why):
+            message = f"The search for {pattern!r} came to no end: {why}. Nothing was changed."
+            return Refused("regex_failed", message, "simplify_pattern", argument="pattern")
+        case Found():
+            message = f"The pattern {pattern!r} matches nothing in the file."
+            if NO_TEXT in params.pattern:
+                message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
+            return Refused("pattern_not_found", message, "re-read_file", argument="pattern")
+
+
+def _at(position: int | None) -> str:
+    return "" if position is None else f", at position {position}"
+
+
+def _position(position: int | None) -> dict[str, int]:
+    return {} if position is None else {"position": position}
+
+
+REGEX_REPLACE: Final = Dialect(
+    "regex_replace",
+    RegexParams,
+    planning({}),
+    stale="stale_base",
+    proof=own_text,
+    manual=MANUAL,
+)

@@ -1,0 +1,24 @@
+"""The tool `regex_replace`: the dialect, planning with what came of the search that it asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from quire_daemon.dialects.regex_replace import REGEX_REPLACE, RegexParams, planning
+from quire_daemon.handlers import edit
+from quire_daemon.handlers.base import Decision, Tool, World
+
+
+def decide(params: RegexParams, world: World) -> Decision:
+    """Everything that follows from one call. Raises `Refused`, or `NeedsSearch`: to be decided again."""
+    return edit.decide(replace(REGEX_REPLACE, plan=planning(world.found)), params, world)
+
+
+REGEX_TOOL: Final = Tool(
+    name=REGEX_REPLACE.name,
+    params=RegexParams,
+    paths=lambda params: (params.target,),
+    decide=decide,
+    writes=True,
+)

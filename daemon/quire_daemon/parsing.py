@@ -1,0 +1,237 @@
+"""The parser process: is what an edit makes of a file still what its grammar accepts? `python -m quire_daemon.parsing`.
+
+Tree-sitter runs in a process of its own because it is C that cannot be trusted with every file: nested YAML makes
+one of its scanners crash, and error recovery can take seconds for twenty kilobytes without ever asking whether it may
+go on. Here a crash costs one answer. The daemon's side is `syntax`; this is the only module that knows tree-sitter,
+and it imports it, and each grammar, when the first file that needs it comes.
+
+A question is two messages: `{language, before, after}` (blob ids as hex) and the bytes of the text after the edit. The
+answer is one of `Answer`; to `send` the bytes of the text before the edit are sent, and then the answer comes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+from collections import OrderedDict
+from collections.abc import Callable
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from tree_sitter import Node, Parser, Tree
+
+KEPT_BYTES: Final = 2 * 1024 * 1024
+"""Of the texts whose trees are kept. A tree is some twenty times its text, but versions of a file share most of it."""
+
+LONGEST_S: Final = 2.0
+"""For one question, then this process ends: the daemon, which waits for less, may not be there to end it."""
+
+IDLE_S: Final = 300.0
+"""Without a question this process ends, and its memory is free. The next question starts another."""
+
+MOST_MEMORY: Final = 2 * 1024**3
+
+Said: TypeAlias = Literal["sound", "broken", "broken_before", "no_grammar", "send"]
+
+
+class Answer(TypedDict, total=False):
+    """What is said about an edit. The rest is only there when it is `broken`."""
+
+    say: Said
+    at: int  # where it is: a byte of the text after the edit
+    missing: str  # what should stand there; empty when something stands there that does not belong
+
+
+class Grammar:
+    """A parser of one language."""
+
+    def __init__(self, parser: Parser) -> None:
+        self._parser = parser
+
+    def parse(self, data: bytes, old: Tree | None = None) -> Tree:
+        """The tree of `data`; `old` is one of a similar text, already told where they differ."""
+        return self._parser.parse(data) if old is None else self._parser.parse(data, old)
+
+
+def load(language: str) -> Grammar | None:
+    """The grammar of a language (`python`, `typescript.tsx`); None where it is not installed or does not fit."""
+    package, _, part = language.partition(".")
+    try:
+        from tree_sitter import Language, Parser
+
+        module = import_module(f"tree_sitter_{package}")
+        found = getattr(module, f"language_{part}" if part else "language")
+        return Grammar(Parser(Language(found())))
+    except Exception:  # noqa: BLE001 — whatever is wrong with a wheel, the answer is that there is none
+        return None
+
+
+class Trees:
+    """The trees of the texts that were asked about last, and the answers that follow from them."""
+
+    def __init__(self, loading: Callable[[str], Grammar | None] = load, limit_bytes: int = KEPT_BYTES) -> None:
+        self._loading = loading
+        self._limit = limit_bytes
+        self._grammars: dict[str, Grammar | None] = {}
+        self._trees: OrderedDict[tuple[str, str], tuple[bytes, Tree]] = OrderedDict()
+        self.held = 0
+
+    def judge(self, language: str, names: tuple[str, str], after: bytes, read_before: Callable[[], bytes]) -> Answer:
+        """What is to be said about an edit between the texts with these names.
+
+        Only where the result does not parse does it matter what was there before: then `read_before` gives it.
+        """
+        if language not in self._grammars:
+            self._grammars[language] = self._loading(language)
+        grammar = self._grammars[language]
+        if grammar is None:
+            return {"say": "no_grammar"}
+        was, now = (language, names[0]), (language, names[1])
+        known = self._find(was)
+        tree = grammar.parse(after) if known is None else grammar.parse(after, _told(known[1], known[0], after))
+        self._keep(now, after, tree)
+        if not tree.root_node.has_error:
+            return {"say": "sound"}
+        if known is not None and known[1].root_node.has_error:
+            return {"say": "broken_before"}
+        # A tree that was made from another can have errors that its text has not (a scanner's state was taken over).
+        # Nothing is refused for such a one, so both texts are read from the beginning.
+        if known is not None:
+            tree = grammar.parse(after)
+            self._keep(now, after, tree)
+            if not tree.root_node.has_error:
+                return {"say": "sound"}
+        before = known[0] if known is not None else read_before()
+        old = grammar.parse(before)
+        self._keep(was, before, old)
+        if old.root_node.has_error:
+            return {"say": "broken_before"}
+        return _fault(tree.root_node, before, after)
+
+    def _find(self, name: tuple[str, str]) -> tuple[bytes, Tree] | None:
+        if name in self._trees:
+            self._trees.move_to_end(name)
+        return self._trees.get(name)
+
+    def _keep(self, name: tuple[str, str], data: bytes, tree: Tree) -> None:
+        if name not in self._trees:
+            self.held += len(data)
+        self._trees[name] = data, tree
+        self._trees.move_to_end(name)
+        while self.held > self._limit and len(self._trees) > 1:
+            _, (gone, _) = self._trees.popitem(last=False)
+            self.held -= len(gone)
+
+
+def _told(tree: Tree, before: bytes, after: bytes) -> Tree:
+    """The tree of `before`, told where `after` differs."""
+    start, tail = common_ends(before, after)
+    ends = len(before) - tail, len(after) - tail
+    told = tree.copy()
+    points = _point(before, start), _point(before, ends[0]), _point(after, ends[1])
+    told.edit(start, ends[0], ends[1], *points)
+    return told
+
+
+def _point(data: bytes, at: int) -> tuple[int, int]:
+    """Row and column of a byte, as tree-sitter counts them."""
+    return data.count(b"\n", 0, at), at - (data.rfind(b"\n", 0, at) + 1)
+
+
+def common_ends(a: bytes, b: bytes) -> tuple[int, int]:
+    """How many bytes two texts have in common at the beginning, and then at the end."""
+    most = min(len(a), len(b))
+    head = _common(most, lambda low, high: a[low:high] == b[low:high])
+    end_a, end_b = len(a), len(b)
+    return head, _common(most - head, lambda low, high: a[end_a - high : end_a - low] == b[end_b - high : end_b - low])
+
+
+def _common(most: int, same: Callable[[int, int], bool]) -> int:
+    """The largest n up to `most` for which everything between 0 and n is the same."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if same(low, middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _fault(root: Node, before: bytes, after: bytes) -> Answer:
+    """The first fault that touches what was changed, otherwise the first."""
+    start, tail = common_ends(before, after)
+    stop = len(after) - tail
+    faults = _faults(root)
+    touching = [n for n in faults if n.start_byte <= stop and start <= n.end_byte]
+    node = next((n for n in touching if start < n.end_byte), (touching or faults or [root])[0])
+    if node.is_missing:
+        return {"say": "broken", "at": _behind_text(after, node.start_byte), "missing": node.type}
+    # What the parser gives up begins at or before what is wrong, often far before: what was changed is what is meant.
+    return {"say": "broken", "at": max(node.start_byte, start), "missing": ""}
+
+
+def _behind_text(data: bytes, at: int) -> int:
+    """The last byte before `at` that is no white space: a line that lacks something is the line that ends too early."""
+    return max(len(data[:at].rstrip()) - 1, 0)
+
+
+MOST_FAULTS: Final = 1000
+
+
+def _faults(root: Node) -> list[Node]:
+    """The nodes that are faults, in the order of the text; of a fault within a fault the inner one first."""
+    found: list[Node] = []
+    cursor = root.walk()
+    while len(found) < MOST_FAULTS:
+        node = cursor.node
+        if node is not None and node.has_error and cursor.goto_first_child():
+            continue
+        if node is not None and (node.is_missing or node.is_error):
+            found.append(node)
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return found
+            node = cursor.node
+            if node is not None and node.is_error:
+                found.append(node)
+    return found
+
+
+def serve(wire: Connection, idle_s: float = IDLE_S) -> None:
+    """Answer until nobody asks any more."""
+    trees = Trees()
+    wire.send_bytes(b"ready")
+    while wire.poll(idle_s):
+        asked = json.loads(wire.recv_bytes())
+        after = wire.recv_bytes()
+
+        def read_before() -> bytes:
+            wire.send_bytes(json.dumps({"say": "send"}).encode())
+            return wire.recv_bytes()
+
+        signal.setitimer(signal.ITIMER_REAL, LONGEST_S)
+        answer = trees.judge(asked["language"], (asked["before"], asked["after"]), after, read_before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        wire.send_bytes(json.dumps(answer).encode())
+
+
+def main() -> None:
+    """Serve on the descriptor that the daemon names."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this by closing the wire
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    with Connection(int(sys.argv[1])) as wire:
+        try:
+            serve(wire)
+        except (EOFError, ConnectionError):
+            os._exit(0)  # the daemon has gone
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+"""A search: a regular expression, the text that it is run over, and what comes of it. Pure, and it may take for ever.
+
+A pattern can keep `re` busy for longer than the universe lasts, and nothing stops it but the end of its process. So a
+decision never searches. It says what it needs (`NeedsSearch`) and is made again with the answer; in between, the
+search runs in a process of its own (`searcher`, which `searching` owns).
+
+Nothing but `re` and msgspec is imported here, so that that process is quickly there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+import msgspec
+
+Edit: TypeAlias = tuple[int, int, bytes]
+"""Replace bytes [start, stop) of the text by these, whose line ends are LF."""
+
+
+class Search(msgspec.Struct, frozen=True, array_like=True):
+    """What is to be found in a text, and what goes there instead."""
+
+    pattern: str
+    replacement: str
+    count: int  # of replacements at most, from the top; 0: all
+    text: bytes  # with LF at its line ends, without a byte order mark
+    most_bytes: int  # that the text may have afterwards
+
+
+class _Answer(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """What came of a search."""
+
+
+class Found(_Answer, frozen=True):
+    """The replacements, sorted; those that share a line are one edit. `made` is how many there are."""
+
+    made: int
+    edits: tuple[Edit, ...] = ()
+    beyond: bool = False  # one of them is behind the final line break, where no line is
+
+
+class BadPattern(_Answer, frozen=True):
+    """The pattern is no regular expression."""
+
+    why: str
+    position: int | None = None  # 0-based, in characters of the pattern
+
+
+class BadReplacement(_Answer, frozen=True):
+    """The replacement does not fit the pattern, or cannot be understood."""
+
+    why: str
+    position: int | None = None
+
+
+class TooLarge(_Answer, frozen=True):
+    """The text would have so many bytes afterwards."""
+
+    size: int
+
+
+class TimedOut(_Answer, frozen=True):
+    """The search was stopped at the limit."""
+
+    limit_ms: int
+
+
+class Failed(_Answer, frozen=True):
+    """The search came to no end for a reason of its own, such as its memory."""
+
+    why: str
+
+
+Answer: TypeAlias = Found | BadPattern | BadReplacement | TooLarge | TimedOut | Failed
+
+
+class NeedsSearch(Exception):
+    """A decision depends on what comes of `search`; it is to be made again with the answer in `World.found`."""
+
+    def __init__(self, search: Search) -> None:
+        super().__init__()
+        self.search = search
+
+
+NO_TEXT: Final = "\ufffd"
+"""Stands for bytes that are not UTF-8 where a text is shown, so a pattern with it never matches. Escaped (`\\ufffd`) it
+means the character."""
+
+_MARK: Final = "\ud800"
+"""Goes between what the text holds and what replaces it. No text has it: decoding makes other surrogates."""
+
+
+def run(search: Search) -> Answer:
+    """Find and replace, as `re.sub` does it, with `^` and `$` at each line."""
+    try:
+        return _run(search)
+    except MemoryError:
+        return Failed("it needs more memory than a search may have")
+
+
+def _run(search: Search) -> Answer:
+    try:
+        pattern = re.compile(_lf(search.pattern), re.MULTILINE)
+    except re.error as error:
+        return BadPattern(error.msg, error.pos)
+    except (OverflowError, ValueError) as error:
+        return BadPattern(str(error))
+    except RecursionError:
+        return BadPattern("it is nested too deeply")
+    try:
+        pattern.sub(search.replacement, "", 1)
+    except re.error as error:
+        return BadReplacement(error.msg, error.pos)
+    except (IndexError, OverflowError, ValueError) as error:
+        return BadReplacement(str(error))
+    if NO_TEXT in search.pattern:
+        return Found(0)
+    # One pass in C. Each match becomes itself and its replacement, between marks, and so they can be told apart.
+    marked = f"{_MARK}\\g<0>{_MARK}{search.replacement}{_MARK}"
+    text = search.text.decode("utf-8", "surrogateescape")
+    parts = pattern.sub(marked, text, search.count).split(_MARK)
+    edits = tuple(_edits(parts))
+    size = len(search.text) + sum(len(new) - (stop - start) for start, stop, new in edits)
+    if size > search.most_bytes:
+        return TooLarge(size)
+    made = len(parts) // 3
+    beyond = bool(made) and text.endswith("\n") and not parts[-3] and not parts[-1] and bool(parts[-2])
+    return Found(made, edits, beyond)
+
+
+def _edits(parts: Sequence[str]) -> Iterator[Edit]:
+    """The replacements. `parts` is text, match, replacement, text, match, …, text.
+
+    They are put together where no line ends between them: there can be as many as there are characters.
+    """
+    start = stop = 0
+    new: list[str] = []
+    for i in range(0, len(parts) - 1, 3):
+        gap, old, made = parts[i : i + 3]
+        if i and "\n" not in gap:
+            new.append(gap)
+        else:
+            if i:
+                yield start, stop, _bytes(new)
+            start, new = stop + _size(gap), []
+        new.append(_lf(made))
+        stop += _size(gap) + _size(old)
+    if len(parts) > 1:
+        yield start, stop, _bytes(new)
+
+
+def _bytes(parts: Sequence[str]) -> bytes:
+    return "".join(parts).encode("utf-8", "surrogateescape")
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+
+
+def _lf(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")

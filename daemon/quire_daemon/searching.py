@@ -1,0 +1,227 @@
+"""Searches on their way: one after another in a process that is killed when one takes too long. Nothing here waits.
+
+The process (`searcher`) is started at the first search and stays. Its socket does not block and is one of those that
+the loop polls; `look` takes what has come, sends what can be sent, and ends what has had its time. Forking a daemon
+that has LMDB open is safe only because `subprocess` runs another program at once.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import msgspec
+
+from quire_daemon.search import Answer, Failed, Search, TimedOut
+from quire_daemon.searcher import LENGTH, framed
+
+START_S: Final = 10.0
+"""For the process to be there, on a machine that has better things to do. It is there in a tenth of a second."""
+
+READ_BYTES: Final = 1024 * 1024
+MOST_ANSWER: Final = 512 * 1024 * 1024
+"""No answer is that long: its edits are those of a text that may be edited."""
+
+REAP_S: Final = 0.02  # between two looks at a process that was killed and has not ended
+
+Command = Callable[[int], Sequence[str]]
+Ticket = int
+"""Names a search that was asked for. Never 0."""
+
+
+class Poll(Protocol):
+    """The loop, as far as it concerns a socket."""
+
+    def watch(self, fd: int, writable: bool = False) -> None:
+        """Wake up when `fd` can be read from; or, if that is asked, written to."""
+
+    def unwatch(self, fd: int) -> None:
+        """Forget about `fd`."""
+
+
+def _searcher(fd: int) -> Sequence[str]:
+    return [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.searcher", str(fd), str(os.getpid())]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A search that waits for its turn, or has it."""
+
+    ticket: Ticket
+    search: Search
+    limit_ms: int
+
+
+class Searching:
+    """Runs searches for the loop."""
+
+    def __init__(self, poll: Poll, command: Command = _searcher, start_s: float = START_S) -> None:
+        self._poll, self._command, self._start_s = poll, command, start_s
+        self._last_ticket = 0
+        self._waiting: deque[_Job] = deque()
+        self._running: _Job | None = None
+        self._until_s = 0.0  # monotonic: when the running one, or the start, has had its time
+        self._process: _Process | None = None
+        self._killed: list[subprocess.Popen[bytes]] = []  # not reaped yet
+
+    def ask(self, search: Search, limit_ms: int) -> Ticket:
+        """Put `search` behind the others. Its limit counts from when it begins."""
+        self._last_ticket += 1
+        self._waiting.append(_Job(self._last_ticket, search, limit_ms))
+        return self._last_ticket
+
+    def cancel(self, ticket: Ticket) -> None:
+        """Nobody waits for this one any more."""
+        self._waiting = deque(job for job in self._waiting if job.ticket != ticket)
+        if self._running is not None and self._running.ticket == ticket:
+            self._running = None
+            self._end()
+
+    def look(self, now_s: float) -> list[tuple[Ticket, Answer]]:
+        """The searches that have come to an end since the last look; the next one begins."""
+        self._killed = [process for process in self._killed if process.poll() is None]
+        ended: list[tuple[Ticket, Answer]] = []
+        while True:
+            answer = self._answer(now_s)
+            if answer is not None and self._running is not None:
+                ended.append((self._running.ticket, answer))
+                self._running = None
+            if not self._begin(now_s, ended):
+                return ended
+
+    def next_look_s(self, now_s: float) -> float:
+        """When to look although nothing was heard (monotonic)."""
+        until = self._until_s if self._running is not None or self._waiting else float("inf")
+        return min(until, now_s + REAP_S) if self._killed else until
+
+    def close(self) -> None:
+        """End the process, and every search with it."""
+        self._waiting.clear()
+        self._running = None
+        self._end()
+        for process in self._killed:
+            process.wait()
+
+    def _answer(self, now_s: float) -> Answer | None:
+        """What became of the running search, if anything did. The process is ended when it is of no more use."""
+        process = self._process
+        if process is None:
+            return None
+        try:
+            message = process.message()
+            if message is not None:
+                return _ANSWER.decode(message)
+        except (OSError, msgspec.MsgspecError) as error:
+            return self._gave_up(process, f"the process that searches ended in the middle of it ({error})")
+        if now_s < self._until_s:
+            return None
+        if self._running is not None:
+            self._end()
+            return TimedOut(self._running.limit_ms)
+        return None if process.ready else self._gave_up(process, "the process that searches does not start")
+
+    def _gave_up(self, process: _Process, why: str) -> Answer:
+        """The process is of no use. If it never was, the search that it was started for gets no other one."""
+        self._end()
+        if self._running is None and self._waiting and not process.ready:
+            self._running = self._waiting.popleft()
+        return Failed(why)
+
+    def _begin(self, now_s: float, ended: list[tuple[Ticket, Answer]]) -> bool:
+        """Begin the next search, or start the process for it. True when there may be news at once."""
+        if self._running is not None or not self._waiting:
+            return False
+        if self._process is None:
+            try:
+                self._process = _Process(self._command, self._poll)
+            except OSError as error:
+                ended.append((self._waiting.popleft().ticket, Failed(f"no process for it can be started ({error})")))
+                return True
+            self._until_s = now_s + self._start_s
+        if not self._process.ready:
+            return False
+        self._running = self._waiting.popleft()
+        self._until_s = now_s + self._running.limit_ms / 1000
+        self._process.send(msgspec.msgpack.encode((self._running.search, self._running.limit_ms / 1000)))
+        return True
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._killed.append(self._process.kill())
+            self._process = None
+
+
+_ANSWER: Final[msgspec.msgpack.Decoder[Answer]] = msgspec.msgpack.Decoder(Answer)
+
+
+class _Process:
+    """The process, and what is on its way to it and from it."""
+
+    def __init__(self, command: Command, poll: Poll) -> None:
+        self.ready = False  # it has said that it is there
+        self._poll = poll
+        self._incoming, self._outgoing = bytearray(), memoryview(b"")
+        self._wire, theirs = socket.socketpair()
+        with theirs:
+            fd = theirs.fileno()
+            try:
+                self._process = subprocess.Popen(command(fd), pass_fds=(fd,), cwd="/", stdin=subprocess.DEVNULL)
+            except BaseException:
+                self._wire.close()
+                raise
+        self._wire.setblocking(False)
+        poll.watch(self._wire.fileno())
+
+    def send(self, message: bytes) -> None:
+        """Send `message`, now or when there is room for it; `message` goes on with it."""
+        self._outgoing = memoryview(framed(message))
+        self._poll.watch(self._wire.fileno(), writable=True)
+
+    def message(self) -> bytes | None:
+        """The next answer, if it is there as a whole. Raises `OSError` when the process is gone."""
+        self._push()
+        self._pull()
+        head = LENGTH.size
+        while len(self._incoming) >= head:
+            size = LENGTH.unpack_from(self._incoming)[0]
+            if size > MOST_ANSWER:
+                raise OSError(f"an answer of {size} bytes")
+            if len(self._incoming) < head + size:
+                return None
+            message = bytes(self._incoming[head : head + size])
+            del self._incoming[: head + size]
+            if self.ready:
+                return message
+            self.ready = True  # the first message says just that
+        return None
+
+    def kill(self) -> subprocess.Popen[bytes]:
+        """End the process. It has still to be waited for."""
+        self._poll.unwatch(self._wire.fileno())
+        self._wire.close()
+        self._process.kill()
+        return self._process
+
+    def _push(self) -> None:
+        if not self._outgoing:
+            return
+        try:
+            while self._outgoing:
+                self._outgoing = self._outgoing[self._wire.send(self._outgoing) :]
+        except BlockingIOError:
+            return
+        self._poll.watch(self._wire.fileno())
+
+    def _pull(self) -> None:
+        try:
+            while data := self._wire.recv(READ_BYTES):
+                self._incoming += data
+        except BlockingIOError:
+            return
+        raise OSError("it has closed its end")

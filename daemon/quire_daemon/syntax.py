@@ -1,0 +1,199 @@
+"""Grammars, as the daemon asks them: does a file that parsed before an edit still parse after it?
+
+The parser runs in a process of its own (`parsing` says why), which is started at the first edit of a file in a
+language that has a grammar. It gets `patience_s` for an answer, because the loop waits for it. When it takes
+longer, or falls over, it is ended, and that path is left alone for a while. In that case, and when a grammar is not
+installed, nothing is known, and the caller goes by brackets.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from quire_daemon.safety import no_faults
+from quire_journal.text import Text, shown
+
+LANGUAGES: Final[dict[str, str]] = {
+    **dict.fromkeys((".py", ".pyi"), "python"),
+    **dict.fromkeys((".js", ".mjs", ".cjs", ".jsx"), "javascript"),
+    **dict.fromkeys((".ts", ".mts", ".cts"), "typescript.typescript"),
+    ".tsx": "typescript.tsx",
+    ".go": "go",
+    ".rs": "rust",
+    ".json": "json",
+    **dict.fromkeys((".yaml", ".yml"), "yaml"),
+    **dict.fromkeys((".sh", ".bash"), "bash"),
+    ".toml": "toml",
+    ".css": "css",
+    **dict.fromkeys((".html", ".htm"), "html"),
+}
+"""Which grammar a file is judged by: the package behind `tree_sitter_`, and which of its languages."""
+
+JUDGED_BYTES: Final = 512 * 1024
+"""Larger files are not parsed. To call a result broken takes two full parses, a quarter of a second at this size."""
+
+PATIENCE_S: Final = 0.5
+"""For an answer: after an edit of 2,000 lines it takes a millisecond, the first time ten."""
+
+START_S: Final = 2.0
+"""For the process to be there. It is there in a tenth of a second, and starts once in the life of a daemon."""
+
+LEFT_ALONE_S: Final = 600.0
+"""A path on which the parser failed; everything, when its process cannot be started."""
+
+MOST_LEFT_ALONE: Final = 1000
+
+_TEMPLATE: Final = re.compile(rb"(?<!\$)\{\{|\{%")
+_TEMPLATED: Final = frozenset({"html", "yaml"})
+"""Languages in which templates are written too. A template is not what the grammar expects, even where it happens to
+parse; `${{ … }}` of a workflow is a plain value."""
+
+Fault = tuple[int, str]
+"""Line (1-based, in the text after the edit) and message."""
+
+Command = Callable[[int], Sequence[str]]
+
+
+def _parser(fd: int) -> Sequence[str]:
+    return [sys.executable, "-P", "-m", "quire_daemon.parsing", str(fd)]
+
+
+class _NotStarted(Exception):
+    """There is no parser process, and another try would fail as well."""
+
+
+class Grammars:
+    """Asks the parser process, which it starts and ends."""
+
+    def __init__(self, patience_s: float = PATIENCE_S, start_s: float = START_S, command: Command = _parser) -> None:
+        self._patience_s, self._start_s, self._command = patience_s, start_s, command
+        self._process: subprocess.Popen[bytes] | None = None
+        self._wire: Connection | None = None
+        self._unheard = False  # is there an answer on its way?
+        self._there: dict[str, bool] = {}  # is the grammar of a language installed?
+        self._left_alone: dict[str, float] = {}  # path → until when; "" is every path
+
+    def __call__(self, path: str, before: Text, after: Text) -> Callable[[], tuple[Fault, ...] | None]:
+        """Ask what does not parse any more because of an edit. The answer is None where no grammar can tell.
+
+        Nothing is said of a file that did not parse before. Never raises: an edit is not to fail for this. An answer
+        that is not called for before the next question is lost.
+        """
+        language = LANGUAGES.get(posixpath.splitext(path)[1].lower())
+        if language is None or max(len(before.data), len(after.data)) > JUDGED_BYTES:
+            return no_faults
+        if language in _TEMPLATED and _TEMPLATE.search(after.data):
+            return no_faults
+        if not self._installed(language) or self._is_left_alone(path) or self._is_left_alone(""):
+            return no_faults
+        try:
+            until = self._ask(language, before, after)
+        except (OSError, EOFError, ValueError, _NotStarted) as error:
+            self._give_up(path, error)
+            return no_faults
+        return lambda: self._answer(path, language, before, after, until)
+
+    def _answer(self, path: str, language: str, before: Text, after: Text, until: float) -> tuple[Fault, ...] | None:
+        try:
+            answer = self._hear(before, until)
+        except (OSError, EOFError, ValueError) as error:
+            self._give_up(path, error)
+            return None
+        if answer["say"] == "no_grammar":
+            self._there[language] = False
+            return None
+        return (_fault(after, answer["at"], answer["missing"]),) if answer["say"] == "broken" else ()
+
+    def _give_up(self, path: str, error: Exception) -> None:
+        self.close()
+        self._leave_alone("" if isinstance(error, _NotStarted) else path)
+
+    def close(self) -> None:
+        """End the process."""
+        if self._wire is not None:
+            self._wire.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._wire = self._process = None
+        self._unheard = False
+
+    def _ask(self, language: str, before: Text, after: Text) -> float:
+        """Put the question; until when (monotonic seconds) its answer is waited for."""
+        if self._unheard:
+            self.close()  # the last answer was never called for: what comes over that wire is not ours
+        wire = self._ready()
+        names = {"language": language, "before": before.blob.hex(), "after": after.blob.hex()}
+        wire.send_bytes(json.dumps(names).encode())
+        self._unheard = True
+        wire.send_bytes(after.data)
+        return time.monotonic() + self._patience_s
+
+    def _hear(self, before: Text, until: float) -> dict[str, Any]:
+        assert self._wire is not None  # `_ask`
+        answer = self._receive(self._wire, until)
+        if answer["say"] == "send":
+            self._wire.send_bytes(before.data)
+            answer = self._receive(self._wire, until)
+        self._unheard = False
+        return answer
+
+    def _receive(self, wire: Connection, until: float) -> dict[str, Any]:
+        if not wire.poll(max(until - time.monotonic(), 0.0)):
+            raise TimeoutError
+        answer: dict[str, Any] = json.loads(wire.recv_bytes())
+        return answer
+
+    def _ready(self) -> Connection:
+        """The wire to a process that listens. One that had nothing to do for long has ended by itself."""
+        if self._process is not None and self._process.poll() is not None:
+            self.close()
+        if self._wire is None:
+            ours, theirs = socket.socketpair()
+            self._wire = Connection(ours.detach())
+            try:
+                self._start(theirs, self._wire)
+            except (OSError, EOFError) as error:
+                raise _NotStarted from error
+        return self._wire
+
+    def _start(self, theirs: socket.socket, wire: Connection) -> None:
+        with theirs:
+            fd = theirs.fileno()
+            self._process = subprocess.Popen(self._command(fd), pass_fds=(fd,), cwd="/", stdin=subprocess.DEVNULL)
+        if not wire.poll(self._start_s):
+            raise TimeoutError
+        wire.recv_bytes()
+
+    def _installed(self, language: str) -> bool:
+        """Is there a grammar, as far as that can be seen without importing it?"""
+        if language not in self._there:
+            packages = "tree_sitter", f"tree_sitter_{language.partition('.')[0]}"
+            self._there[language] = all(find_spec(name) is not None for name in packages)
+        return self._there[language]
+
+    def _is_left_alone(self, path: str) -> bool:
+        return self._left_alone.get(path, 0.0) > time.monotonic()
+
+    def _leave_alone(self, path: str) -> None:
+        if len(self._left_alone) >= MOST_LEFT_ALONE:
+            self._left_alone.clear()
+        self._left_alone[path] = time.monotonic() + LEFT_ALONE_S
+
+
+def _fault(after: Text, at: int, missing: str) -> Fault:
+    """A fault at a byte, as people and agents are told."""
+    line = max(len(Text.of(after.data[: at + 1])), 1)
+    content = shown(after.lines[line - 1]).strip()[:80] if line <= len(after) else ""
+    what = f"`{missing}` is missing" if missing else "The file does not parse any more"
+    return line, f"{what} at line {line}: {content!r}"

@@ -1,0 +1,265 @@
+"""`regex_replace`: what a regular expression matches, replaced. Searches run in this process here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from desk import Desk, lines
+
+from playbook import Playbook
+from quire_daemon.config import Limits, Settings, load
+from quire_daemon.dialects.base import Sight
+from quire_daemon.dialects.regex_replace import RegexParams, planning
+from quire_daemon.handlers.regex_replace import REGEX_TOOL
+from quire_daemon.search import Answer, Failed, NeedsSearch, Search, TimedOut
+from quire_journal.events import EditRefused
+from quire_journal.text import Text
+
+
+def sub(book: Playbook, pattern: str, replacement: str, **args: Any) -> dict[str, Any]:
+    """A call on f.txt."""
+    return book.call("regex_replace", {"file": "f.txt", "pattern": pattern, "replacement": replacement, **args})
+
+
+def refused(book: Playbook, reply: dict[str, Any], code: str) -> dict[str, Any]:
+    """`reply` is a refusal with `code`."""
+    assert (reply["ok"], reply["error"]) == (False, code)
+    assert reply["message"]
+    return reply
+
+
+# ── the examples of seed 001 ──
+
+
+def test_groups_are_used_in_the_replacement() -> None:
+    book = Playbook({"f.txt": "def foo():\n    pass\ndef bar():\n    pass\n"})
+    reply = sub(book, r"def (\w+)\(\):", r"def \1(self):")
+    assert (reply["ok"], reply["replacements_made"], reply["operations_applied"]) == (True, 2, 1)
+    assert reply["changed"]
+    assert book.text("f.txt") == "def foo(self):\n    pass\ndef bar(self):\n    pass\n"
+
+
+def test_the_end_of_a_line_is_an_end_and_count_ends_the_replacements() -> None:
+    book = Playbook({"f.txt": "a TODO one\nb TODO two\nc\n"})
+    assert sub(book, "TODO.*$", "DONE", count=1)["replacements_made"] == 1
+    assert book.text("f.txt") == "a DONE\nb TODO two\nc\n"
+
+
+def test_a_version_is_replaced_wherever_it_stands() -> None:
+    book = Playbook({"f.txt": 'x = 1\nVERSION = "1.2.3"\n'})
+    assert sub(book, 'VERSION = "[^"]+"', 'VERSION = "2.0.0"')["ok"]
+    assert book.text("f.txt") == 'x = 1\nVERSION = "2.0.0"\n'
+
+
+# ── what `re` can do ──
+
+
+@pytest.mark.parametrize(
+    ("before", "pattern", "replacement", "after", "made"),
+    [
+        ("a\nb\n", r"^(?=[ab])", "# ", "# a\n# b\n", 2),
+        ("Foo foo\n", "(?i)foo", "bar", "bar bar\n", 2),
+        ("a\nb\nc\n", r"(?s)a.*c", "x", "x\n", 1),
+        ("a\nb\n", r"\Ab|b\Z", "x", "a\nb\n", None),
+        ("a b\n", r"(?P<one>\w) (?P<two>\w)", r"\g<two> \g<one>", "b a\n", 1),
+        ("one\ntwo\nthree\n", "two\n", "", "one\nthree\n", 1),
+        ("one two\n", " ", r"\n", "one\ntwo\n", 1),
+        ("ab", "x*", "-", "-a-b-", 3),
+        ("", "", "new", "new", 1),
+        ("a", "a", "b", "b", 1),
+        ("ä€\N{GRINNING FACE}x\n", "x", "y", "ä€\N{GRINNING FACE}y\n", 1),
+        ("a\x0cb\u2028c\n", r"^\w", "x", "x\x0cb\u2028c\n", 1),
+    ],
+)
+def test_it_replaces_as_pythons_re_does(
+    before: str, pattern: str, replacement: str, after: str, made: int | None
+) -> None:
+    book = Playbook({"f.txt": before})
+    reply = sub(book, pattern, replacement)
+    assert book.text("f.txt") == after
+    assert reply.get("replacements_made") == made, reply
+
+
+def test_line_ends_are_matched_as_lf_and_kept_as_they_are() -> None:
+    book = Playbook({"f.txt": b"\xef\xbb\xbfone\r\ntwo\nthree\rfour"})
+    assert sub(book, r"^(\w+)$", r"\1;")["replacements_made"] == 4
+    assert book.files["f.txt"] == b"\xef\xbb\xbfone;\r\ntwo;\nthree;\rfour;"
+
+
+def test_a_pattern_may_span_lines_of_any_style() -> None:
+    book = Playbook({"f.txt": b"a\r\nb\r\nc\r\n"})
+    assert sub(book, "a\\nb", "A\nB\nB2")["ok"]
+    assert book.files["f.txt"] == b"A\r\nB\r\nB2\r\nc\r\n"
+    assert sub(book, "B2\r\nc", "C")["ok"]
+    assert book.files["f.txt"] == b"A\r\nB\r\nC\r\n"
+
+
+def test_bytes_that_are_no_text_are_kept_in_a_group_too() -> None:
+    book = Playbook({"f.txt": b"x = \xff\xfe;\n\xe9\n"})
+    assert sub(book, "x = (.*);", r"y = [\1]")["ok"]
+    assert book.files["f.txt"] == b"y = [\xff\xfe]\n\xe9\n"
+
+
+def test_a_replacement_that_changes_nothing_is_a_success_that_says_so() -> None:
+    book = Playbook({"f.txt": "a b a\n"})
+    reply = sub(book, "a", "a")
+    assert (reply["ok"], reply["replacements_made"], reply["unchanged"], reply["diff"]) == (True, 2, True, [])
+
+
+def test_a_match_behind_the_final_break_makes_a_line_and_a_warning() -> None:
+    book = Playbook({"f.txt": "a\nb\n"})
+    reply = sub(book, "^", "# ")
+    assert book.text("f.txt") == "# a\n# b\n# "
+    assert [w["type"] for w in reply["warnings"]] == ["matched_behind_end"]
+
+
+# ── refusals ──
+
+
+def test_a_pattern_that_matches_nothing_is_refused() -> None:
+    book = Playbook({"f.txt": "abc\n"})
+    refused(book, sub(book, r"ZZ\d+", "x"), "pattern_not_found")
+    refused(book, sub(book, "(a+)+$b", "x"), "pattern_not_found")
+    assert book.text("f.txt") == "abc\n"
+
+
+def test_a_bad_pattern_is_refused_with_the_place_of_the_fault() -> None:
+    book = Playbook({"f.txt": "abc\n"})
+    reply = refused(book, sub(book, "a(b", "x"), "invalid_regex")
+    assert (reply["position"], reply["argument"], reply["path"]) == (1, "pattern", "f.txt")
+    assert "position 1" in reply["message"]
+
+
+@pytest.mark.parametrize("replacement", [r"\3", r"\g<name>", "\\"])
+def test_a_replacement_that_does_not_fit_is_refused(replacement: str) -> None:
+    book = Playbook({"f.txt": "a\n"})
+    assert refused(book, sub(book, "a", replacement), "invalid_replacement")["argument"] == "replacement"
+    assert book.text("f.txt") == "a\n"
+
+
+def test_what_a_lossy_read_shows_never_matches() -> None:
+    book = Playbook({"f.txt": b"caf\xe9\n"})
+    assert "U+FFFD" in refused(book, sub(book, "caf\ufffd", "tea"), "pattern_not_found")["message"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "fields"),
+    [
+        (TimedOut(2000), "regex_timeout", {"limit_ms": 2000, "suggested_action": "simplify_pattern"}),
+        (Failed("out of luck"), "regex_failed", {"suggested_action": "simplify_pattern"}),
+    ],
+)
+def test_a_search_that_came_to_no_end_is_refused_and_journaled(
+    answer: Answer, code: str, fields: dict[str, Any]
+) -> None:
+    book = Playbook({"f.txt": "a\n"})
+    book.search = lambda search: answer
+    reply = refused(book, sub(book, "(a+)+$", "x"), code)
+    assert {key: reply[key] for key in fields} == fields
+    assert [event.code for event in book.events(EditRefused)] == [code]  # type: ignore[attr-defined]
+
+
+def test_a_result_over_the_limit_of_editing_is_refused() -> None:
+    book = Playbook({"f.txt": "aaaa\n"}, Settings(limits=Limits(edit_bytes=40)))
+    reply = refused(book, sub(book, "a", "b" * 10), "file_too_large")
+    assert (reply["sizeBytes"], reply["limit"]) == (41, 40)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"count": -1},
+        {"count": "all"},
+        {"count": True},
+        {"count": 1.5},
+        {"pattern": None},
+        {"replacement": 5},
+        {"flags": "i"},
+        {"path": "g.txt"},
+    ],
+)
+def test_bad_arguments_are_refused_and_named(args: dict[str, Any]) -> None:
+    book = Playbook({"f.txt": "a\n", "g.txt": "a\n"})
+    sent = {"file": "f.txt", "pattern": "a", "replacement": "b", **args}
+    reply = refused(book, book.call("regex_replace", sent), "schema_invalid")
+    assert next(iter(args)) in reply["message"]
+    assert (book.text("f.txt"), book.text("g.txt")) == ("a\n", "a\n")
+
+
+@pytest.mark.parametrize("missing", ["file", "pattern", "replacement"])
+def test_arguments_that_are_needed_are_named(missing: str) -> None:
+    sent = {"file": "f.txt", "pattern": "a", "replacement": "b"}
+    del sent[missing]
+    book = Playbook({"f.txt": "a\n"})
+    reply = refused(book, book.call("regex_replace", sent), "schema_invalid")
+    assert ("path" if missing == "file" else missing) in reply["message"]
+
+
+@pytest.mark.parametrize(("path", "code"), [("d", "not_a_file"), ("gone.txt", "not_found"), ("b.bin", "binary_file")])
+def test_what_is_no_text_file_is_not_searched(path: str, code: str) -> None:
+    book = Playbook({"d/f.txt": "a\n", "b.bin": b"a\0"})
+    book.search = _never
+    refused(book, book.call("regex_replace", {"path": path, "pattern": "a", "replacement": "b"}), code)
+
+
+def _never(search: Search) -> Answer:
+    raise AssertionError("nothing is to be searched")
+
+
+# ── what the caller knew ──
+
+
+def test_a_change_by_others_is_only_told() -> None:
+    book = Playbook({"f.txt": "one\ntwo\n"})
+    book.call("read_file", {"path": "f.txt"})
+    book.write("f.txt", "one\n2\n")
+    reply = sub(book, "one", "1")
+    assert reply["ok"]
+    assert reply["changed_since_your_read"]
+    assert book.text("f.txt") == "1\n2\n"
+
+
+def test_a_dry_run_searches_and_writes_nothing() -> None:
+    book = Playbook({"f.txt": "a\n"})
+    reply = sub(book, "a", "b", dry_run=True)
+    assert (reply["ok"], reply["valid"], reply["replacements_made"]) == (True, True, 1)
+    reply = sub(book, "(", "b", dry_run=True)
+    assert (reply["valid"], reply["error"]) == (False, "invalid_regex")
+    assert book.text("f.txt") == "a\n"
+
+
+# ── a decision that needs a search ──
+
+
+def test_a_decision_asks_for_the_search_that_it_needs_and_for_another_when_the_file_has_changed() -> None:
+    desk = Desk()
+    desk.write("f.txt", lines("one"), desk.ann)
+    asked: list[Search] = []
+
+    def search(one: Search) -> Answer:
+        asked.append(one)
+        return TimedOut(1)
+
+    desk.search = search
+    call = {"path": "f.txt", "pattern": "o", "replacement": "0"}
+    desk.call(REGEX_TOOL, desk.ann, **call)
+    desk.call(REGEX_TOOL, desk.ann, **call)
+    desk.outside("f.txt", lines("two"))
+    desk.call(REGEX_TOOL, desk.ann, **call)
+    assert asked[0] == asked[1] != asked[2]
+    assert hash(asked[0]) == hash(asked[1])
+
+
+def test_an_answer_to_another_search_is_no_answer() -> None:
+    params = RegexParams(path="f.txt", pattern="o", replacement="0")
+    settings = Settings()
+    other = Search("o", "0", 0, b"another\n", settings.limits.edit_bytes)
+    with pytest.raises(NeedsSearch) as needs:
+        planning({other: TimedOut(1)})(params, Sight(Text.of(b"one\r\n")), settings)
+    assert needs.value.search == Search("o", "0", 0, b"one\n", settings.limits.edit_bytes)
+
+
+def test_a_workspace_can_shorten_the_limit_and_not_lengthen_it() -> None:
+    assert load("[limits]\nregex_ms = 100\n", None).limits.regex_ms == 100
+    assert load("[limits]\nregex_ms = 100000\n", None).limits == Limits()

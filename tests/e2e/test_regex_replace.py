@@ -1,0 +1,162 @@
+"""Patterns that never end, against a real daemon: nobody else notices."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import live
+import quire_client
+
+pytestmark = pytest.mark.real
+
+ENDLESS = {"file": "endless.txt", "pattern": r"(a|aa)+$", "replacement": "x"}
+BYSTANDER_S = 0.05
+"""What another caller may have to wait for an answer while a pattern runs."""
+
+
+@pytest.fixture
+def at(daemon: Any) -> live.Live:
+    """A checkout with a text over which the pattern does not end, and a harmless one."""
+    made: live.Live = daemon()
+    made.write("endless.txt", "a" * 60 + "!\n")
+    made.write("other.txt", "count 0\n")
+    return made
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    """Where a call waits while others are made."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool
+
+
+def limit(at: live.Live, ms: int) -> None:
+    """The limit for a pattern, set by the user, who may also raise it."""
+    settings = Path(os.environ["XDG_CONFIG_HOME"]) / "quire" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text(f"[limits]\nregex_ms = {ms}\n")
+
+
+def searchers(at: live.Live) -> list[int]:
+    """The processes that search for the daemon."""
+    return [pid for pid in at.pids() if b"quire_daemon.searcher" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def works(client: quire_client.Client) -> dict[str, Any]:
+    """A pattern that is soon done."""
+    return live.ok(client.call("regex_replace", {"file": "other.txt", "pattern": r"\d+", "replacement": r"\g<0>0"}))
+
+
+def searching(at: live.Live, client: quire_client.Client, pool: ThreadPoolExecutor) -> tuple[Future[Any], int]:
+    """A call whose pattern does not end, and the process that is busy with it."""
+    works(client)
+    (pid,) = searchers(at)
+    spent = _ticks(pid)
+    call = pool.submit(client.call, "regex_replace", ENDLESS)
+    live.eventually("the search runs", lambda: _ticks(pid) > spent + 2)
+    return call, pid
+
+
+def _ticks(pid: int) -> int:
+    """How much the process has computed, in hundredths of a second."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
+
+
+def test_a_pattern_that_does_not_end_is_stopped_and_nobody_else_waits_for_it(
+    at: live.Live, pool: ThreadPoolExecutor
+) -> None:
+    at.write(".quire.toml", "[limits]\nregex_ms = 700\n")
+    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+        works(ada)
+        (before,) = searchers(at)
+        call = pool.submit(ada.call, "regex_replace", ENDLESS)
+        took = []
+        edit = {"file": "other.txt", "old_text": "0\n", "new_text": "00\n"}
+        while not call.done():
+            for tool, args in (("read_file", {"path": "other.txt"}), ("edit_replace", edit)):
+                began = time.monotonic()
+                live.ok(ben.call(tool, args))
+                took.append(time.monotonic() - began)
+        reply = live.refused(call.result(), "regex_timeout")
+        assert reply["limit_ms"] == 700
+        assert len(took) > 10
+        assert statistics.median(took) < BYSTANDER_S
+        assert max(took) < 0.35, sorted(took)[-5:]
+        assert at.read("endless.txt") == b"a" * 60 + b"!\n"
+        assert works(ben)["replacements_made"] == 1
+        (after,) = searchers(at)
+        assert after != before
+
+
+def test_searches_of_several_callers_go_one_after_another_each_with_its_own_limit(
+    at: live.Live, pool: ThreadPoolExecutor
+) -> None:
+    at.write(".quire.toml", "[limits]\nregex_ms = 300\n")
+    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+        call, _ = searching(at, ada, pool)
+        assert works(ben)["ok"]
+        live.refused(call.result(), "regex_timeout")
+
+
+def test_a_searching_process_that_is_killed_fails_its_call_and_is_replaced(
+    at: live.Live, pool: ThreadPoolExecutor
+) -> None:
+    limit(at, 60_000)
+    with at.connect("ada") as ada:
+        call, pid = searching(at, ada, pool)
+        os.kill(pid, signal.SIGKILL)
+        live.refused(call.result(), "regex_failed")
+        works(ada)
+        assert searchers(at) != [pid]
+
+
+def test_a_daemon_that_is_told_to_stop_does_not_wait_for_a_search(at: live.Live, pool: ThreadPoolExecutor) -> None:
+    limit(at, 60_000)
+    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+        call, _ = searching(at, ada, pool)
+        ben.shutdown_daemon()
+        reply = live.refused(call.result(), "busy")
+        assert reply["outcome"] == "not_applied"
+        live.eventually("the daemon and its process have ended", lambda: not at.pids(), within_s=5)
+
+
+def test_a_daemon_that_is_killed_takes_the_search_with_it(at: live.Live, pool: ThreadPoolExecutor) -> None:
+    limit(at, 60_000)
+    with at.connect("ada", timeout_s=3) as ada:
+        _, pid = searching(at, ada, pool)
+        os.kill(at.daemon_pid(), signal.SIGKILL)
+        live.eventually("the process has ended", lambda: at.died(pid), within_s=5)
+
+
+def test_a_search_ends_when_its_caller_has_waited_long_enough(at: live.Live, pool: ThreadPoolExecutor) -> None:
+    limit(at, 60_000)
+    with at.connect("ada", timeout_s=1.0) as ada, at.connect("ben", "s2") as ben:
+        call, pid = searching(at, ada, pool)
+        assert call.result()["outcome"] == "unknown"
+        works(ben)
+        assert searchers(at) != [pid]
+
+
+def test_a_text_that_changes_meanwhile_is_searched_again(at: live.Live, pool: ThreadPoolExecutor) -> None:
+    limit(at, 60_000)
+    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+        works(ada)
+        (pid,) = searchers(at)
+        os.kill(pid, signal.SIGSTOP)
+        args = {"file": "other.txt", "pattern": r"\d+", "replacement": "n"}
+        call = pool.submit(ada.call, "regex_replace", args)
+        live.ok(ben.call("status", {}))
+        live.ok(ben.call("edit_replace", {"file": "other.txt", "old_text": "count", "new_text": "number 7"}))
+        os.kill(pid, signal.SIGCONT)
+        reply = live.ok(call.result())
+        assert reply["replacements_made"] == 2
+        assert at.read("other.txt") == b"number n n\n"
