@@ -6,7 +6,8 @@ For each batch that is not known to be on disk, judged by bytes, never by trust 
 * the path holds the new bytes: confirmed;
 * the path still holds the base, in the very inode that the write was planned on: rolled forward, the journal has
   the new bytes;
-* the path holds the new bytes, but a save that the write was not planned on came out of the swap: that is put back;
+* the path holds the new bytes, or nothing where that was the promise, but a save that the write was not planned on
+  came out of the swap: that is put back;
 * anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
   is there stays, and becomes an outside version on top (the scan at start notes it).
 
@@ -209,9 +210,12 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
     """Somebody's save came out of a swap and the process died before it could put it back: do that now.
 
     Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
-    applied. The record is taken back in the log, and the save goes to where it was.
+    applied. The record is taken back in the log, and the save goes to where it was. Where the write was to leave
+    nothing at the path, the save goes there, too, as if it had come a moment later.
     """
     for kept in left:
+        if kept.seq in promised and _put_back_removed(recorder, workspace, kept):
+            continue
         with recorder.history() as history:
             step = _save_to_put_back(kept, history, workspace, limit) if kept.seq in promised else None
         if step is None or _is_base(kept, step[0], workspace):
@@ -222,6 +226,27 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
         seq = recorder.note(written)
         recorder.commit()
         _roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over))
+
+
+def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept) -> bool:
+    """Put back a save that came out of a removal; False when `kept` is none, or something stands there again."""
+    with recorder.history() as history:
+        record = history.record(kept.seq)
+        event = record.event() if record is not None else None
+        if not isinstance(event, FileDeleted | FileMoved):
+            return False
+        base = history.version(event.path, event.base) if event.base else None
+    blob = blob_id(kept.data)
+    ours = {base.blob if base is not None else b"", event.blob if isinstance(event, FileMoved) else b""}
+    signature = workspace.look(f".quire/tmp/{kept.name}").signature
+    if blob in ours or signature is None or (event.inode and signature.ino == event.inode):
+        return False
+    if workspace.look(disk_path(event.path)).kind != "missing":
+        return False
+    mode = signature.mode & 0o7777
+    seq = recorder.note(OutsideWritten(event.path, blob, len(kept.data), mode, "displaced"))
+    recorder.commit()
+    return _roll_forward(workspace, recorder, Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing")))
 
 
 def _save_to_put_back(

@@ -194,16 +194,21 @@ def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
     """The bytes of `blob`. Raises `NotHeld`, or `log.Damaged` when what is stored does not give these bytes."""
     if cache is not None and (cached := cache.find(blob)) is not None:
         return cached
-    number = r.get("addresses", blob) if len(blob) == 32 else None
-    if number is None:
-        raise NotHeld(blob)
-    at = int.from_bytes(number, "big")
+    at = number_of(r, blob)
     data = unpack(r, at)
     if hashlib.sha256(data).digest() != blob:
         raise Damaged(f"blob {at} does not have the bytes with sha256 {blob.hex()} any more; run `quire verify`")
     if cache is not None:
         cache.keep(blob, data)
     return data
+
+
+def number_of(r: Reading, blob: bytes) -> int:
+    """The number of `blob`. Raises `NotHeld`."""
+    found = r.get("addresses", blob) if len(blob) == 32 else None
+    if found is None:
+        raise NotHeld(blob)
+    return int.from_bytes(found, "big")
 
 
 def holds(r: Reading, blob: bytes) -> bool:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from rapidfuzz.distance import Indel
 
 from quire_journal.splice import Splice
 from quire_journal.text import Text
+
+Block = tuple[int, int, int, int]
+"""Lines i..j on one side that are lines k..m on the other."""
 
 MOST_PAIRS: Final = 8_000 * 8_000
 """Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
@@ -29,12 +32,12 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
     head, tail = common_ends(a, b)
     a_stop, b_stop = len(a) - tail, len(b) - tail
     if head in (a_stop, b_stop):
-        blocks = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
+        differing = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
     else:
-        blocks = [
+        differing = [
             (i + head, j + head, k + head, m + head) for i, j, k, m in _blocks(*_interned(a, b, head, a_stop, b_stop))
         ]
-    return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in blocks)
+    return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in differing)
 
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
@@ -44,6 +47,81 @@ def common_ends(a: Text, b: Text) -> tuple[int, int]:
     most -= head
     tail = min(_common_end(a.lines, b.lines, most), _common_end(a.breaks, b.breaks, most))
     return head, tail
+
+
+def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
+    """How many bytes of whole lines at the beginning, and of the others at the end, are equal.
+
+    As `common_ends`, without taking the texts apart: for versions of which one after the other is looked at. A byte
+    order mark counts as a part of the first line here.
+    """
+    head = _same_start(a, b)
+    if not (_line_begins(a, head) and _line_begins(b, head)):
+        feed = a.rfind(b"\n", 0, head)
+        # A lone CR that is the last byte in common may be half of a CRLF on one side.
+        head = max(feed, a.rfind(b"\r", feed + 1, head - 1)) + 1
+    tail = _same_end(a, b, head)
+    if not (_line_begins(a, len(a) - tail) and _line_begins(b, len(b) - tail)):
+        tail = len(a) - _next_line(a, len(a) - tail)
+    return head, tail
+
+
+def blocks(a: _Lines, b: _Lines) -> list[Block]:
+    """What differs between lines of which neither the first nor the last are equal: as `diff` says it."""
+    if not a and not b:
+        return []
+    if set(a).isdisjoint(b):
+        return [(0, len(a), 0, len(b))]
+    return list(_blocks(*_numbered(a, b)))
+
+
+def breaks_between(data: bytes, start: int, stop: int) -> int:
+    """The line breaks in data[start:stop], both of which are where a line begins."""
+    count = data.count(b"\n", start, stop)
+    if data.find(b"\r", start, stop) >= 0:
+        count += data.count(b"\r", start, stop) - data.count(b"\r\n", start, stop)
+    return count
+
+
+def _same_start(a: bytes, b: bytes) -> int:
+    """How many first bytes are equal. Each step halves what is in doubt, so the bytes are compared in bulk."""
+    low, high = 0, min(len(a), len(b))
+    view = memoryview(a)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if b.startswith(view[low:middle], low):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _same_end(a: bytes, b: bytes, after: int) -> int:
+    """How many last bytes are equal, not counting the first `after`."""
+    low, high = 0, min(len(a), len(b)) - after
+    view = memoryview(a)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if b.startswith(view[len(a) - middle : len(a) - low], len(b) - middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _line_begins(data: bytes, at: int) -> bool:
+    """Does a line begin (or the last one end) at this byte?"""
+    before = data[at - 1 : at]
+    return not at or before == b"\n" or (before == b"\r" and data[at : at + 1] != b"\n")
+
+
+def _next_line(data: bytes, at: int) -> int:
+    """Where the next line begins that begins after this byte; the end when there is none."""
+    feed = data.find(b"\n", at)
+    alone = data.find(b"\r", at, feed if feed >= 0 else len(data))
+    if alone >= 0 and alone + 1 != feed:
+        return alone + 1
+    return feed + 1 if feed >= 0 else len(data)
 
 
 def first_difference(a: Text, b: Text) -> int:
@@ -71,15 +149,23 @@ def _common_end(a: _Lines, b: _Lines, most: int) -> int:
 
 
 def _interned(a: Text, b: Text, head: int, a_stop: int, b_stop: int) -> tuple[list[int], list[int]]:
-    """Both middles as numbers; equal lines have equal ones."""
-    numbers: dict[tuple[bytes, bytes], int] = {}
-    return (
-        [numbers.setdefault(p, len(numbers)) for p in zip(a.lines[head:a_stop], a.breaks[head:a_stop], strict=True)],
-        [numbers.setdefault(p, len(numbers)) for p in zip(b.lines[head:b_stop], b.breaks[head:b_stop], strict=True)],
+    """Both middles as numbers."""
+    return _numbered(
+        zip(a.lines[head:a_stop], a.breaks[head:a_stop], strict=True),
+        zip(b.lines[head:b_stop], b.breaks[head:b_stop], strict=True),
     )
 
 
-def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[tuple[int, int, int, int]]:
+def _numbered(a: Iterable[Hashable], b: Iterable[Hashable]) -> tuple[list[int], list[int]]:
+    """Lines as numbers; equal lines have equal ones."""
+    numbers: dict[Hashable, int] = {}
+    return (
+        [numbers.setdefault(line, len(numbers)) for line in a],
+        [numbers.setdefault(line, len(numbers)) for line in b],
+    )
+
+
+def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Block]:
     """What differs: lines i..j of `a` have become lines k..m of `b`. In order; blocks never touch."""
     at_a = at_b = 0
     for i, k, length in _matches(a, b, most):

@@ -305,6 +305,59 @@ class BatchUndone(Event, frozen=True):
     how: str = "undo"  # "undo", "redo", "rollback", "restore"
 
 
+# ── leases ───────────────────────────────────────────────────────────────────
+
+
+class LeaseGranted(Event, frozen=True):
+    """The writer got a lease. Its number, which is its fencing number, is the seq of this record."""
+
+    kind: ClassVar[str] = "lease_granted"
+    path: str  # of a file or a folder, or a glob
+    form: str  # "file", "folder" (and everything in it), "glob"
+    strength: str  # "intent", "shared", "exclusive"
+    expires_ns: int
+    reason: str = ""
+    lines: LineRange | None = None  # of `version`; None: the whole file
+    version: int = 0  # in which `lines` are stated
+    bind: str = "session"  # or "connection": it ends with that, too
+
+
+class LeaseRenewed(Event, frozen=True):
+    """Its holder needs the lease for longer (or not so long)."""
+
+    kind: ClassVar[str] = "lease_renewed"
+    lease: int
+    path: str  # of the lease, as in all of these: so that a log of a path shows them
+    expires_ns: int
+    reason: str = ""
+
+
+class LeaseReleased(Event, frozen=True):
+    """The lease ended before its time."""
+
+    kind: ClassVar[str] = "lease_released"
+    lease: int
+    path: str
+    why: str = ""  # "" (its holder gave it up), "connection_ended"
+
+
+class LeaseExpired(Event, frozen=True):
+    """The time of the lease was over. It bound nobody from that time on, whenever this was noted."""
+
+    kind: ClassVar[str] = "lease_expired"
+    lease: int
+    path: str
+
+
+class LeaseBroken(Event, frozen=True):
+    """The writer ended the lease of another."""
+
+    kind: ClassVar[str] = "lease_broken"
+    lease: int
+    path: str
+    why: str = ""
+
+
 # ── health ───────────────────────────────────────────────────────────────────
 
 
@@ -340,6 +393,11 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     CheckpointNamed,
     CheckpointDropped,
     BatchUndone,
+    LeaseGranted,
+    LeaseRenewed,
+    LeaseReleased,
+    LeaseExpired,
+    LeaseBroken,
     WatchLost,
 )
 """The closed list. A new event is a struct above, a line here, its fold, and a golden vector."""

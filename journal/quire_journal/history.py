@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
@@ -12,10 +12,13 @@ from quire_journal.events import Record, WriterIntroduced, decode_record
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
 from quire_journal.log import Damaged, Reading, u64
 from quire_journal.text import Text
-from quire_journal.views import anchors, batches, checkpoints, continuity, files, paths, reads, writers
+from quire_journal.views import anchors, batches, checkpoints, continuity, files, leases, paths, reads, writers
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.files import OUTSIDE_TYPE, Version
+from quire_journal.views.leases import Lease
 from quire_journal.views.reads import Shown as Shown
+
+_NEAR_BYTES: Final = 32 << 20  # of versions that others are made from, while many are unpacked in turn
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
@@ -90,6 +93,16 @@ class History:
         """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.Damaged`."""
         return blobs.get(self._reading, blob)
 
+    def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
+        """The bytes of many blobs, in this order: of versions that follow each other it costs a fraction of `bytes_of`.
+
+        Each frame's checksum is looked at, not each blob's address: that is for the caller to do with the last one.
+        Raises as `bytes_of` does.
+        """
+        near = blobs.BlobCache(_NEAR_BYTES)
+        for blob in wanted:
+            yield blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
+
     def holds(self, blob: bytes) -> bool:
         """Are the bytes of this blob in the journal?"""
         return blobs.holds(self._reading, blob)
@@ -161,8 +174,8 @@ class History:
         """
         digits = prefix.lower()
         before: int | None = None
+        unknown: int | None = None  # the next version that lists every line: what it removed is not known
         while digits and (number := self._id(path)) is not None:
-            unknown: int | None = None  # the next version that lists every line: what it removed is not known
             oldest: int | None = None
             for seq, lines in anchors.rows(self._reading, number, before):
                 if (at := anchors.find(lines.removed, digits)) is not None:
@@ -176,6 +189,7 @@ class History:
             if came is None or not came.moved_from:
                 return None
             path, before = came.moved_from, came.seq  # it had another name then
+            unknown = came.seq  # a rename may have changed the lines, too
         return None
 
     def op(self, op: bytes) -> int | None:
@@ -284,6 +298,14 @@ class History:
         """The newest checkpoint of an edit of `path`, and what became of it."""
         number = self._id(path)
         return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
+
+    def leases(self) -> list[Lease]:
+        """Every lease of which no record says that it ended by itself, oldest first; some may be broken, or over."""
+        return list(leases.leases(self._reading))
+
+    def lease(self, number: int) -> Lease | None:
+        """The lease with this number; None when it has ended or never was. It may be broken, or over."""
+        return leases.lease(self._reading, number)
 
     def path_id(self, path: str) -> PathId | None:
         """The number of `path`; None when the log does not name it."""

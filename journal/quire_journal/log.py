@@ -42,6 +42,7 @@ TABLES: Final[tuple[str, ...]] = (
     "batches_by",  # caller | batch → writer: the batches with tool writes of a caller
     "undone",  # batch | seq → batch that undid it by record seq
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply
+    "leases",  # seq of the grant → lease: those that have not ended, and broken ones while their holder may not know
     "unsettled",  # batch → seq of its last tool write: writes that are not known to be on disk
 )
 """Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""

@@ -141,6 +141,20 @@ def shift_line(splices: Iterable[Splice], line: int) -> int | None:
     return moved
 
 
+def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
+    """What `shift_line` says of each of `lines`, which are sorted; None stays None."""
+    out: list[int | None] = []
+    todo, moved = iter(splices), 0
+    s = next(todo, None)
+    for line in lines:
+        while line is not None and s is not None and s.stop <= line:
+            moved += s.shift
+            s = next(todo, None)
+        gone = line is None or (s is not None and s.start <= line)
+        out.append(None if gone or line is None else line + moved)
+    return out
+
+
 def carry_ranges(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The lines of `ranges` that survive `splices`, as ranges in the result."""
     out: list[tuple[int, int]] = []

@@ -20,6 +20,7 @@ import live
 import quire_client
 from live import Live, caught_up, eventually, ok, replacing, verified
 from quire_daemon import performing, workspace
+from quire_journal.line_hash import line_id
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 3600))]
 
@@ -131,7 +132,7 @@ def test_random_kills_lose_no_acknowledged_edit(daemon) -> None:
     scratch(at)
     writers = [Writer(at, "ada", live.SEED), Writer(at, "bob", live.SEED + 1)]
     chance = random.Random(live.SEED)
-    for round_number in range(live.length(6, 200)):
+    for round_number in range(live.length(4, 200)):
         at.connect("boss").close()  # starts the daemon, which recovers
         stop = threading.Event()
         threads = [threading.Thread(target=writer.run, args=[stop]) for writer in writers]
@@ -162,9 +163,9 @@ def test_random_kills_lose_no_acknowledged_edit(daemon) -> None:
 
 
 def linked_scratch(at: Live, folder: str) -> None:
-    """The files of one workload: two with slots, one of them with a second name, and two to move and delete."""
+    """The files of one workload: two with slots, one of them with a second name; three to move, rename and delete."""
     content = f"begin\n{slot_line('ada', 0)}\n{FILLING}{slot_line('bob', 0)}\nend\n"
-    for name in ("edited", "left", "moving", "deleted"):
+    for name in ("edited", "left", "moving", "renaming", "deleted"):
         at.write(f"{folder}/{name}.txt", content)
     (at.root / folder / "right.txt").hardlink_to(at.root / folder / "left.txt")
 
@@ -181,6 +182,7 @@ def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> N
             ("linked", "edit", replacing(left, "slot ada", slot_line("ada", 1))),
             ("born", "write_file", {"path": f"{folder}/new/born.txt", "content": "born\n"}),
             ("moved", "move_file", {"path": f"{folder}/moving.txt", "to": f"{folder}/moved.txt"}),
+            ("renamed", "hashline_edit", renaming(folder)),
             ("deleted", "delete_file", {"path": f"{folder}/deleted.txt"}),
             ("undone", "undo", {}),
         ):
@@ -193,22 +195,32 @@ def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> N
         client.close()
 
 
+def renaming(folder: str) -> dict[str, Any]:
+    """Arguments of an edit that also renames: two writes, of which the second removes the old name."""
+    edits = [{"target": f"2#{line_id(slot_line('ada', 0).encode())}", "new_content": [slot_line("ada", 1)]}]
+    return {"path": f"{folder}/renaming.txt", "edits": edits, "rename": f"{folder}/new/name/renamed.txt"}
+
+
 def found(at: Live, folder: str) -> dict[str, Any]:
     """What the workload changes, as the disk has it."""
     top = at.root / folder
     assert (top / "left.txt").read_bytes() == (top / "right.txt").read_bytes()
+    renamed = top / "new/name/renamed.txt"
+    if renamed.exists():
+        assert slots(renamed.read_bytes()) == {"ada": 1, "bob": 0}
     return {
         "edited": slots((top / "edited.txt").read_bytes()) == {"ada": 1, "bob": 0},
         "linked": slots((top / "left.txt").read_bytes()) == {"ada": 1, "bob": 0},
         "born": (top / "new/born.txt").exists() and (top / "new/born.txt").read_bytes() == b"born\n",
         "moved": ((top / "moving.txt").exists(), (top / "moved.txt").exists()),
+        "renamed": ((top / "renaming.txt").exists(), renamed.exists()),
         "deleted": not (top / "deleted.txt").exists(),
     }
 
 
 def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """The same by what the caller was told, and by what `op_status` says of the step that was cut off."""
-    done = dict.fromkeys(("edited", "linked", "born", "moved", "deleted", "undone"), False)
+    done = dict.fromkeys(("edited", "linked", "born", "moved", "renamed", "deleted", "undone"), False)
     for step, reply in told:
         if reply.get("outcome") == "unknown":
             said = ok(boss.call("op_status", {"op": reply["op"]}))["outcome"]
@@ -217,7 +229,8 @@ def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any
         else:
             done[step] = bool(ok(reply))
     undone = done.pop("undone")
-    return {**done, "moved": (not done["moved"], done["moved"]), "deleted": done["deleted"] and not undone}
+    places = {step: (not done[step], done[step]) for step in ("moved", "renamed")}
+    return {**done, **places, "deleted": done["deleted"] and not undone}
 
 
 IN_A_RACE = {"perform.conflict", "perform.put_back", "discard.unlinked", "revert.base_held"}
@@ -293,6 +306,25 @@ def test_a_kill_at_each_step_of_the_write_path_leaves_what_was_told(daemon, grou
     with at.connect("boss") as boss:
         assert before
         before.check(at, boss)
+    no_leftovers(at)
+
+
+@pytest.mark.parametrize("passing", [1, 2] if live.LONG else [1])
+def test_a_kill_between_the_two_writes_of_an_edit_that_renames_leaves_what_was_told(daemon, passing: int) -> None:
+    at = daemon()
+    crash = Crash("after_write", passing)
+    linked_scratch(at, crash.folder)
+    with at.fault(crash.step, passing):
+        client = at.connect("ada", timeout_s=10)
+    reply = client.call("hashline_edit", renaming(crash.folder))
+    assert reply["outcome"] == "unknown"
+    crash.told.append(("renamed", reply))
+    eventually("the daemon has died", lambda: not at.pids())
+    assert (at.root / crash.folder / "new/name/renamed.txt").exists()
+    assert (at.root / crash.folder / "renaming.txt").exists() == (passing == 1)
+    with at.connect("boss") as boss:
+        crash.check(at, boss)
+        assert ok(boss.call("op_status", {"op": reply["op"]}))["outcome"] == "applied"
     no_leftovers(at)
 
 

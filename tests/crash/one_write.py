@@ -1,9 +1,10 @@
-"""One write in a process of its own, which kills itself at a named step.
+"""Writes in processes of their own, each of which kills itself at a named step.
 
-    python one_write.py ROOT STORY STEP
+    echo 'ROOT\tSTORY\tSTEP' | python one_write.py
 
-The stories are the keys of `STORIES`; each brings about the situation in which its steps are passed. Exit status 0
-means that the step was never reached.
+Each line is told in a child, and answered with a line that says how the child ended, as `subprocess` says it: -9 when
+it killed itself, 0 when the step was never reached. The stories are the keys of `STORIES`; each brings about the
+situation in which its steps are passed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +70,16 @@ def move(workspace: Workspace, fuse: Fuse) -> None:
     write(workspace, Move(7, "f", "a/moved", file_now(workspace, "f")))
 
 
+def edit_and_rename(workspace: Workspace, fuse: Fuse) -> None:
+    """Two writes of one promise: the new file, then the end of the old one."""
+    steps = (put(workspace, "a/renamed", NEW, seq=7), Remove(7, "f", file_now(workspace, "f")))
+    staged = [workspace.stage(step) for step in steps]
+    for step in staged:
+        workspace.perform(step, pinned=True)
+    for step in staged:
+        workspace.release(step)
+
+
 def in_place(workspace: Workspace, fuse: Fuse) -> None:
     os.link(workspace.root / "f", workspace.root / "f2")
     write(workspace, put(workspace, "f", NEW, seq=7))
@@ -101,11 +113,11 @@ def swap_back(workspace: Workspace, fuse: Fuse) -> None:
 
 STORIES = {
     story.__name__: story
-    for story in (edit, create, remove, move, in_place, race, race_of_three, raced_removal, swap_back)
+    for story in (edit, create, remove, move, edit_and_rename, in_place, race, race_of_three, raced_removal, swap_back)
 }
 
 
-def main(root: str, story: str, step: str) -> None:
+def tell(root: str, story: str, step: str) -> None:
     """Tell the story up to the step."""
     fuse = Fuse(step)
     workspace = Workspace(Path(root), steps=fuse)
@@ -113,5 +125,21 @@ def main(root: str, story: str, step: str) -> None:
     workspace.close()
 
 
+def main() -> None:
+    """One child for each line: this process has one thread and nothing open, so each begins as a new one would."""
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                tell(*line.rstrip("\n").split("\t"))
+                status = 0
+            except Exception:  # noqa: BLE001  the status says that there was one
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

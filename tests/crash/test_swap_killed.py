@@ -5,13 +5,22 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import live
+from quire_daemon.clock import SystemClock
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import recover
 from quire_daemon.workspace import STEPS, Kept, Workspace
+from quire_journal.events import FileMoved, OutsideDeleted, OutsideWritten
+from quire_journal.ids import WriterId, blob_id
+from quire_journal.journal import Journal
+from quire_journal.stores.memory import MemoryStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 import one_write
@@ -22,6 +31,7 @@ PASSED = {
     "create": "stage.written stage.synced stage.named perform.folders_made perform.created",
     "remove": "perform.base_held perform.removed",
     "move": "perform.base_held perform.folders_made perform.moved",
+    "edit_and_rename": "stage.synced perform.created perform.base_held perform.removed",
     "in_place": "stage.named in_place.marked in_place.half in_place.written in_place.synced",
     "race": "perform.exchanged perform.conflict perform.put_back",
     "race_of_three": "perform.conflict perform.put_back discard.unlinked",
@@ -45,13 +55,25 @@ class After:
         return {kept.data for kept in self.left} | ({self.path} if self.path is not None else set())
 
 
-def kill_at(root: Path, story: str, step: str) -> Workspace:
+@pytest.fixture(scope="module")
+def teller() -> Iterator[subprocess.Popen[str]]:
+    """`one_write.py`, which has a child of its own for each story: an interpreter for each would be slow to start."""
+    env = {**os.environ, "PYTHONPATH": os.fspath(Path(live.__file__).parent)}
+    command = [sys.executable, one_write.__file__]
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.communicate(timeout=30)
+    assert process.returncode == 0
+
+
+def kill_at(teller: subprocess.Popen[str], root: Path, story: str, step: str) -> Workspace:
     """Run the story up to the step; the workspace as the next run opens it."""
     (root / "f").write_bytes(OLD)
-    env = {**os.environ, "PYTHONPATH": os.fspath(Path(live.__file__).parent)}
-    command = [sys.executable, one_write.__file__, os.fspath(root), story, step]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=30, check=False)
-    assert done.returncode == -9, f"{step} was not reached: {done.stderr}"
+    assert teller.stdin is not None
+    assert teller.stdout is not None
+    teller.stdin.write(f"{root}\t{story}\t{step}\n")
+    teller.stdin.flush()
+    assert int(teller.stdout.readline()) == -9, f"{step} was not reached"
     return Workspace(root)
 
 
@@ -60,8 +82,10 @@ def read_if_there(path: Path) -> bytes | None:
 
 
 @pytest.mark.parametrize(("story", "step"), CASES, ids=[f"{story}-{step}" for story, step in CASES])
-def test_a_kill_leaves_everything_to_be_found(tmp_path: Path, story: str, step: str) -> None:
-    workspace = kill_at(tmp_path, story, step)
+def test_a_kill_leaves_everything_to_be_found(
+    teller: subprocess.Popen[str], tmp_path: Path, story: str, step: str
+) -> None:
+    workspace = kill_at(teller, tmp_path, story, step)
     after = After(read_if_there(tmp_path / "f"), workspace.leftovers())
     assert all(kept.seq == 7 for kept in after.left)
     CHECKS[story](tmp_path, after, step)
@@ -91,6 +115,32 @@ def check_remove(root: Path, after: After, step: str) -> None:
 def check_move(root: Path, after: After, step: str) -> None:
     moved = read_if_there(root / "a/moved")
     assert (after.path, moved) == ((None, OLD) if step == "perform.moved" else (OLD, None))
+
+
+def check_edit_and_rename(root: Path, after: After, step: str) -> None:
+    """The old bytes stay until the new file is there; and the next start finishes what was promised."""
+    renamed = read_if_there(root / "a/renamed")
+    assert OLD in after.everything
+    assert renamed == (None if step == "stage.synced" else NEW)
+    assert (after.path is None) == (step == "perform.removed")
+    recover_rename(root)
+    assert (read_if_there(root / "f"), read_if_there(root / "a/renamed")) == (None, NEW)
+
+
+def recover_rename(root: Path) -> None:
+    """The next start, with a journal in which record 7 is the promise."""
+    clock = SystemClock()
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    recorder.note_blob(OLD, "f")
+    base = recorder.note(OutsideWritten("f", blob_id(OLD), len(OLD), 0o644, "captured"))
+    while recorder.next_seq < 7:
+        recorder.note(OutsideDeleted("another", "captured"))
+    recorder.note_blob(NEW, "f")
+    recorder.note(FileMoved("f", "a/renamed", blob_id(NEW), len(NEW), 0o644, base), WriterId(1))
+    recorder.commit()
+    workspace = Workspace(root)
+    recover(recorder, workspace, Log(), 1 << 20)
+    workspace.close()
 
 
 def check_in_place(root: Path, after: After, step: str) -> None:
@@ -127,6 +177,7 @@ CHECKS = {
     "create": check_create,
     "remove": check_remove,
     "move": check_move,
+    "edit_and_rename": check_edit_and_rename,
     "in_place": check_in_place,
     "race": check_race,
     "race_of_three": check_race_of_three,

@@ -163,9 +163,7 @@ def test_two_promises_in_a_row_end_with_the_second(scene: Scene) -> None:
     with scene.recorder.history() as history:
         head = history.file("f.txt")
     assert head is not None
-    scene.promise(
-        FileWritten("f.txt", blob_id(THEIRS), len(THEIRS), 0o644, head.seq, inode=scene.inode), THEIRS
-    )
+    scene.promise(FileWritten("f.txt", blob_id(THEIRS), len(THEIRS), 0o644, head.seq, inode=scene.inode), THEIRS)
     assert scene.recover() == 1
     assert (scene.root / "f.txt").read_bytes() == THEIRS
 
@@ -183,6 +181,20 @@ def test_a_save_that_came_out_of_a_swap_is_put_back(scene: Scene) -> None:
     seq = scene.recorder.journal.head
     (scene.root / "f.txt").write_bytes(NEW)
     (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
+    scene.recover()
+    assert (scene.root / "f.txt").read_bytes() == THEIRS
+    with scene.recorder.history() as history:
+        head = history.file("f.txt")
+    assert head is not None
+    assert (head.blob, head.type) == (blob_id(THEIRS), "outside")
+    assert scene.unsettled() == []
+
+
+def test_a_save_that_came_out_of_a_removal_is_put_back(scene: Scene) -> None:
+    scene.promise(FileDeleted("f.txt", scene.base_seq, inode=scene.inode))
+    seq = scene.recorder.journal.head
+    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
+    (scene.root / "f.txt").unlink()
     scene.recover()
     assert (scene.root / "f.txt").read_bytes() == THEIRS
     with scene.recorder.history() as history:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_journal import diff as diff_module
-from quire_journal.diff import changed_ranges, diff, first_difference
+from quire_journal.diff import blocks, breaks_between, changed_ranges, common_bytes, diff, first_difference
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
@@ -50,6 +50,23 @@ def test_long_texts_are_split_at_lines_that_occur_once() -> None:
     a = Text.of(b"".join(b"line %d\n" % i for i in range(20_000)))
     b = Text.of(b"".join(b"line %d\n" % i if i % 1000 else b"new %d\n" % i for i in range(20_000)))
     assert len(diff(a, b)) == 20
+
+
+PIECE = st.lists(st.sampled_from([b"a", b"b", b"\n", b"\r", b"\r\n", b"long line\n"]), max_size=12).map(b"".join)
+
+
+@given(PIECE, PIECE, PIECE, PIECE, PIECE, PIECE)
+def test_bytes_are_compared_to_the_same_end_as_lines(
+    start: bytes, old: bytes, new: bytes, middle: bytes, newer: bytes, end: bytes
+) -> None:
+    a, b = start + old + middle + end, start + new + middle + newer + end
+    head, tail = common_bytes(a, b)
+    first = breaks_between(a, 0, head)
+    assert first == len(a[:head].splitlines()) == len(b[:head].splitlines())
+    gone, come = a[head : len(a) - tail].splitlines(True), b[head : len(b) - tail].splitlines(True)
+    found = [(first + i, first + j, come[k:m]) for i, j, k, m in blocks(gone, come)]
+    said = diff(Text.of(a), Text.of(b))
+    assert found == [(s.start, s.stop, [x + y for x, y in zip(s.lines, s.breaks or (), strict=True)]) for s in said]
 
 
 def test_the_first_difference_does_not_look_at_breaks() -> None:

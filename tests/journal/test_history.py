@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
+from quire_journal import blobs
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FileWritten, OutsideWritten, ReadServed
 from quire_journal.history import History, Shown, who_changed
@@ -71,6 +72,18 @@ def test_bytes_are_given_or_said_to_be_missing() -> None:
         assert not history.holds(blob_id(b"other"))
         with pytest.raises(NotHeld):
             history.bytes_of(blob_id(b"other"))
+
+
+def test_the_bytes_of_many_blobs_come_in_the_order_that_was_asked_for() -> None:
+    scribe = Scribe()
+    said = [b"".join(b"line %d of %d\n" % (n, n // (1 + v % 7)) for n in range(40)) for v in range(60)]
+    with scribe.store.writing() as w:
+        held = [blobs.put(w, data, "a") for data in said]
+    order = [*range(60), *range(59, -1, -13), 5, 5]
+    with scribe.history() as history:
+        assert list(history.bytes_in_turn(held[i] for i in order)) == [said[i] for i in order]
+        with pytest.raises(NotHeld):
+            list(history.bytes_in_turn([held[0], blob_id(b"other")]))
 
 
 def test_texts_come_from_the_cache_that_was_passed() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_journal.splice import Splice, apply, carry_ranges, shift_line, trim
+from quire_journal.splice import Splice, apply, carry_ranges, shift_line, shift_lines, trim
 from quire_journal.text import BOM, Text
 
 CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
@@ -141,3 +141,11 @@ def test_carried_ranges_hold_the_lines_that_survive(data: st.DataObject) -> None
     stop = data.draw(st.integers(start, len(base)))
     carried = {line for a, b in carry_ranges(splices, [(start, stop)]) for line in range(a, b)}
     assert carried == {moved for line in range(start, stop) if (moved := shift_line(splices, line)) is not None}
+
+
+@given(st.data())
+def test_many_lines_are_followed_as_each_of_them_is(data: st.DataObject) -> None:
+    base = data.draw(texts())
+    splices = data.draw(plans(base))
+    lines = [line if data.draw(st.booleans()) else None for line in range(len(base))]
+    assert shift_lines(splices, lines) == [None if n is None else shift_line(splices, n) for n in lines]

@@ -121,26 +121,36 @@ def test_a_child_killed_while_it_makes_the_database_leaves_a_whole_one_or_none(t
     script = """
 import os, signal, sys
 from pathlib import Path
-def watch(event, arguments):
-    if event == sys.argv[2] and sys.argv[1] in str(arguments[0]):
-        watch.seen += 1
-        if watch.seen == int(sys.argv[3]):
-            os.kill(os.getpid(), signal.SIGKILL)
-watch.seen = 0
 from quire_journal.stores.lmdb import LmdbStore
-sys.addaudithook(watch)
-LmdbStore.open(Path(sys.argv[1]))
+def child(step, nth):
+    folder = os.path.join(sys.argv[1], f"{step}-{nth}")
+    seen = 0
+    def watch(event, arguments):
+        nonlocal seen
+        if event == step and folder in str(arguments[0]):
+            seen += 1
+            if seen == nth:
+                os.kill(os.getpid(), signal.SIGKILL)
+    sys.addaudithook(watch)
+    LmdbStore.open(Path(folder))
+for step in sys.argv[2:]:
+    for nth in range(1, 6):
+        pid = os.fork()
+        if pid == 0:
+            child(step, nth)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        print(f"{step}-{nth}", status)
+        if status == 0:
+            break
 """
-    killed = 0
-    for step in steps:
-        for nth in range(1, 6):
-            folder = tmp_path / f"{step}-{nth}"
-            done = subprocess.run([sys.executable, "-c", script, str(folder), step, str(nth)], check=False)
-            killed += done.returncode != 0
-            assert records(folder) == []
-            if done.returncode == 0:
-                break
-    assert killed >= 4
+    done = subprocess.run([sys.executable, "-c", script, tmp_path, *steps], check=True, capture_output=True, text=True)
+    told = dict(line.split() for line in done.stdout.splitlines())
+    assert {name.partition("-")[0] for name in told} == {*steps}
+    for name, status in told.items():
+        assert status in ("0", "-9"), (name, done.stderr)
+        assert records(tmp_path / name) == []
+    assert sum(status == "-9" for status in told.values()) >= 4
 
 
 def test_two_at_once_in_one_process_are_refused(tmp_path: Path) -> None:

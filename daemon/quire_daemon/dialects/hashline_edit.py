@@ -8,8 +8,8 @@ one snapshot and applied together. What they bring is taken as it is: no prefix 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -19,15 +19,19 @@ from quire_daemon.arguments import Writing
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.matching import normalised, occurrences, replaced
-from quire_journal.line_hash import line_id
+from quire_daemon.manuals.hashline_edit import MANUAL
+from quire_journal.line_hash import SHOWN_DIGITS, hash8, line_id
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice, apply
+from quire_journal.splice import Splice
 from quire_journal.text import Text, content_lines
 
 MOST_SHOWN: Final = 80
 """Characters of the caller's text that a message repeats."""
 
-_REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,8})#(\w+)(?:\|.*)?", re.ASCII | re.DOTALL)
+MOST_NAMED: Final = 10
+"""Lines that the message of a refusal names."""
+
+_REFERENCE: Final = re.compile(r"(?:>>>\s*)?([1-9][0-9]{0,17})#(\w+)(?:\|.*)?", re.ASCII | re.DOTALL)
 
 
 # ── arguments ────────────────────────────────────────────────────────────────
@@ -88,15 +92,19 @@ class HashlineParams(Writing, frozen=True, kw_only=True):
 
 
 def proof(params: HashlineParams) -> Proof:
-    """The lines that are named; of a call that removes or renames the file, all of it."""
-    return "base" if params.delete or params.rename else "lines"
+    """The lines that are named; of a call that removes or renames the file, all of it; or the texts to be replaced."""
+    if params.delete or params.rename is not None:
+        return "base"
+    return "text" if params.edits and all("old_text" in edit for edit in params.edits) else "lines"
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
     """The edits, in their shapes. Raises `Refused` for one that has none, and for file operations that exclude them."""
-    if params.delete and (params.edits or params.rename):
+    if params.delete and (params.edits or params.rename is not None):
         message = "`delete` goes with neither `rename` nor edits."
         raise Refused("invalid_variant", message, "fix_arguments", argument="delete")
+    if params.rename == "":
+        raise Refused("schema_invalid", "`rename` is empty; leave it out to keep the name.", argument="rename")
     return tuple(_edit(index, fields, allow_replace_text) for index, fields in enumerate(params.edits))
 
 
@@ -133,21 +141,35 @@ class _Snapshot:
     """What references are judged on, and those that turned out to be wrong."""
 
     text: Text
-    mismatched: set[int]  # 0-based lines
+    wrong: set[tuple[int, str]] = field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
-        """The line (0-based) that a reference names. Raises `Refused` when it is none, or names no line."""
+        """The line (0-based) that a reference names. Raises `Refused` when it is none."""
         parsed = _REFERENCE.fullmatch(reference)
         if parsed is None:
             message = f"Edit {index}: {reference[:MOST_SHOWN]!r} is no reference; copy LINE#ID from a hashline read."
             raise Refused("invalid_ref", message, "copy_reference", edit_index=index, reference=reference[:MOST_SHOWN])
-        line = int(parsed[1]) - 1
-        if line >= len(self.text):
-            message = f"Edit {index}: there is no line {line + 1}; the file has {len(self.text)}."
-            raise Refused("line_out_of_range", message, "re-read_file", edit_index=index, line_count=len(self.text))
-        if line_id(self.text.lines[line]) != parsed[2].lower():
-            self.mismatched.add(line)
+        line, named = int(parsed[1]) - 1, parsed[2].lower()
+        if line >= len(self.text) or not _is_id(named, self.text.lines[line]):
+            self.wrong.add((line, named[:MOST_SHOWN]))
         return line
+
+
+def _is_id(named: str, line: bytes) -> bool:
+    """Is it the ID of `line`, or its hash as hashed reads and the diffs of replies show it?"""
+    return named == line_id(line) or (len(named) >= SHOWN_DIGITS and hash8(line).startswith(named))
+
+
+def _references(edit: Edit) -> tuple[str, ...]:
+    match edit:
+        case SetLine():
+            return (edit.target,)
+        case SetRange():
+            return edit.first, edit.last
+        case Insert():
+            return tuple(reference for reference in (edit.after, edit.before) if reference is not None)
+        case _:
+            return ()
 
 
 @dataclass(frozen=True)
@@ -160,27 +182,23 @@ class _Placed:
     named: tuple[int, ...]  # the lines that it depends on
 
 
-def _place(at: _Snapshot, index: int, edit: SetLine | SetRange | Insert) -> _Placed:
-    """Where an edit goes. Raises `Refused`."""
+def _place(at: Sequence[int], index: int, edit: SetLine | SetRange | Insert, length: int) -> _Placed:
+    """Where an edit goes whose references name the lines `at`, in a text of `length` lines. Raises `Refused`."""
     match edit:
         case SetLine():
-            line = at.line(edit.target, index)
-            return _Placed(line, line + 1, _lines(edit.new_content), (line,))
+            return _Placed(at[0], at[0] + 1, _lines(edit.new_content), (at[0],))
         case SetRange():
-            first, last = at.line(edit.first, index), at.line(edit.last, index)
+            first, last = at
             if last < first:
                 message = f"Edit {index}: `last` (line {last + 1}) is before `first` (line {first + 1})."
                 raise Refused("invalid_range", message, "swap_range_ends", edit_index=index)
             return _Placed(first, last + 1, _lines(edit.new_content), tuple(range(first, last + 1)))
         case Insert():
-            above = None if edit.after is None else at.line(edit.after, index)
-            below = None if edit.before is None else at.line(edit.before, index)
-            if above is not None and below is not None and below != above + 1:
-                message = f"Edit {index}: lines {above + 1} (`after`) and {below + 1} (`before`) are not neighbours."
+            if len(at) == 2 and at[1] != at[0] + 1:
+                message = f"Edit {index}: lines {at[0] + 1} (`after`) and {at[1] + 1} (`before`) are not neighbours."
                 raise Refused("anchors_not_adjacent", message, "use_adjacent_anchors", edit_index=index)
-            gap = above + 1 if above is not None else below if below is not None else len(at.text)
-            named = tuple(line for line in (above, below) if line is not None)
-            return _Placed(gap, gap, _lines(edit.inserted_lines), named)
+            gap = length if not at else at[0] if edit.after is None else at[0] + 1
+            return _Placed(gap, gap, _lines(edit.inserted_lines), tuple(at))
 
 
 def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
@@ -193,27 +211,35 @@ def _lines(content: Iterable[str]) -> tuple[bytes, ...]:
 def plan(params: HashlineParams, sight: Sight, settings: Settings) -> Plan:
     """The splices that the edits mean. Raises `Refused`; for wrong references once, naming all of them."""
     edits = edits_of(params, settings.dialects.hashline_edit.allow_replace_text)
-    text = sight.text
-    at = _Snapshot(text, set())
-    placed = [_place(at, i, e) for i, e in enumerate(edits) if not isinstance(e, ReplaceText)]
-    if at.mismatched:
-        raise _mismatch(at.mismatched)
-    spans, final_break = _replaced_texts(text, [(i, e) for i, e in enumerate(edits) if isinstance(e, ReplaceText)])
-    once = dict.fromkeys(placed)
-    splices = _in_order([*(Splice(p.start, p.stop, p.lines) for p in once), *spans])
-    if not params.rename and apply(text, splices, final_break).data == text.data:
-        message = "Nothing would change: the content is what stands there." if edits else "There is no edit."
-        raise Refused("no_op", message, "re-read_file" if edits else "provide_at_least_one_edit")
-    named = sorted({line for p in placed for line in p.named})
+    if not edits:
+        raise Refused("no_op", "There is no edit.", "provide_at_least_one_edit")
+    at = _Snapshot(sight.text)
+    named = [[at.line(reference, index) for reference in _references(edit)] for index, edit in enumerate(edits)]
+    if at.wrong:
+        raise _mismatch(at.wrong)
+    placed = dict.fromkeys(  # identical edits count once
+        _place(named[index], index, edit, len(sight.text))
+        for index, edit in enumerate(edits)
+        if not isinstance(edit, ReplaceText)
+    )
+    texts = {edit: index for index, edit in enumerate(edits) if isinstance(edit, ReplaceText)}
+    spans, final_break = _replaced_texts(sight.text, texts)
     return Plan(
-        splices, len(once) + len(edits) - len(placed), final_break, anchors=tuple(named), rename=params.rename or ""
+        splices=_in_order([*(Splice(p.start, p.stop, p.lines) for p in placed), *spans]),
+        operations=len(placed) + len(texts),
+        final_break=final_break,
+        anchors=tuple(sorted({line for p in placed for line in p.named})),
+        rename=params.rename or "",
     )
 
 
-def _mismatch(lines: Iterable[int]) -> Refused:
-    numbers = sorted(line + 1 for line in lines)
-    message = f"The ID of line {', '.join(map(str, numbers))} is not that of what stands there."
-    return Refused(HASH_MISMATCH, message, "use_fresh_anchors", mismatched_lines=numbers)
+def _mismatch(wrong: Iterable[tuple[int, str]]) -> Refused:
+    pairs = sorted(wrong)
+    numbers = sorted({line + 1 for line, _ in pairs})
+    said = ", ".join(map(str, numbers[:MOST_NAMED])) + (", …" if len(numbers) > MOST_NAMED else "")
+    message = f"The ID of line {said} is not that of what stands there."
+    named = [f"{line + 1}#{name}" for line, name in pairs]
+    return Refused(HASH_MISMATCH, message, "use_fresh_anchors", mismatched_lines=numbers, mismatched=named)
 
 
 def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
@@ -226,10 +252,10 @@ def _in_order(splices: Sequence[Splice]) -> tuple[Splice, ...]:
     return tuple(ordered)
 
 
-def _replaced_texts(text: Text, edits: Sequence[tuple[int, ReplaceText]]) -> tuple[tuple[Splice, ...], bool | None]:
+def _replaced_texts(text: Text, edits: Mapping[ReplaceText, int]) -> tuple[tuple[Splice, ...], bool | None]:
     """The splices of the edits that name a text instead of lines, and the final break that they ask for."""
     spans: list[tuple[int, int, bytes]] = []
-    for index, edit in edits:
+    for edit, index in edits.items():
         if not edit.old_text:
             message = f"Edit {index}: `old_text` is empty."
             raise Refused("schema_invalid", message, "fix_arguments", edit_index=index)
@@ -254,4 +280,5 @@ HASHLINE_EDIT: Final = Dialect(
     plan=plan,
     stale="stale_base",
     proof=proof,
+    manual=MANUAL,
 )

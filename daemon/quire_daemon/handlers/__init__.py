@@ -10,10 +10,12 @@ from typing import Any, Final
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
 from quire_daemon.handlers.base import Tool
+from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.edit import EDIT_TOOL, edit_tool
 from quire_daemon.handlers.edit_file import EDIT_FILE_TOOL
 from quire_daemon.handlers.files import DELETE_TOOL, MOVE_TOOL
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
+from quire_daemon.handlers.leases import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.handlers.manual import MANUAL_TOOL
 from quire_daemon.handlers.read import READ_TOOL
@@ -37,11 +39,15 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "since": SINCE_TOOL,
     "show": SHOW_TOOL,
     "diff": DIFF_TOOL,
+    "blame": BLAME_TOOL,
     "undo": UNDO_TOOL,
     "redo": REDO_TOOL,
     "rollback": ROLLBACK_TOOL,
     "restore": RESTORE_TOOL,
     "checkpoint": CHECKPOINT_TOOL,
+    "claim": CLAIM_TOOL,
+    "release": RELEASE_TOOL,
+    "claims": CLAIMS_TOOL,
     "status": STATUS_TOOL,
     "who": WHO_TOOL,
     "op_status": OP_STATUS_TOOL,

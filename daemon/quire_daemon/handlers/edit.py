@@ -37,8 +37,8 @@ from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice, apply, shift_line, trim
-from quire_journal.text import Text
+from quire_journal.splice import Splice, apply, shift_lines, trim
+from quire_journal.text import Text, merge_ranges
 
 P = TypeVar("P", bound=Writing)
 
@@ -118,7 +118,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
             raise
         return refuse_mismatch(refused, basis, now, world, params.dry_run)
     if basis.behind and (plan.anchors or proof == "lines") and (call.on_stale == "reject" or not plan.anchors):
-        if elsewhere := [line for line in plan.anchors if call.image(line) != line]:
+        if elsewhere := call.elsewhere(plan.anchors):
             return refuse_mismatch(mismatch(elsewhere, now.path), basis, now, world, params.dry_run)
         plan = call.plan_on_now()
         return call.finish(plan, plan.splices, {}, [*warnings, *lost])
@@ -165,18 +165,25 @@ class _Call:
         """The plan on the file as it is."""
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
-    def image(self, line: int) -> int | None:
-        """Where line `line` of the base is in the file; None when somebody changed it."""
-        at: int | None = line
+    def images(self, lines: Sequence[int]) -> list[tuple[int, int | None]]:
+        """Each of these lines (sorted) of the base, and where it is in the file; None when somebody changed it."""
+        at: list[int | None] = list(lines)
         for step in self.basis.steps:
-            at = None if at is None else shift_line(step, at)
-        return at
+            at = shift_lines(step, at)
+        return list(zip(lines, at, strict=True))
+
+    def elsewhere(self, lines: Sequence[int]) -> list[int]:
+        """Those of these lines (sorted) of the base that are not where they were, as they were."""
+        ranges = merge_ranges((line, line + 1) for line in lines)
+        if merge_ranges(self.basis.carried(ranges)) == ranges:
+            return []
+        return [line for line, image in self.images(lines) if image != line]
 
     def torn(self, plan: Plan, conflict: Conflict) -> Sequence[int]:
         """The lines that the plan names and somebody changed, or else those whose neighbours are in its way."""
         mine = touched([plan.splices[conflict.index]], len(self.basis.text))
         near = {line for start, stop in mine for line in range(start, stop)}
-        changed = [line for line in plan.anchors if self.image(line) is None]
+        changed = [line for line, image in self.images(plan.anchors) if image is None]
         return changed or sorted(near.intersection(plan.anchors) or near)
 
     def needed_lines(self) -> Ranges | None:

@@ -8,6 +8,8 @@ from quire_daemon.dialects.hashline_edit import HASHLINE_EDIT, HashlineParams, e
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering, decide_on
 from quire_daemon.handlers.files import deletion, movement
+from quire_daemon.handlers.staleness import current_version
+from quire_journal.refusals import Refused
 
 
 def decide(params: HashlineParams, world: World) -> Decision:
@@ -17,14 +19,22 @@ def decide(params: HashlineParams, world: World) -> Decision:
 
 def _decide(params: HashlineParams, now: FileNow, world: World) -> Decision:
     edits_of(params, world.settings.dialects.hashline_edit.allow_replace_text)
+    decision = _operate(params, now, world)
+    if decision.reply.get("unchanged"):
+        message = "Nothing would change: the content is what stands there."
+        raise Refused("no_op", message, "re-read_file", path=now.path, **current_version(now))
+    if decision.reply["ok"]:
+        changed = decision.reply["changed"]
+        decision.reply["first_changed_line"] = changed[0]["start"] if changed else None
+    return decision
+
+
+def _operate(params: HashlineParams, now: FileNow, world: World) -> Decision:
     if params.delete:
         return deletion(params, now, world)
     if params.rename and not params.edits:
         return movement(params, now, world.files[params.rename], world)
-    decision = decide_on(HASHLINE_EDIT, params, now, world)
-    if changed := decision.reply.get("changed"):
-        decision.reply["first_changed_line"] = changed[0]["start"]
-    return decision
+    return decide_on(HASHLINE_EDIT, params, now, world)
 
 
 HASHLINE_TOOL: Final = Tool(

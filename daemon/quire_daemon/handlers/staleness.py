@@ -362,7 +362,7 @@ def refuse_mismatch(
     hashes = LineHashes.of(basis.now)
     marked = {min(line, len(basis.now) - 1) for line in named} if len(basis.now) else set()
     marked |= {line for a, b in basis.carried(needs) for line in range(a, b)}
-    marked |= {line for reference in refused.details.get("mismatched", ()) for line in _like(basis.now, reference)}
+    marked |= _like(basis.now, refused.details.get("mismatched", ()))
     lines, ranges = lines_around(basis.now, [(line, line + 1) for line in sorted(marked)], MOST_LINES)
     refused.message += " The lines as they are now:\n" + "\n".join(
         f"{'>>>' if line in marked else '   '} {hashes.reference(line)}" for line in lines
@@ -388,11 +388,15 @@ def refuse_mismatch(
     return Decision(reply, events)
 
 
-def _like(text: Text, reference: str) -> list[int]:
-    """The lines that have the ID of a reference, the nearest ones to its number: for the caller to look at."""
-    number, _, name = reference.partition("#")
-    found = [line for line, content in enumerate(text.lines) if line_id(content) == name]
-    return sorted(found, key=lambda line: abs(line + 1 - int(number)))[:MOST_LIKE]
+def _like(text: Text, references: Sequence[str]) -> set[int]:
+    """The lines that have the IDs of these references, the nearest ones to each number: for the caller to look at."""
+    wanted = [(int(number), name) for number, _, name in (r.partition("#") for r in references[:MOST_LINES])]
+    found: dict[str, list[int]] = {name: [] for _, name in wanted}
+    for line, content in enumerate(text.lines if found else ()):
+        if (name := line_id(content)) in found:
+            found[name].append(line)
+    near = (sorted(found[name], key=lambda line: abs(line + 1 - number))[:MOST_LIKE] for number, name in wanted)
+    return {line for lines in near for line in lines}
 
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:

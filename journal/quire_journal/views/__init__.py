@@ -18,7 +18,7 @@ from typing import Final
 
 from quire_journal.events import Event, Record
 from quire_journal.log import Writing
-from quire_journal.views import anchors, batches, checkpoints, files, paths, reads, writers
+from quire_journal.views import anchors, batches, checkpoints, files, leases, paths, reads, writers
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,9 @@ VIEWS: Final[tuple[View, ...]] = (
     View("writers", 1, writers.TABLES, writers.fold),
     View("files", 1, files.TABLES, files.fold),
     View("reads", 1, reads.TABLES, reads.fold),
-    View("anchors", 1, anchors.TABLES, anchors.fold, needs=("files",), apply_with=anchors.fold),
+    View("anchors", 2, anchors.TABLES, anchors.fold, needs=("files",), apply_with=anchors.fold),
     View("checkpoints", 1, checkpoints.TABLES, checkpoints.fold),
     View("batches", 1, batches.TABLES, batches.fold),
+    View("leases", 1, leases.TABLES, leases.fold),
 )
 """Every view, in the order in which a record is folded into them."""

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import blobs
+from quire_journal.diff import breaks_between, common_bytes
 from quire_journal.events import (
     REGULAR,
     Event,
@@ -65,7 +66,6 @@ class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
 _NEWEST: Final = u64(0)  # no record has this seq: at this key of a path stand the newest row's, and a `Mark`
-_DOUBTFUL: Final = 64  # bytes at the edge of a change that are not worth another step of the search
 
 Mark = tuple[int, int]
 """Where a line of a text begins, in bytes, and its number: lines are counted from there, for edits are neighbours."""
@@ -134,14 +134,9 @@ def compare(old: bytes, new: bytes, before: int = 0, mark: Mark = (0, 0)) -> tup
 
     A line that stands on both sides of the changed region counts as kept, wherever it went. `mark` is one in `old`.
     """
-    head = old.rfind(b"\n", 0, _same_start(old, new)) + 1
-    tail = _same_end(old, new, head)
-    if tail:
-        # A suffix that begins inside a line begins at the next one: the part before belongs to a changed line.
-        at = old.find(b"\n", len(old) - tail)
-        tail = 0 if at < 0 else len(old) - at - 1
+    head, tail = common_bytes(old, new)
     at, line = mark
-    first = line + _breaks(old, at, head) if at <= head else line - _breaks(old, head, at)
+    first = line + breaks_between(old, at, head) if at <= head else line - breaks_between(old, head, at)
     gone = _lines(old, head, len(old) - tail)
     come = _lines(new, head, len(new) - tail)
     removed, added = _without(gone, come), _without(come, gone)
@@ -260,40 +255,6 @@ def _runs(lines: Iterable[int]) -> Runs:
 
 def _pack(lines: Iterable[bytes]) -> bytes:
     return bytes.fromhex("".join(map(hash8, lines)))
-
-
-def _breaks(text: bytes, start: int, stop: int) -> int:
-    """The line breaks in text[start:stop], both of which are where a line begins."""
-    count = text.count(b"\n", start, stop)
-    if text.find(b"\r", start, stop) >= 0:
-        count += text.count(b"\r", start, stop) - text.count(b"\r\n", start, stop)
-    return count
-
-
-def _same_start(a: bytes, b: bytes) -> int:
-    """At least how many first bytes are equal. Each step halves what is in doubt, so the bytes are compared in bulk."""
-    low, high = 0, min(len(a), len(b))
-    view = memoryview(a)
-    while low + _DOUBTFUL < high:
-        middle = (low + high + 1) // 2
-        if b.startswith(view[low:middle], low):
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def _same_end(a: bytes, b: bytes, after: int) -> int:
-    """At least how many last bytes are equal, not counting the first `after`."""
-    low, high = 0, min(len(a), len(b)) - after
-    view = memoryview(a)
-    while low + _DOUBTFUL < high:
-        middle = (low + high + 1) // 2
-        if b.startswith(view[len(a) - middle : len(a) - low], len(b) - middle):
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:

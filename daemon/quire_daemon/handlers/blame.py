@@ -1,0 +1,170 @@
+"""`blame`: which record wrote each line of a file, by whom, in which turn, and when. Read-only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.preconditions import require_file, require_size
+from quire_daemon.handlers.staleness import news
+from quire_journal.blame import Blame, blame
+from quire_journal.blobs import NotHeld
+from quire_journal.events import REGULAR
+from quire_journal.history import History
+from quire_journal.ids import version_token
+from quire_journal.points import parse_point, rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.text import shown
+from quire_journal.views.files import Version
+
+MOST_LINES: Final = 10_000
+"""Lines in one reply: each of them names its writer."""
+
+
+class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `blame`. Lines are 1-based and inclusive, and clamped to the file."""
+
+    path: str
+    at: str | None = None  # a point; now
+    start_line: int = 1
+    end_line: int | None = None
+
+
+def decide(params: BlameParams, world: World) -> Decision:
+    """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and the same as `runs`.
+
+    A run is `{start, end, …}`: neighbours of one version. `gaps` says beyond which version nothing is known, `names`
+    what the file was called. `truncated` and `next_line` as in `read_file`.
+    """
+    now = world.files[params.path]
+    version = _version(params, now, world)
+    _require_text(now.path, version, world)
+    found = blame(world.history, now.path, version)
+    start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
+    reply = {
+        "ok": True,
+        "message": _sentence(found, now.path, start, stop, cut),
+        "path": now.path,
+        "version": version_token(version.seq),
+        "sha256": version.blob.hex(),
+        "lineCount": len(found.text),
+        "startLine": start + 1,
+        "endLine": stop,
+        **_told(found, start, stop, world.history),
+        "names": list(found.names),
+        "gaps": _gaps(found),
+        "truncated": cut,
+    }
+    if cut:
+        reply["next_line"] = stop + 1
+    return Decision({**reply, **news(world, now.path)})
+
+
+def _version(params: BlameParams, now: FileNow, world: World) -> Version:
+    """The version that is asked about. Raises `Refused` for what is no file with lines."""
+    history = world.history
+    if params.at is None:
+        require_file(now, world)
+        version = history.file(now.path)
+    else:
+        version = history.version_at(now.path, parse_point(params.at, history))
+    if version is None or version.gone:
+        point = f" at {params.at}" if params.at is not None else ""
+        message = f"The journal has no file {now.path}{point}."
+        raise Refused("not_found", message, "choose_another_point", path=now.path)
+    if version.entry != REGULAR:
+        raise Refused("not_a_file", f"{now.path} was not a regular file then.", "check_path", path=now.path)
+    return version
+
+
+def _require_text(path: str, version: Version, world: World) -> None:
+    """Refuse what is too large, not to be had, or binary."""
+    require_size(path, version.size, world)
+    try:
+        if version.uncaptured:
+            raise NotHeld(version.blob)
+        text = world.history.text_of(version.blob)
+    except NotHeld:
+        why = version.uncaptured or "not_held"
+        message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal ({why})."
+        raise Refused("uncaptured", message, path=path, why=why) from None
+    if text.binary:
+        raise Refused("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
+
+
+def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, bool]:
+    """(first line, behind the last, whether more was asked for than fits one reply); at least one line."""
+    lines = found.text.lines
+    start = min(max(params.start_line, 1) - 1, len(lines))
+    asked = len(lines) if params.end_line is None else max(min(params.end_line, len(lines)), start)
+    stop = start
+    while stop < asked and stop - start < MOST_LINES:
+        limit -= len(lines[stop]) + 1
+        if limit < 0 and stop > start:
+            break
+        stop += 1
+    return start, stop, stop < asked
+
+
+def _told(found: Blame, start: int, stop: int, history: History) -> dict[str, Any]:
+    """`lines` and `runs`; and `lossy` where a line is not UTF-8."""
+    by_seq = {version.seq: version for version in found.origins[start:stop]}
+    origins = {seq: _origin(version, history) for seq, version in by_seq.items()}
+    lines: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
+    for first, end in _runs(found.origins, start, stop):
+        origin = origins[found.origins[first].seq]
+        runs.append({"start": first + 1, "end": end, **origin})
+        texts = enumerate(found.text.lines[first:end], first + 1)
+        lines += [{"line": number, **origin, "text": shown(line)} for number, line in texts]
+    told: dict[str, Any] = {"lines": lines, "runs": runs}
+    if found.text.lossy and any("\ufffd" in line["text"] for line in lines):
+        told["lossy"] = True
+    return told
+
+
+def _origin(version: Version, history: History) -> dict[str, Any]:
+    """The record that wrote a line, as replies name it."""
+    writer = history.writer_json(version.writer, version.type)
+    origin = {
+        "seq": version.seq,
+        "version": version_token(version.seq),
+        "writer": writer,
+        "turn": writer["turn"],
+        "at": rfc3339(version.at_ns),
+    }
+    return {**origin, "evidence": version.evidence} if version.evidence else origin
+
+
+def _runs(origins: Sequence[Version], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Neighbouring lines of one version, half-open."""
+    first = start
+    for number in range(start + 1, stop + 1):
+        if number == stop or origins[number].seq != origins[first].seq:
+            yield first, number
+            first = number
+
+
+def _gaps(found: Blame) -> list[dict[str, Any]]:
+    gap = found.gap
+    if gap is None:
+        return []
+    return [{"version": version_token(gap.seq), "why": gap.why, "attributed_to": version_token(gap.after)}]
+
+
+def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool) -> str:
+    if start == stop:
+        return f"No lines of {path}, which has {len(found.text)}."
+    wrote = len({version.seq for version in found.origins[start:stop]})
+    said = (
+        f"Lines {start + 1}-{stop} of {len(found.text)} of {path} come from {wrote} version{'' if wrote == 1 else 's'}"
+    )
+    if found.gap is not None:
+        said += f"; beyond {version_token(found.gap.after)} nothing is known ({found.gap.why})"
+    return f"{said}; more from line {stop + 1} on." if cut else f"{said}."
+
+
+BLAME_TOOL: Final = Tool("blame", BlameParams, lambda params: (params.path,), decide, needs_text=False, catch_up=True)

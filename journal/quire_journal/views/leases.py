@@ -1,0 +1,122 @@
+"""The leases view: who announced or claimed which ground, until when.
+
+A lease ends at its time whether or not a record says so: `now_ns` is part of every question, and `lease_expired` only
+tidies up. A broken lease stays in the table until its time would have been over or its holder gives it up, so that the
+holder can be told; it binds nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import (
+    Event,
+    LeaseBroken,
+    LeaseExpired,
+    LeaseGranted,
+    LeaseReleased,
+    LeaseRenewed,
+    LineRange,
+    Record,
+)
+from quire_journal.log import Reading, Writing, u64
+from quire_journal.views.writers import caller_of
+
+TABLES = ("leases",)
+
+INTENT: Final = "intent"
+SHARED: Final = "shared"
+EXCLUSIVE: Final = "exclusive"
+
+
+class Lease(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A lease. `number` is also its fencing number: of two leases, the later one's is greater."""
+
+    number: int  # seq of the grant; 0: a claim that waits
+    holder: bytes  # the caller's key
+    writer: int  # by which the holder was called then
+    strength: str
+    path: str
+    form: str  # "file", "folder", "glob"
+    granted_ns: int
+    expires_ns: int
+    reason: str = ""
+    lines: LineRange | None = None
+    version: int = 0  # in which `lines` are stated
+    bind: str = "session"
+    broken: int = 0  # seq of the record that broke it
+
+    def binds(self, now_ns: int) -> bool:
+        """Does it mean anything to others at this time?"""
+        return not self.broken and now_ns < self.expires_ns
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_LEASE: Final = msgspec.msgpack.Decoder(Lease)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Keep, prolong or end a lease. An event about one that has ended, or was broken, changes nothing."""
+    match event:
+        case LeaseGranted():
+            _forget_broken(w, record.at_ns)
+            _put(
+                w,
+                Lease(
+                    record.seq,
+                    caller_of(w, record.writer),
+                    record.writer,
+                    event.strength,
+                    event.path,
+                    event.form,
+                    record.at_ns,
+                    event.expires_ns,
+                    event.reason,
+                    event.lines,
+                    event.version,
+                    event.bind,
+                ),
+            )
+        case LeaseRenewed():
+            held = lease(w, event.lease)
+            if held is not None and not held.broken:
+                reason = event.reason or held.reason
+                _put(w, msgspec.structs.replace(held, expires_ns=event.expires_ns, reason=reason))
+        case LeaseReleased() | LeaseExpired():
+            w.delete("leases", _key(event.lease))
+        case LeaseBroken():
+            held = lease(w, event.lease)
+            if held is not None and not held.broken:
+                _put(w, msgspec.structs.replace(held, broken=record.seq))
+        case _:
+            pass
+
+
+def lease(r: Reading, number: int) -> Lease | None:
+    """The lease with this number; None when there never was one or it has ended. It may be broken, or over."""
+    found = r.get("leases", _key(number))
+    return None if found is None else _LEASE.decode(found)
+
+
+def leases(r: Reading) -> Iterator[Lease]:
+    """Every lease of which no record says that it ended by itself, oldest first; some may be broken, or over."""
+    for _, value in r.scan("leases"):
+        yield _LEASE.decode(value)
+
+
+def _key(number: int) -> bytes:
+    """Numbers that no record has lead to no lease."""
+    return u64(number if 0 < number < 1 << 63 else 0)
+
+
+def _put(w: Writing, held: Lease) -> None:
+    w.put("leases", u64(held.number), _ENCODER.encode(held))
+
+
+def _forget_broken(w: Writing, now_ns: int) -> None:
+    for held in list(leases(w)):
+        if held.broken and held.expires_ns <= now_ns:
+            w.delete("leases", u64(held.number))

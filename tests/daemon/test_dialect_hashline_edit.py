@@ -1,0 +1,945 @@
+"""`hashline_edit`: lines are named as LINE#ID, the caller's base is the proof, and nothing is looked for elsewhere."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from desk import Desk, lines
+from hypothesis import given
+from hypothesis import strategies as st
+
+from playbook import Playbook
+from quire_daemon.config import Dialects, HashlineDialect, Settings
+from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
+from quire_daemon.handlers.log import LOG_TOOL
+from quire_daemon.handlers.read import READ_TOOL
+from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_journal.check import check
+from quire_journal.events import EditRefused, FileDeleted, FileMoved, FileWritten, ReadServed
+from quire_journal.ids import blob_id
+from quire_journal.line_hash import hash8, line_id
+
+FIVE = "one\ntwo\nthree\nfour\nfive\n"
+TEN = "".join(f"line {n}\n" for n in range(1, 11))
+REPLACING = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_replace_text=True)))
+
+
+def ref(line: int, said: str | bytes) -> str:
+    """The reference of a line that says this."""
+    return f"{line}#{line_id(said if isinstance(said, bytes) else said.encode())}"
+
+
+def opened(text: str | bytes = FIVE, settings: Settings | None = None, **files: str) -> Playbook:
+    """A workspace with f.txt, which ann has read."""
+    book = Playbook({"f.txt": text, **files}, settings)
+    read(book)
+    return book
+
+
+def read(book: Playbook, by: str = "ann", path: str = "f.txt") -> list[str]:
+    """The references that a read shows now."""
+    rows = book.call("read_file", {"path": path, "format": "hashline"}, by=by)["lines"]
+    return [row.split("|")[0] for row in rows]
+
+
+def edit(book: Playbook, *edits: dict[str, Any], by: str = "ann", **more: Any) -> dict[str, Any]:
+    """The reply to a call on f.txt."""
+    return book.call("hashline_edit", {"path": "f.txt", "edits": list(edits), **more}, by=by)
+
+
+def put(reference: str, *content: str) -> dict[str, Any]:
+    """Replace one line."""
+    return {"target": reference, "new_content": list(content)}
+
+
+def after(reference: str, *content: str) -> dict[str, Any]:
+    """Insert behind a line."""
+    return {"after": reference, "inserted_lines": list(content)}
+
+
+def before(reference: str, *content: str) -> dict[str, Any]:
+    """Insert in front of a line."""
+    return {"before": reference, "inserted_lines": list(content)}
+
+
+def span(first: str, last: str, *content: str) -> dict[str, Any]:
+    """Replace a range."""
+    return {"first": first, "last": last, "new_content": list(content)}
+
+
+def marked(reply: dict[str, Any]) -> list[str]:
+    """The references behind `>>>` in a message."""
+    return re.findall(r"^>>> (\d+#\w+)\|", reply["message"], re.MULTILINE)
+
+
+ONE, TWO, THREE, FOUR, LAST = (ref(n, said) for n, said in enumerate(FIVE.split(), 1))
+
+
+# ── the variants ─────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("wanted", "result"),
+    [
+        (put(TWO, "2"), "one\n2\nthree\nfour\nfive\n"),
+        (put(TWO, "2a", "2b"), "one\n2a\n2b\nthree\nfour\nfive\n"),
+        (put(TWO), "one\nthree\nfour\nfive\n"),
+        (put(TWO, ""), "one\n\nthree\nfour\nfive\n"),
+        (span(TWO, FOUR, "x"), "one\nx\nfive\n"),
+        (span(TWO, FOUR), "one\nfive\n"),
+        (span(TWO, TWO, "x"), "one\nx\nthree\nfour\nfive\n"),
+        (span(ONE, LAST), ""),
+        (after(TWO, "x", "y"), "one\ntwo\nx\ny\nthree\nfour\nfive\n"),
+        (before(TWO, "x"), "one\nx\ntwo\nthree\nfour\nfive\n"),
+        ({"after": TWO, "before": THREE, "inserted_lines": ["x"]}, "one\ntwo\nx\nthree\nfour\nfive\n"),
+        (after(LAST, "x"), FIVE + "x\n"),
+        (before(ONE, "x"), "x\n" + FIVE),
+        (after(TWO, ""), "one\ntwo\n\nthree\nfour\nfive\n"),
+        ({"inserted_lines": ["x", "y"]}, FIVE + "x\ny\n"),
+    ],
+)
+def test_each_variant_does_what_it_says(wanted: dict[str, Any], result: str) -> None:
+    book = opened()
+    reply = edit(book, wanted)
+    assert reply["ok"], reply
+    assert book.text("f.txt") == result
+    assert reply["operations_applied"] == 1
+    assert reply["message"].startswith("1 operation applied")
+
+
+def test_a_reply_carries_what_every_writing_tool_tells_and_the_first_changed_line() -> None:
+    book = opened(TEN)
+    reply = edit(book, put(ref(4, "line 4"), "four"), after(ref(8, "line 8"), "new"))
+    assert reply["first_changed_line"] == 4
+    assert (reply["operations_applied"], reply["net_lines"], reply["anchors_valid_through"]) == (2, 1, 3)
+    assert (reply["writer_type"], reply["baseline_continuity"]) == ("edit", "clean")
+    assert [(c["start"], c["end"]) for c in reply["changed"]] == [(4, 4), (9, 9)]
+    assert f"+4#{hash8(b'four')[:6]} [high]|four" in reply["diff"]
+    (write,) = book.events(FileWritten)
+    assert isinstance(write, FileWritten)
+    assert write.dialect == "hashline_edit"
+
+
+def test_the_first_changed_line_is_the_first_that_differs() -> None:
+    book = opened()
+    assert edit(book, span(ONE, THREE, "one", "two", "3"))["first_changed_line"] == 3
+    assert edit(book, span(ref(4, "four"), ref(5, "five")))["first_changed_line"] == 4
+
+
+def test_all_edits_are_judged_on_one_snapshot_whatever_their_order() -> None:
+    for order in (1, -1):
+        book = opened()
+        edits = [put(ONE, "1", "1b"), put(THREE), after(FOUR, "4b"), before(LAST, "5a"), put(LAST, "5")][::order]
+        assert edit(book, *edits)["ok"]
+        between = ["4b", "5a"][::order]
+        assert book.text("f.txt") == "".join(f"{s}\n" for s in ["1", "1b", "two", "four", *between, "5"])
+
+
+def test_inserts_at_one_gap_keep_the_order_of_the_call() -> None:
+    book = opened("a\nb\n")
+    edits = [after(ref(1, "a"), "x"), before(ref(2, "b"), "y"), after(ref(1, "a"), "z")]
+    assert edit(book, *edits)["operations_applied"] == 3
+    assert book.text("f.txt") == "a\nx\ny\nz\nb\n"
+
+
+def test_an_insert_may_stand_at_the_edge_of_a_range_that_is_replaced() -> None:
+    book = opened()
+    assert edit(book, span(TWO, FOUR, "x"), before(TWO, "a"), after(FOUR, "b"), before(LAST, "c"))["ok"]
+    assert book.text("f.txt") == "one\na\nx\nb\nc\nfive\n"
+
+
+def test_low_quality_lines_are_as_good_as_any() -> None:
+    book = opened("f() {\n}\n\ng() {\n}\n")
+    assert edit(book, after(ref(2, "}"), "h()"), after(ref(3, ""), "// g"), put(ref(5, "}"), "};"))["ok"]
+    assert book.text("f.txt") == "f() {\n}\nh()\n\n// g\ng() {\n};\n"
+
+
+def test_of_equal_lines_the_one_with_the_number_is_meant() -> None:
+    book = opened("}\n}\n}\n")
+    assert edit(book, put(ref(2, "}"), "here"))["ok"]
+    assert book.text("f.txt") == "}\nhere\n}\n"
+
+
+@pytest.mark.parametrize(
+    "said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"]
+)
+def test_content_is_taken_as_it_is(said: str) -> None:
+    book = opened()
+    assert edit(book, put(TWO, said))["ok"]
+    assert book.text("f.txt") == FIVE.replace("two", said)
+
+
+@pytest.mark.parametrize(
+    ("element", "becomes"), [("a\nb", "a\nb\n"), ("a\n", "a\n"), ("\n", "\n"), ("a\r\nb", "a\nb\n")]
+)
+def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> None:
+    book = opened()
+    assert edit(book, put(TWO, element))["ok"]
+    assert book.text("f.txt") == FIVE.replace("two\n", becomes)
+
+
+# ── references ───────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "reference", [f"{TWO}|two", f"{TWO}|", f">>> {TWO}|two", f">>>{TWO}", f"{TWO}|a | b", TWO.upper(), f"{TWO}|a\nb"]
+)
+def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> None:
+    book = opened()
+    assert edit(book, put(reference, "2"))["ok"]
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        *("", "two", "2", "#ab", "2#", f"0#{line_id(b'two')}", "-2#ab", "2 #ab", "2# ab", f" {TWO}", f"{TWO} ", "2:ab"),
+        *(f"+{TWO}", "2#a-b", "L2#ab", f"{TWO}, {THREE}", "2#ab [high]|two", "02#abcd", "2##ab", f"{TWO}#x"),
+    ],
+)
+@pytest.mark.parametrize("name", ["target", "after"])
+def test_anything_else_is_no_reference(name: str, reference: str) -> None:
+    book = opened()
+    reply = edit(book, after(ONE, "x"), put(reference, "2") if name == "target" else after(reference, "x"))
+    assert (reply["error"], reply["edit_index"]) == ("invalid_ref", 1)
+    assert book.text("f.txt") == FIVE
+
+
+@pytest.mark.parametrize("digits", [6, 8])
+def test_the_hash_that_diffs_show_names_a_line_too(digits: int) -> None:
+    book = opened()
+    assert edit(book, put(TWO, "2"))["ok"]
+    assert edit(book, put(f"2#{hash8(b'2')[:digits]}", "second"))["ok"]
+    assert edit(book, put(f"2#{hash8(b'2')[:digits]}", "third"))["error"] == "hash_mismatch"
+
+
+@pytest.mark.parametrize("name", ["z", "zz", "0" * 40, "abc", hash8(b"two")[:5], "two"])
+def test_the_length_of_an_id_does_not_matter_but_what_it_says_does(name: str) -> None:
+    reply = edit(opened(), put(f"2#{name}", "2"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [2])
+
+
+@pytest.mark.parametrize("line", [6, 99, 999_999_999_999_999_999])
+def test_a_line_beyond_the_file_is_out_of_range(line: int) -> None:
+    book = opened()
+    for wanted in (
+        put(f"{line}#ab", "x"),
+        span(TWO, f"{line}#ab", "x"),
+        span(f"{line}#ab", TWO),
+        before(f"{line}#ab", "x"),
+    ):
+        reply = edit(book, wanted)
+        assert (reply["error"], reply["line_count"], reply["lines_beyond"]) == ("line_out_of_range", 5, [line])
+    assert book.text("f.txt") == FIVE
+
+
+def test_an_empty_file_has_no_line_to_name() -> None:
+    assert edit(opened(""), put("1#ab", "x"))["error"] == "line_out_of_range"
+
+
+# ── mismatches ───────────────────────────────────────────────────────────────
+
+
+def test_all_mismatches_are_told_at_once_with_fresh_references() -> None:
+    book = opened()
+    reply = edit(book, put("2#zz", "2"), put(ONE, "1"), span("4#zz", LAST, "x"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [2, 4])
+    assert marked(reply) == [TWO, FOUR]
+    assert f"\n    {ONE}|one\n>>> {TWO}|two\n    {THREE}|three\n" in reply["message"]
+    assert f"{TWO}|two" in reply["lines"]
+    assert book.text("f.txt") == FIVE
+
+
+def test_a_line_that_somebody_changed_is_a_mismatch_even_when_only_blanks_differ() -> None:
+    book = opened("  foo()\nb\n")
+    book.write("f.txt", "\tfoo()\nb\n")
+    reply = edit(book, put(ref(1, "  foo()"), "  bar()"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [1])
+    assert marked(reply) == [ref(1, "\tfoo()")]
+    (change,) = reply["changes"]
+    assert (change["writer"]["type"], change["lines"], change["touches"]) == ("outside", [[1, 1]], "conflicting")
+
+
+def test_a_line_that_was_moved_is_never_followed_silently() -> None:
+    book = opened()
+    book.write("f.txt", "NEW\n" + FIVE)
+    reply = edit(book, put(THREE, "3"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [3])
+    assert marked(reply) == [ref(3, "two"), ref(4, "three")]
+    assert book.text("f.txt") == "NEW\n" + FIVE
+
+
+def test_a_line_that_was_moved_is_not_followed_to_its_twin() -> None:
+    book = opened("}\n}\n}\n}\n")
+    book.write("f.txt", "NEW\n}\n}\n}\n}\n")
+    assert edit(book, put(ref(3, "}"), "x"))["error"] == "hash_mismatch"
+
+
+def test_a_line_inside_a_range_counts_though_only_its_ends_are_named() -> None:
+    book = opened()
+    book.write("f.txt", FIVE.replace("three", "theirs"))
+    reply = edit(book, span(TWO, FOUR, "x"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [3])
+    assert marked(reply) == [ref(3, "theirs")]
+
+
+@pytest.mark.parametrize("theirs", ["one\ntwo\nNEW\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n"])
+def test_a_range_that_others_made_longer_or_shorter_is_a_mismatch(theirs: str) -> None:
+    book = opened()
+    book.write("f.txt", theirs)
+    assert edit(book, span(TWO, FOUR, "x"))["error"] == "hash_mismatch"
+    assert book.text("f.txt") == theirs
+
+
+@pytest.mark.parametrize(
+    "theirs", [FIVE.replace("five", "5\n6"), FIVE.replace("three", "3\n3b"), FIVE.replace("one", "1")]
+)
+def test_a_change_elsewhere_that_moves_nothing_lands(theirs: str) -> None:
+    book = opened()
+    book.write("f.txt", theirs)
+    reply = edit(book, put(TWO, "mine"))
+    assert reply["ok"], reply
+    assert book.text("f.txt") == theirs.replace("two", "mine")
+    assert reply["changed_since_your_read"]
+    assert "cross_version" not in reply
+
+
+def test_an_insert_goes_behind_its_line_whatever_came_behind_that() -> None:
+    book = opened()
+    book.write("f.txt", FIVE.replace("two\n", "two\ntheirs\n"))
+    assert edit(book, after(TWO, "mine"))["ok"]
+    assert book.text("f.txt") == FIVE.replace("two\n", "two\nmine\ntheirs\n")
+
+
+def test_neighbours_that_somebody_parted_are_a_mismatch() -> None:
+    book = opened()
+    book.write("f.txt", FIVE.replace("two\n", "two\ntheirs\n"))
+    reply = edit(book, {"after": TWO, "before": THREE, "inserted_lines": ["mine"]})
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [3])
+
+
+def test_an_append_needs_no_line_to_be_where_it_was() -> None:
+    book = opened()
+    book.write("f.txt", "NEW\n" + FIVE + "theirs\n")
+    assert edit(book, {"inserted_lines": ["mine"]})["ok"]
+    assert book.text("f.txt") == "NEW\n" + FIVE + "theirs\nmine\n"
+
+
+def test_content_that_was_there_before_somebody_changed_it_is_a_mismatch_and_no_no_op() -> None:
+    book = opened()
+    book.write("f.txt", FIVE.replace("two", "theirs"))
+    assert edit(book, put(TWO, "two"))["error"] == "hash_mismatch"
+
+
+def test_the_fresh_references_count_as_shown_and_the_retry_with_them_lands() -> None:
+    book = opened()
+    book.write("f.txt", "NEW\n" + FIVE)
+    reply = edit(book, put(THREE, "3"))
+    served = book.events(ReadServed)[-1]
+    assert isinstance(served, ReadServed)
+    assert served.anchors
+    assert any(start <= 3 < stop for start, stop in served.shown)
+    assert edit(book, put(marked(reply)[-1], "3"))["ok"]
+    assert book.text("f.txt") == "NEW\n" + FIVE.replace("three", "3")
+
+
+def test_a_mismatch_is_journaled_as_a_refusal_but_not_a_dry_one() -> None:
+    book = opened()
+    reply = edit(book, put("2#zz", "2"), dry_run=True)
+    assert (reply["error"], reply["dry_run"], reply["valid"]) == ("hash_mismatch", True, False)
+    assert not book.events(EditRefused)
+    edit(book, put("2#zz", "2"))
+    (refused,) = book.events(EditRefused)
+    assert isinstance(refused, EditRefused)
+    assert (refused.tool, refused.path, refused.code) == ("hashline_edit", "f.txt", "hash_mismatch")
+
+
+def test_a_line_that_somebody_cut_off_is_a_mismatch_that_shows_the_end() -> None:
+    book = opened()
+    book.write("f.txt", "one\ntwo\n")
+    reply = edit(book, put(LAST, "5"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [5])
+    assert marked(reply) == [TWO]
+
+
+def test_a_line_that_came_after_the_read_is_a_mismatch_not_out_of_range() -> None:
+    book = opened()
+    book.write("f.txt", FIVE + "six\n")
+    reply = edit(book, put(ref(6, "six"), "6"))
+    assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [6])
+    assert edit(book, put(marked(reply)[0], "6"))["ok"]
+
+
+def test_a_file_that_somebody_emptied_is_a_mismatch() -> None:
+    book = opened()
+    book.write("f.txt", "")
+    reply = edit(book, put(TWO, "2"))
+    assert (reply["error"], reply["lines"]) == ("hash_mismatch", [])
+
+
+def test_another_agent_is_named_with_what_it_did() -> None:
+    book = opened()
+    read(book, by="ben")
+    assert edit(book, put(TWO, "bens"), by="ben")["ok"]
+    reply = edit(book, put(TWO, "anns"))
+    (change,) = reply["changes"]
+    assert (change["writer"]["agent"], change["lines"], change["touches"]) == ("ben", [[2, 2]], "conflicting")
+
+
+def test_whoever_never_read_the_file_is_judged_on_it_as_it_is() -> None:
+    book = Playbook({"f.txt": FIVE})
+    assert edit(book, put(TWO, "2"))["ok"]
+    assert edit(book, put(TWO, "2"), by="ben")["error"] == "hash_mismatch"
+
+
+# ── the caller's own edits ───────────────────────────────────────────────────
+
+
+def test_after_an_own_edit_the_lines_above_keep_their_references() -> None:
+    book = opened()
+    assert edit(book, after(THREE, "x", "y"))["ok"]
+    assert edit(book, put(TWO, "2"))["ok"]
+    assert edit(book, put(THREE, "3"))["ok"]
+    assert book.text("f.txt") == "one\n2\n3\nx\ny\nfour\nfive\n"
+
+
+def test_after_an_own_edit_the_lines_below_have_new_numbers_and_the_message_says_which() -> None:
+    """The caller's own edits move its base along: line 9 is now what was line 1, far from where it was."""
+    book = opened()
+    assert edit(book, before(ONE, *(f"new {n}" for n in range(8))))["ok"]
+    reply = edit(book, put(FOUR, "4"))
+    assert (reply["error"], reply["mismatched_lines"], reply["changes"]) == ("hash_mismatch", [4], [])
+    assert marked(reply) == [ref(4, "new 3"), ref(12, "four")]
+    assert edit(book, put(ref(12, "four"), "4"))["ok"]
+
+
+def test_with_a_stated_base_a_line_that_the_caller_moved_itself_is_a_mismatch_too() -> None:
+    book = opened()
+    version = book.call("read_file", {"path": "f.txt"})["version"]
+    assert edit(book, after(TWO, "x"))["ok"]
+    reply = edit(book, put(FOUR, "4"), base=version)
+    assert (reply["error"], marked(reply)) == ("hash_mismatch", [ref(4, "three"), ref(5, "four")])
+    assert edit(book, put(TWO, "2"), base=version)["ok"]
+    assert edit(book, put(FOUR, "4"), base=version, on_stale="rebase")["ok"]
+    assert book.text("f.txt") == "one\n2\nx\nthree\n4\nfive\n"
+
+
+def test_a_rename_with_a_stated_base_does_not_follow_a_line_silently_either() -> None:
+    book = opened()
+    version = book.call("read_file", {"path": "f.txt"})["version"]
+    assert edit(book, after(TWO, "x"))["ok"]
+    assert edit(book, put(FOUR, "4"), base=version, rename="g.txt")["error"] == "hash_mismatch"
+    assert edit(book, put(ONE, "1"), base=version, rename="g.txt")["ok"]
+    assert book.text("g.txt") == "1\ntwo\nx\nthree\nfour\nfive\n"
+
+
+# ── rebase ───────────────────────────────────────────────────────────────────
+
+
+def test_with_rebase_a_moved_line_is_followed_and_that_is_said() -> None:
+    book = opened(TEN)
+    book.write("f.txt", "NEW\n" + TEN.replace("line 9\n", ""))
+    reply = edit(book, put(ref(3, "line 3"), "mine"), after(ref(6, "line 6"), "more"), on_stale="rebase")
+    assert reply["ok"], reply
+    assert (reply["cross_version"], len(reply["rebased_over"])) == (True, 1)
+    assert reply["first_changed_line"] == 4
+    expected = TEN.replace("line 3\n", "mine\n").replace("line 6\n", "line 6\nmore\n").replace("line 9\n", "")
+    assert book.text("f.txt") == "NEW\n" + expected
+
+
+@pytest.mark.parametrize("theirs", ["theirs", "", "three\nline 5b"])
+def test_with_rebase_a_changed_line_or_neighbour_is_refused_with_three_ways(theirs: str) -> None:
+    book = opened(TEN)
+    base = book.call("read_file", {"path": "f.txt"})["version"]
+    book.write("f.txt", "NEW\n" + TEN.replace("line 5", theirs))
+    now = book.text("f.txt")
+    for line in (5, 6):
+        reply = edit(book, put(ref(line, f"line {line}"), "mine"), on_stale="rebase", base=base)
+        assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [line])
+        assert set(reply["conflict"]) == {"base", "theirs", "yours"}
+        assert "mine" in reply["conflict"]["yours"]
+        assert marked(reply)
+    assert book.text("f.txt") == now
+
+
+def test_a_wrong_id_is_a_mismatch_with_rebase_too() -> None:
+    book = opened()
+    book.write("f.txt", "NEW\n" + FIVE)
+    assert edit(book, put("2#zz", "x"), on_stale="rebase")["error"] == "hash_mismatch"
+
+
+def test_with_rebase_two_appends_follow_each_other() -> None:
+    book = opened()
+    book.write("f.txt", FIVE + "theirs\n")
+    assert edit(book, {"inserted_lines": ["mine"]}, on_stale="rebase")["ok"]
+    assert book.text("f.txt") == FIVE + "theirs\nmine\n"
+
+
+# ── what is refused ──────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("edits", "code"),
+    [
+        ([span(FOUR, TWO, "x")], "invalid_range"),
+        ([{"after": ONE, "before": THREE, "inserted_lines": ["x"]}], "anchors_not_adjacent"),
+        ([{"after": TWO, "before": ONE, "inserted_lines": ["x"]}], "anchors_not_adjacent"),
+        ([{"after": TWO, "before": TWO, "inserted_lines": ["x"]}], "anchors_not_adjacent"),
+        ([after(TWO)], "empty_insert"),
+        ([before(TWO)], "empty_insert"),
+        ([{"inserted_lines": []}], "empty_insert"),
+        ([put(ONE, "1"), after(TWO)], "empty_insert"),
+        ([{}], "invalid_variant"),
+        ([{"foo": 1}], "invalid_variant"),
+        ([{"target": TWO}], "invalid_variant"),
+        ([{"new_content": ["x"]}], "invalid_variant"),
+        ([{"first": TWO, "new_content": ["x"]}], "invalid_variant"),
+        ([{"last": TWO, "new_content": ["x"]}], "invalid_variant"),
+        ([{**put(TWO, "x"), "inserted_lines": ["y"]}], "invalid_variant"),
+        ([{**put(TWO, "x"), "first": ONE, "last": TWO}], "invalid_variant"),
+        ([{**after(TWO, "x"), "target": TWO}], "invalid_variant"),
+        ([{**put(TWO, "x"), "note": "why"}], "invalid_variant"),
+        ([{"after": TWO, "new_content": ["x"]}], "invalid_variant"),
+        ([{"target": TWO, "inserted_lines": ["x"]}], "invalid_variant"),
+        ([{"after": TWO}], "invalid_variant"),
+        ([{"old_text": "two", "new_text": "2"}], "invalid_variant"),
+        ([put(ONE, "1"), {"old_text": "two", "new_text": "2", "all": True}], "invalid_variant"),
+        ([put(TWO, "2"), put(TWO, "zwei")], "overlapping_edits"),
+        ([span(ONE, THREE, "x"), put(TWO, "2")], "overlapping_edits"),
+        ([span(ONE, THREE, "x"), after(ONE, "y")], "overlapping_edits"),
+        ([span(ONE, THREE), span(THREE, LAST)], "overlapping_edits"),
+        ([put(TWO, "two")], "no_op"),
+        ([span(ONE, TWO, "one", "two"), put(LAST, "five")], "no_op"),
+        ([], "no_op"),
+        ([{"target": 2, "new_content": ["x"]}], "schema_invalid"),
+        ([{"target": TWO, "new_content": "x"}], "schema_invalid"),
+        ([{"target": TWO, "new_content": None}], "schema_invalid"),
+        ([{"target": TWO, "new_content": [1]}], "schema_invalid"),
+        (["x"], "schema_invalid"),
+    ],
+)
+def test_a_call_that_makes_no_sense_is_refused_and_changes_nothing(edits: list[Any], code: str) -> None:
+    book = opened()
+    for more in ({}, {"dry_run": True}):
+        reply = edit(book, *edits, **more)
+        assert (reply["ok"], reply["error"]) == (False, code), reply
+    assert book.text("f.txt") == FIVE
+    assert not book.events(FileWritten)
+
+
+def test_edits_and_file_operations_that_are_missing_altogether_are_no_op() -> None:
+    assert opened().call("hashline_edit", {"path": "f.txt"})["error"] == "no_op"
+
+
+def test_a_line_that_stays_as_it_is_beside_one_that_changes_is_no_reason_to_refuse() -> None:
+    book = opened()
+    assert edit(book, put(TWO, "two"), put(THREE, "3"))["ok"]
+    assert book.text("f.txt") == FIVE.replace("three", "3")
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [put(TWO, "2"), after(TWO, "x"), span(TWO, THREE), {"inserted_lines": ["x"]}],
+    ids=["set", "in", "cut", "end"],
+)
+def test_identical_edits_count_once(twice: dict[str, Any]) -> None:
+    once, book = opened(), opened()
+    edit(once, twice)
+    reply = edit(book, twice, dict(twice))
+    assert reply["operations_applied"] == 1
+    assert book.files == once.files
+
+
+def test_a_missing_file_is_not_found() -> None:
+    assert Playbook().call("hashline_edit", {"path": "f.txt", "edits": [put(TWO, "2")]})["error"] == "not_found"
+
+
+def test_a_dry_run_does_everything_but_the_write() -> None:
+    book = opened()
+    reply = edit(book, put(TWO, "2"), dry_run=True)
+    assert (reply["ok"], reply["dry_run"], reply["valid"], reply["first_changed_line"]) == (True, True, True, 2)
+    assert edit(book, put(TWO, "2"), rename="new/g.txt", dry_run=True)["valid"]
+    assert edit(book, delete=True, dry_run=True)["valid"]
+    assert book.files == {"f.txt": FIVE.encode()}
+    assert not book.events(FileWritten, FileMoved, FileDeleted)
+
+
+# ── texts in place of references ─────────────────────────────────────────────
+
+
+def replace(old: str, new: str, **more: Any) -> dict[str, Any]:
+    """Replace a text."""
+    return {"old_text": old, "new_text": new, **more}
+
+
+def test_where_the_settings_allow_it_a_text_may_be_replaced() -> None:
+    book = opened("x = 42\ny = 42\n", REPLACING)
+    assert edit(book, replace("x = 42", "x = 99"))["ok"]
+    assert edit(book, replace("9\ny", "8\nz"))["ok"]
+    assert book.text("f.txt") == "x = 98\nz = 42\n"
+
+
+def test_a_text_must_be_there_and_once_unless_all_are_meant() -> None:
+    book = opened("a b\na c\n", REPLACING)
+    assert edit(book, replace("x", "y"))["error"] == "old_text_not_found"
+    reply = edit(book, replace("a", "A"))
+    assert (reply["error"], reply["match_count"]) == ("multiple_matches", 2)
+    assert edit(book, replace("", "y"))["error"] == "schema_invalid"
+    assert edit(book, replace("a", "a"), replace("c", "c"))["error"] in ("no_op", "multiple_matches")
+    assert edit(book, replace("a", "a", all=True))["error"] == "no_op"
+    assert edit(book, replace("a", "A", all=True))["operations_applied"] == 1
+    assert book.text("f.txt") == "A b\nA c\n"
+
+
+def test_a_text_and_references_are_judged_on_one_snapshot() -> None:
+    book = opened(FIVE, REPLACING)
+    assert edit(book, replace("two", "four"), put(FOUR, "4"))["ok"]
+    assert book.text("f.txt") == "one\nfour\nthree\n4\nfive\n"
+    assert edit(book, replace("four", "2"), put(ref(2, "four"), "x"))["error"] == "overlapping_edits"
+    assert edit(book, replace("four", "2"), replace("four", "2"))["operations_applied"] == 1
+
+
+def test_a_text_is_its_own_proof() -> None:
+    book = opened(FIVE, REPLACING)
+    book.write("f.txt", "NEW\n" + FIVE.replace("three", "3 three"))
+    reply = edit(book, replace("3 three", "drei"))
+    assert reply["ok"]
+    assert reply["changed_since_your_read"]
+
+
+# ── bytes ────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said", "result"),
+    [
+        (b"a\r\nb\nc\rd", 3, b"c", b"a\r\nb\nX\rd"),
+        (b"a\r\nb\nc\rd", 4, b"d", b"a\r\nb\nc\rX"),
+        (b"a\r\nb\nc\rd", 1, b"a", b"X\r\nb\nc\rd"),
+        (b"\xef\xbb\xbfa\nb\n", 1, b"a", b"\xef\xbb\xbfX\nb\n"),
+        (b"\xef\xbb\xbfa\nb\n", 2, b"b", b"\xef\xbb\xbfa\nX\n"),
+        (b"a\x0cb\nc\xe2\x80\xa8d\ne\n", 3, b"e", b"a\x0cb\nc\xe2\x80\xa8d\nX\n"),
+        (b"caf\xe9\nb\n\xff\xfe\n", 2, b"b", b"caf\xe9\nX\n\xff\xfe\n"),
+        (b"caf\xe9\nb\n", 1, b"caf\xe9", b"X\nb\n"),
+        (b" a \t\n\n", 2, b"", b" a \t\nX\n"),
+    ],
+)
+def test_lines_that_no_edit_names_keep_their_bytes(text: bytes, line: int, said: bytes, result: bytes) -> None:
+    book = opened(text)
+    assert read(book)[line - 1] == ref(line, said)
+    assert edit(book, put(ref(line, said), "X"))["ok"]
+    assert book.files["f.txt"] == result
+
+
+def test_lines_that_differ_only_in_bytes_that_are_not_utf8_have_ids_of_their_own() -> None:
+    book = opened(b"caf\xe9\n")
+    book.write("f.txt", b"caf\xe8\n")
+    assert edit(book, put(ref(1, b"caf\xe9"), "x"))["error"] == "hash_mismatch"
+
+
+@pytest.mark.parametrize(
+    ("text", "result"), [("", "x\n"), ("a", "a\nx"), ("a\n", "a\nx\n"), ("a\r\n", "a\r\nx\r\n"), ("\r", "\rx\r")]
+)
+def test_without_references_lines_go_to_the_end_and_the_final_break_stays(text: str, result: str) -> None:
+    book = opened(text)
+    assert edit(book, {"inserted_lines": ["x"]})["ok"]
+    assert book.text("f.txt") == result
+
+
+def test_without_a_final_break_the_last_line_can_be_replaced_removed_or_followed() -> None:
+    for wanted, result in (
+        (put(ref(2, "b"), "B"), "a\nB"),
+        (put(ref(2, "b")), "a"),
+        (after(ref(2, "b"), "c"), "a\nb\nc"),
+    ):
+        book = opened("a\nb")
+        assert edit(book, wanted)["ok"]
+        assert book.text("f.txt") == result
+
+
+# ── random files, random edits ───────────────────────────────────────────────
+
+CONTENT = st.sampled_from([b"", b"}", b"a", b"caf\xe9", b"\x0c", b"  x", b"\xe2\x80\xa8"])
+FILES = st.lists(st.tuples(CONTENT, st.sampled_from([b"\n", b"\r\n"])), min_size=1, max_size=8)
+NEW = st.lists(st.sampled_from(["", "new", "  two", "+x", "}"]), max_size=3)
+
+
+@st.composite
+def valid_calls(draw: st.DrawFn) -> tuple[list[tuple[bytes, bytes]], bool, list[dict[str, Any]], dict[int, Any]]:
+    """A file, whether it ends with a break, edits that do not overlap, and per line what becomes of it."""
+    rows = draw(FILES)
+    refs = [ref(n, said) for n, (said, _) in enumerate(rows, 1)]
+    edits: list[dict[str, Any]] = []
+    ranges: dict[int, Any] = {}  # first line → (last line, content)
+    gaps: dict[int, list[str]] = {}
+    line = 0
+    while line < len(rows):
+        stop = draw(st.integers(line, min(line + 2, len(rows) - 1)))
+        kind = draw(st.sampled_from(["keep", "set", "after", "before", "between"]))
+        content = draw(NEW)
+        if kind == "set":
+            edits.append(put(refs[line], *content) if stop == line else span(refs[line], refs[stop], *content))
+            ranges[line] = (stop, content)
+        elif kind != "keep" and content and line not in gaps:
+            if kind == "after" or (kind == "between" and line == len(rows) - 1):
+                edits.append(after(refs[line], *content))
+            elif kind == "before":
+                edits.append(before(refs[line], *content))
+            else:
+                edits.append({"after": refs[line], "before": refs[line + 1], "inserted_lines": content})
+            gaps.setdefault(line if kind == "before" else line + 1, []).extend(content)
+        line = stop + 1
+    return rows, draw(st.booleans()), edits, {"ranges": ranges, "gaps": gaps}
+
+
+@given(valid_calls())
+def test_a_call_does_what_a_naive_reading_of_it_says(call: Any) -> None:
+    rows, final, edits, said = call
+    data = b"".join(line + end for line, end in rows)
+    if not final and rows[-1][0]:
+        data = data[: -len(rows[-1][1])]
+    expected: list[bytes] = []
+    kept: list[tuple[int, int]] = []  # line before, line afterwards
+    line = 0
+    while line <= len(rows):
+        expected += [new.encode() for new in said["gaps"].get(line, ())]
+        if line in said["ranges"]:
+            stop, content = said["ranges"][line]
+            expected += [new.encode() for new in content]
+            line = stop + 1
+            continue
+        if line < len(rows):
+            kept.append((line, len(expected)))
+            expected.append(rows[line][0])
+        line += 1
+    book = opened(data)
+    reply = edit(book, *edits)
+    result = book.files["f.txt"]
+    if not reply["ok"]:
+        assert reply["error"] == "no_op"
+        assert result == data
+        return
+    vanishes = bool(expected) and not expected[-1] and not data.endswith(b"\n")  # a blank last line without a break
+    if vanishes:
+        expected.pop()
+        kept = [(was, at) for was, at in kept if at < len(expected)]
+    found = re.split(rb"\r\n|\n", result)
+    ends = re.findall(rb"\r\n|\n", result)
+    if found[-1] == b"" and len(ends) == len(found) - 1:
+        found.pop()
+    assert found == expected
+    assert {rows[a][1] for a, _ in kept[:-1]} <= {*ends}
+    for was, at in kept:
+        if was < len(rows) - 1 and at < len(expected) - 1:
+            assert ends[at] == rows[was][1], (was, at)
+    assert vanishes or not result or result.endswith(b"\n") == data.endswith(b"\n")
+
+
+@given(
+    st.integers(1, 8), st.data(), st.integers(0, 3), st.sampled_from(["reject", "rebase"]), st.sampled_from(["a", "}"])
+)
+def test_a_line_is_changed_only_where_it_is_the_one_that_was_shown(
+    length: int, data: st.DataObject, made: int, on_stale: str, twin: str
+) -> None:
+    """Another program replaces a region; a call then names one line. It lands on that line or nowhere."""
+    base = [twin if twin == "}" else f"line {n}" for n in range(length)]
+    start = data.draw(st.integers(0, length))
+    stop = data.draw(st.integers(start, length))
+    line = data.draw(st.integers(0, length - 1))
+    theirs = [*base[:start], *(f"theirs {n}" for n in range(made)), *base[stop:]]
+    book = opened("".join(f"{said}\n" for said in base))
+    book.write("f.txt", "".join(f"{said}\n" for said in theirs))
+    reply = edit(book, put(ref(line + 1, base[line]), "mine"), on_stale=on_stale)
+    shift = made - (stop - start)
+    if reply["ok"]:
+        landed = reply["first_changed_line"] - 1
+        assert book.text("f.txt") == "".join(f"{s}\n" for s in [*theirs[:landed], "mine", *theirs[landed + 1 :]])
+        assert landed == line or on_stale == "rebase"
+        if twin != "}":
+            assert theirs[landed] == base[line]
+    else:
+        assert reply["error"] == "hash_mismatch"
+        assert book.text("f.txt") == "".join(f"{said}\n" for said in theirs)
+    if twin != "}":  # then it is plain what became of which line
+        still = line < start or (line >= stop and not shift)
+        followed = line + 1 < start or line > stop or (start == stop and not made)
+        assert reply["ok"] == (still if on_stale == "reject" else followed)
+
+
+# ── the file as a whole ──────────────────────────────────────────────────────
+
+
+def test_a_file_is_removed() -> None:
+    book = opened()
+    reply = edit(book, delete=True)
+    assert (reply["ok"], reply["deleted"], reply["path"]) == (True, True, "f.txt")
+    assert book.files == {}
+
+
+def test_a_file_gets_another_name_in_a_new_folder() -> None:
+    book = opened()
+    reply = edit(book, rename="new/deep/g.txt")
+    assert (reply["ok"], reply["path"], reply["moved_from"]) == (True, "new/deep/g.txt", "f.txt")
+    assert (reply["first_changed_line"], reply["changed"]) == (None, [])
+    assert book.files == {"new/deep/g.txt": FIVE.encode()}
+
+
+def test_edits_and_another_name_are_one_call_and_one_version() -> None:
+    book = opened()
+    reply = edit(book, put(TWO, "2"), after(LAST, "six"), rename="new/g.txt")
+    assert reply["ok"], reply
+    assert book.files == {"new/g.txt": b"one\n2\nthree\nfour\nfive\nsix\n"}
+    assert (reply["path"], reply["moved_from"]) == ("new/g.txt", "f.txt")
+    assert (reply["operations_applied"], reply["lines_after"], reply["first_changed_line"]) == (2, 6, 2)
+    assert reply["sha256"] == blob_id(book.files["new/g.txt"]).hex()
+    (moved,) = book.events(FileMoved)
+    assert isinstance(moved, FileMoved)
+    assert (moved.path, moved.to, moved.size) == ("f.txt", "new/g.txt", len(book.files["new/g.txt"]))
+    assert book.call("read_file", {"path": "new/g.txt"})["version"] == reply["version"]
+
+
+def test_the_diff_of_a_rename_counts_as_shown_under_the_new_name() -> None:
+    book = opened()
+    assert edit(book, put(TWO, "2"), rename="g.txt")["ok"]
+    moved = {"path": "g.txt", "edits": [put(ref(2, "2"), "zwei"), put(LAST, "5")]}
+    assert book.call("hashline_edit", moved)["ok"]
+    assert book.text("g.txt") == "one\nzwei\nthree\nfour\n5\n"
+
+
+def test_a_rename_whose_edits_change_nothing_is_a_rename() -> None:
+    book = opened()
+    assert edit(book, put(TWO, "two"), rename="g.txt")["ok"]
+    assert book.files == {"g.txt": FIVE.encode()}
+
+
+@pytest.mark.parametrize("edits", [[], [put(TWO, "2")]], ids=["alone", "edits"])
+def test_a_name_that_is_taken_is_never_overwritten(edits: list[dict[str, Any]]) -> None:
+    book = opened(FIVE, **{"taken.txt": "precious\n", "folder/x": ""})
+    for name in ("taken.txt", "f.txt", "folder"):
+        assert edit(book, *edits, rename=name)["error"] == "already_exists"
+    assert book.files == {"f.txt": FIVE.encode(), "taken.txt": b"precious\n", "folder/x": b""}
+
+
+@pytest.mark.parametrize("how", [{"delete": True}, {"rename": "g.txt"}, {"rename": "g.txt", "edits": [put(TWO, "2")]}])
+def test_a_file_that_somebody_changed_is_neither_removed_nor_renamed(how: dict[str, Any]) -> None:
+    book = opened()
+    book.write("f.txt", FIVE + "theirs\n")
+    reply = book.call("hashline_edit", {"path": "f.txt", **how})
+    assert (reply["error"], reply["suggested_action"]) == ("stale_base", "re-read_file")
+    assert reply["changes"][0]["lines"] == [[6, 6]]
+    assert list(book.files) == ["f.txt"]
+    assert book.call("hashline_edit", {"path": "f.txt", **how})["ok"], "the refusal has shown what is there"
+
+
+def test_a_rename_is_carried_over_the_work_of_others_only_when_asked() -> None:
+    book = opened(TEN)
+    book.write("f.txt", "NEW\n" + TEN)
+    reply = edit(book, put(ref(5, "line 5"), "mine"), rename="g.txt", on_stale="rebase")
+    assert (reply["ok"], reply["cross_version"]) == (True, True)
+    assert book.text("g.txt") == "NEW\n" + TEN.replace("line 5", "mine")
+
+
+def test_a_wrong_id_stops_a_rename() -> None:
+    book = opened()
+    assert edit(book, put("2#zz", "2"), rename="g.txt")["error"] == "hash_mismatch"
+    assert book.files == {"f.txt": FIVE.encode()}
+
+
+@pytest.mark.parametrize(
+    ("how", "code"),
+    [
+        ({"delete": True, "rename": "g.txt"}, "invalid_variant"),
+        ({"delete": True, "rename": ""}, "invalid_variant"),
+        ({"delete": True, "edits": [put(TWO, "2")]}, "invalid_variant"),
+        ({"rename": ""}, "schema_invalid"),
+        ({"rename": "", "edits": [put(TWO, "2")]}, "schema_invalid"),
+        ({"rename": "g.txt", "edits": [{"foo": 1}]}, "invalid_variant"),
+        ({"delete": False}, "no_op"),
+        ({"delete": "yes"}, "schema_invalid"),
+        ({"rename": 1}, "schema_invalid"),
+    ],
+)
+def test_file_operations_that_make_no_sense_are_refused(how: dict[str, Any], code: str) -> None:
+    book = opened()
+    assert book.call("hashline_edit", {"path": "f.txt", **how})["error"] == code
+    assert book.files == {"f.txt": FIVE.encode()}
+
+
+def test_a_result_that_breaks_what_was_sound_gets_no_new_name_either() -> None:
+    book = Playbook({"f.py": "f(\n)\n"})
+    args = {"path": "f.py", "edits": [put(ref(2, ")"))], "rename": "g.py"}
+    assert book.call("hashline_edit", {**args, "safety_check": "strict"})["error"] == "safety_check_failed"
+    assert book.files == {"f.py": b"f(\n)\n"}
+    assert book.call("hashline_edit", args)["safety_status"] == "suspicious"
+
+
+# ── a rename with edits, and time ────────────────────────────────────────────
+
+
+def renamed() -> tuple[Desk, dict[str, Any]]:
+    """Ann has read f.txt, changed its second line and renamed it to d/g.txt in one call."""
+    desk = Desk()
+    desk.outside("f.txt", lines("one", "two", "three"))
+    desk.call(READ_TOOL, desk.ann, path="f.txt", format="hashline")
+    edits = [put(ref(2, "two"), "2")]
+    return desk, desk.call(HASHLINE_TOOL, desk.ann, path="f.txt", edits=edits, rename="d/g.txt")
+
+
+def lying(desk: Desk) -> dict[str, bytes]:
+    """What lies on the desk."""
+    return {path: file.data for path, file in desk.files.items()}
+
+
+def sound(desk: Desk) -> None:
+    """The views are what the log says."""
+    assert list(check(desk.journal.store)) == []
+
+
+def test_undo_brings_back_the_old_name_with_the_old_bytes_and_redo_the_new() -> None:
+    desk, reply = renamed()
+    assert reply["ok"]
+    new = lying(desk)
+    undone = desk.call(UNDO_TOOL, desk.ann)
+    assert undone["ok"], undone
+    assert lying(desk) == {"f.txt": lines("one", "two", "three")}
+    sound(desk)
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert lying(desk) == new
+    sound(desk)
+
+
+def test_undo_keeps_what_another_wrote_under_the_new_name() -> None:
+    desk, _ = renamed()
+    desk.write("d/g.txt", lines("zero", "one", "2", "three"), desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann)["ok"]
+    assert lying(desk) == {"f.txt": lines("zero", "one", "two", "three")}
+    sound(desk)
+
+
+def test_undo_stops_before_a_file_that_stands_under_the_old_name_now() -> None:
+    desk, _ = renamed()
+    desk.outside("f.txt", b"another\n")
+    before_ = lying(desk)
+    (entry,) = desk.call(UNDO_TOOL, desk.ann)["files"]
+    assert entry["skipped"] == "occupied"
+    assert lying(desk) == before_
+
+
+def test_the_history_and_the_log_tell_of_the_rename_under_both_names() -> None:
+    desk, reply = renamed()
+    seq = int(reply["version"][1:])
+    with desk.history() as history:
+        old, new = history.version("f.txt", seq), history.version("d/g.txt", seq)
+        assert old is not None
+        assert new is not None
+        assert (old.gone, old.moved_to) == (True, "d/g.txt")
+        assert (new.gone, new.moved_from, new.blob) == (False, "f.txt", blob_id(lines("one", "2", "three")))
+        assert history.text_of(new.blob).data == lines("one", "2", "three")
+        gone = history.anchor("d/g.txt", hash8(b"two")[:6])
+        assert gone is not None
+        assert (gone.line, gone.removed_by) == (1, seq)
+    for path in ("f.txt", "d/g.txt"):
+        records = desk.call(LOG_TOOL, desk.ann, path=path, kind="file_moved")["records"]
+        assert [r["seq"] for r in records] == [seq]
+    sound(desk)
