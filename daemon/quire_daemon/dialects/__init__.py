@@ -13,6 +13,7 @@ from quire_daemon.dialects.insert_lines import INSERT_LINES
 from quire_daemon.dialects.multi_edit import MULTI_EDIT
 from quire_daemon.dialects.regex_replace import REGEX_REPLACE
 from quire_daemon.dialects.replace_lines import REPLACE_LINES
+from quire_daemon.dialects.text_editor import TEXT_EDITOR
 
 DIALECTS: Final[dict[str, Dialect[Any]]] = {
     EDIT.name: EDIT,
@@ -22,6 +23,7 @@ DIALECTS: Final[dict[str, Dialect[Any]]] = {
     INSERT_LINES.name: INSERT_LINES,
     REPLACE_LINES.name: REPLACE_LINES,
     MULTI_EDIT.name: MULTI_EDIT,
+    TEXT_EDITOR.name: TEXT_EDITOR,
     REGEX_REPLACE.name: REGEX_REPLACE,
 }
 """Tool name → dialect."""

@@ -1,0 +1,134 @@
+"""The `text_editor` dialect: Anthropic's text editor, one tool with five commands.
+
+`view`, `create` and `undo_edit` say in other words what `read_file`, `write_file` and `undo` do; the two that edit
+are planned here. Unlike its model, `create` never overwrites, and `undo_edit` leaves everyone else's work alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from quire_daemon.arguments import Writing
+from quire_daemon.config import Settings
+from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
+from quire_daemon.dialects.matching import Lines, normalised, not_in, occurrences, replaced
+from quire_daemon.manuals.text_editor import MANUAL
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import content_lines
+
+_NEEDED: Final = {"create": ("file_text",), "str_replace": ("old_str",), "insert": ("insert_line",)}
+"""The arguments that a command cannot do without."""
+
+_TAKEN: Final = {
+    "view": ("view_range",),
+    "create": ("file_text",),
+    "str_replace": ("old_str", "new_str"),
+    "insert": ("insert_line", "insert_text", "new_str"),
+    "undo_edit": (),
+}
+"""The arguments of each command, beside those that every writing tool has."""
+
+MOST_LISTED: Final = 20
+"""Places that a refusal lists."""
+
+
+class TextEditorParams(Writing, frozen=True, kw_only=True):
+    """Arguments of `text_editor`."""
+
+    command: Literal["view", "create", "str_replace", "insert", "undo_edit"]
+    view_range: tuple[int, int] | None = None  # first and last line, 1-based; -1 for the last of the file
+    file_text: str | None = None
+    old_str: str | None = None
+    new_str: str | None = None
+    insert_line: int | None = None  # the text comes after this line; 0: at the top
+    insert_text: str | None = None  # newer versions of the tool call it so, older ones `new_str`
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for names in _TAKEN.values():
+            for name in names:
+                if name not in _TAKEN[self.command] and getattr(self, name) is not None:
+                    raise ValueError(f"`{name}` does not belong to the command {self.command}")
+        for name in _NEEDED.get(self.command, ()):
+            if getattr(self, name) is None:
+                raise ValueError(f"Object missing required field `{name}` of the command {self.command}")
+        first, last = self.view_range or (1, -1)
+        if first < 1 or (last != -1 and last < first):
+            raise ValueError(f"`view_range` is [{first}, {last}]; it takes the first and the last line, -1 for the end")
+        if self.command == "insert" and (self.insert_text is None) == (self.new_str is None):
+            raise ValueError("the command insert takes its text as `insert_text` (or as `new_str`), once")
+
+
+def in_other_words(params: TextEditorParams) -> InOtherWords | None:
+    """What `view`, `create` and `undo_edit` are called elsewhere."""
+    if params.command == "view":
+        first, last = params.view_range or (1, -1)
+        ends = {} if last == -1 else {"end_line": last}
+        return InOtherWords("read_file", {"path": params.path, "format": "numbered", "start_line": first, **ends})
+    if params.command == "create":
+        return InOtherWords("write_file", {**_common(params), "content": params.file_text})
+    if params.command == "undo_edit":
+        return InOtherWords(
+            "undo",
+            {
+                "path": params.path,
+                "last": 1,
+                "dry_run": params.dry_run,
+                "allow_uncaptured": params.allow_uncaptured,
+            },
+        )
+    return None
+
+
+def _common(params: TextEditorParams) -> dict[str, Any]:
+    """The arguments that every writing tool has."""
+    return {name: getattr(params, name) for name in Writing.__struct_fields__}
+
+
+def proof(params: TextEditorParams) -> Proof:
+    """The text of `str_replace` proves itself, and the top of a file is where it is; a line number needs the base."""
+    return "text" if params.command == "str_replace" or params.insert_line == 0 else "base"
+
+
+def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
+    """What `str_replace` and `insert` do."""
+    return _str_replace(params, sight) if params.command == "str_replace" else _insert(params, sight)
+
+
+def _str_replace(params: TextEditorParams, sight: Sight) -> Plan:
+    assert params.old_str is not None  # `__post_init__`
+    if not params.old_str:
+        raise Refused("empty_old_text", "`old_str` is empty; it must be the exact text to find.", "fix_arguments")
+    found = occurrences(sight.text, params.old_str)
+    if not found:
+        raise not_in(sight.text, params.old_str, "`old_str` is not in the file.")
+    if len(found) > 1:
+        lines = Lines(sight.text)
+        at = [lines.at(start) + 1 for start, _ in found[:MOST_LISTED]]
+        message = f"`old_str` is there {len(found)} times (lines {', '.join(map(str, at))}); say more around it."
+        raise Refused("multiple_matches", message, "add_context", matchCount=len(found), match_lines=at)
+    ((start, stop),) = found
+    splices, final_break = replaced(sight.text, [(start, stop, normalised(params.new_str or ""))])
+    return Plan(splices, 1, final_break)
+
+
+def _insert(params: TextEditorParams, sight: Sight) -> Plan:
+    gap, length = params.insert_line, len(sight.text)
+    assert gap is not None  # `__post_init__`
+    if not 0 <= gap <= length:
+        message = f"There is no line {gap} to insert after: the file has {length}. 0 is the top."
+        raise Refused("line_out_of_range", message, "re-read_file", insert_line=gap, lineCount=length)
+    new = params.new_str if params.insert_text is None else params.insert_text
+    return Plan((Splice(gap, gap, tuple(content_lines(new or ""))),), 1)
+
+
+TEXT_EDITOR: Final = Dialect(
+    "text_editor",
+    TextEditorParams,
+    plan,
+    stale="stale_base",
+    proof=proof,
+    in_other_words=in_other_words,
+    manual=MANUAL,
+)
