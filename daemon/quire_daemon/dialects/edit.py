@@ -16,6 +16,7 @@ import msgspec
 from quire_daemon.arguments import Writing, one_base
 from quire_daemon.config import EditDialect, Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
+from quire_daemon.manuals.edit import MANUAL
 from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
@@ -431,4 +432,4 @@ def _count(n: int, noun: str) -> str:
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
-EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict")
+EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict", manual=MANUAL)

@@ -16,6 +16,7 @@ from quire_daemon.arguments import Writing, checked_sha256
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.matching import Lines, normalised, not_in, occurrences, replaced
+from quire_daemon.manuals.edit_file import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -154,12 +155,5 @@ EDIT_FILE: Final = Dialect(
     FileParams,
     plan,
     stale="stale_file",
-    manual="""\
-`edit_file` replaces exact texts in the version of a file that you read; `expectedSha256` is the `sha256` of that read.
-
-- Every `oldText` must be in the file exactly once, unless `replaceAll` or `expectedOccurrences` says otherwise.
-- All edits are matched against the file as it was before the call; they must not overlap. All apply, or none.
-- `stale_file` says that the file is not what you read: read it again and retry.
-- Line ends and the byte order mark of the file are kept; write `\\n` in your texts.
-""",
+    manual=MANUAL,
 )

@@ -8,6 +8,7 @@ from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.matching import normalised, not_in, occurrences, replaced
 from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.manuals.edit_replace import MANUAL
 from quire_journal.refusals import Refused
 
 
@@ -55,11 +56,5 @@ EDIT_REPLACE: Final = Dialect(
     plan,
     stale="stale_base",
     proof=own_text,
-    manual="""\
-`edit_replace` replaces an exact text: `old_text` must match precisely, blanks, indentation and line breaks included.
-
-- Always read the file first, and copy the text to find from there.
-- `count` is the most replacements that are made, from the top; 1 unless you say so, 0 for all.
-- Prefer it to `write_file` for small changes: it changes only what you name.
-""",
+    manual=MANUAL,
 )

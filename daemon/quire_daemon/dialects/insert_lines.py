@@ -7,6 +7,7 @@ from typing import Final
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.manuals.insert_lines import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import content_lines
@@ -50,12 +51,5 @@ INSERT_LINES: Final = Dialect(
     plan,
     stale="stale_base",
     proof=proof,
-    manual="""\
-`insert_lines` inserts text before line `line_number` (1-based).
-
-- 0 puts it at the start of the file, -1 at the end.
-- A line break behind the text is added where it is missing.
-- Line numbers are those of the file as you last saw it; your own edits move them, so read again or use the reply's
-  `changed`.
-""",
+    manual=MANUAL,
 )

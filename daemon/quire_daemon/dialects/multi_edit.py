@@ -11,6 +11,7 @@ from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
 from quire_daemon.dialects.matching import Draft, nearest, normalised, not_in, places, replaced, why_not
 from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.manuals.multi_edit import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -78,11 +79,5 @@ MULTI_EDIT: Final = Dialect(
     plan,
     stale="stale_base",
     proof=own_text,
-    manual="""\
-`multi_edit` makes several exact replacements in one file, in order.
-
-- Each edit sees the result of the ones before it, and replaces the first place of its `old_text`.
-- An edit whose `old_text` is not there is skipped and told in `failed`; the others proceed.
-- The file is only written if at least one edit was applied. It is cheaper than several calls of `edit_replace`.
-""",
+    manual=MANUAL,
 )

@@ -7,6 +7,7 @@ from typing import Any, Final
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.manuals.replace_lines import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import content_lines
@@ -45,11 +46,5 @@ REPLACE_LINES: Final = Dialect(
     LinesParams,
     plan,
     stale="stale_base",
-    manual="""\
-`replace_lines` replaces lines `start_line` to `end_line` (1-based, both included) by `new_text`, of any length.
-
-- Read the file first to identify the exact range. An empty `new_text` removes the lines.
-- Line numbers are those of the file as you last saw it; your own edits move them, so read again or use the reply's
-  `changed`.
-""",
+    manual=MANUAL,
 )

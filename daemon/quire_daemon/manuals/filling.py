@@ -1,0 +1,33 @@
+"""Placeholders in manuals become what the settings and the hash functions say.
+
+`{{hlinefull 41 "text"}}` is a line as a hashline read shows it, `{{hlineref 41 "text"}}` how a call names it;
+`{{hashedfull 41 "text"}}` and `{{hashedref 41 "text"}}` are the same of a read with hashes. What stands between
+`{{#if allow_replace_text}}` and `{{/if}}`, each in a line of its own, is told only where that setting is on.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from quire_daemon.config import Settings
+from quire_journal.line_hash import SHOWN_DIGITS, hash8, line_id, quality
+
+_LINE: Final = re.compile(r'\{\{(hlinefull|hlineref|hashedfull|hashedref) ([1-9][0-9]*) "([^"\n]*)"\}\}')
+_REPLACE_TEXT: Final = re.compile(r"^\{\{#if allow_replace_text\}\}\n(.*?)^\{\{/if\}\}\n", re.MULTILINE | re.DOTALL)
+
+
+def filled(template: str, settings: Settings) -> str:
+    """The manual as it is under these settings."""
+    told = settings.dialects.hashline_edit.allow_replace_text
+    return _LINE.sub(_line, _REPLACE_TEXT.sub(r"\1" if told else "", template))
+
+
+def _line(found: re.Match[str]) -> str:
+    kind, number, text = found.groups()
+    line = text.encode()
+    if kind.startswith("hline"):
+        reference = f"{number}#{line_id(line)}"
+        return reference if kind == "hlineref" else f"{reference}|{text}"
+    reference = f"{number}#{hash8(line)[:SHOWN_DIGITS]}"
+    return reference if kind == "hashedref" else f"{reference} [{quality(line, 1)}]|{text}"

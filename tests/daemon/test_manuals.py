@@ -1,0 +1,247 @@
+"""The manuals say what the seeds demand, and what they show works: each example is played and lands."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from playbook import Playbook
+from quire_daemon.config import Dialects, HashlineDialect, Settings
+from quire_daemon.dialects import DIALECTS
+from quire_daemon.handlers import TOOLS
+from quire_daemon.handlers.manual import MANUALS, about
+from quire_daemon.manuals.filling import filled
+from quire_journal.line_hash import LineHashes
+from quire_journal.refusals import CODES
+from quire_journal.text import Text
+
+ROWS = json.loads((Path(__file__).parents[1] / "vectors" / "manual_sentences.json").read_text(encoding="utf-8"))
+REPLACING_TEXT = Settings(dialects=Dialects(hashline_edit=HashlineDialect(allow_replace_text=True)))
+
+
+def manual(name: str, settings: Settings | None = None) -> str:
+    """What a caller of `manual` gets for one tool."""
+    return str(Playbook(settings=settings).call("manual", {"dialect": name})["manual"])
+
+
+def folded(text: str) -> str:
+    """The text with single blanks only: where a line ends is not what it says."""
+    return " ".join(text.split())
+
+
+# ── the seeds ──
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+def test_the_manuals_have_every_sentence_that_the_seeds_demand(row: dict[str, Any]) -> None:
+    settings = REPLACING_TEXT if row["id"].startswith("hashline.replace-text") else None
+    told = folded(manual(row["manual"], settings))
+    assert row["words"]
+    assert row["phrases"]
+    assert not [phrase for phrase in row["phrases"] if folded(phrase) not in told]
+
+
+def test_no_sentence_is_listed_twice() -> None:
+    ids = [row["id"] for row in ROWS]
+    assert len(ids) == len({*ids})
+
+
+def test_the_disclaimer_about_line_numbers_stands_before_all_guidance() -> None:
+    told = folded(manual("edit"))
+    disclaimer = told.index("authoritative identity")
+    guidance = [p for row in ROWS if row["manual"] == "edit" and row["id"] != "identity" for p in row["phrases"]]
+    assert disclaimer < min(told.index(folded(phrase)) for phrase in guidance)
+
+
+def test_text_replacement_is_told_only_where_the_settings_allow_it() -> None:
+    assert "old_text" not in manual("hashline_edit")
+    assert manual("hashline_edit", REPLACING_TEXT).count("old_text") == 2
+
+
+# ── the tool ──
+
+
+def test_every_dialect_has_a_manual_and_so_has_every_tool_that_edits() -> None:
+    assert {name for name, dialect in DIALECTS.items() if not dialect.manual} == set()
+    editing = {*DIALECTS, "apply_patch", "read_file", "write_file", "delete_file", "move_file"}
+    assert set(MANUALS) == editing
+    assert editing <= set(TOOLS)
+
+
+@pytest.mark.parametrize("name", MANUALS)
+def test_a_manual_begins_with_a_line_that_says_what_the_tool_does(name: str) -> None:
+    text = manual(name)
+    assert text.startswith(f"# `{name}`: ")
+    assert text.endswith("\n")
+    assert 10 < len(about(text)) <= 90
+
+
+def test_without_a_name_there_is_a_list_and_all_of_it() -> None:
+    reply = Playbook().call("manual", {})
+    assert reply["ok"]
+    assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
+    told = reply["manual"]
+    for name in MANUALS:
+        assert manual(name) in told
+    for row in reply["dialects"]:
+        assert f"- `{row['name']}`: {row['about']}\n" in told
+
+
+def test_an_unknown_name_is_refused_with_those_that_there_are() -> None:
+    reply = Playbook().call("manual", {"dialect": "sed"})
+    assert (reply["ok"], reply["error"]) == (False, "not_found")
+    assert all(name in reply["message"] for name in MANUALS)
+    assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
+
+
+def test_to_read_a_manual_leaves_nothing_in_the_journal() -> None:
+    book = Playbook()
+    book.who("ann")
+    before = book.journal.head
+    book.call("manual", {"dialect": "edit"})
+    assert book.journal.head == before
+
+
+# ── what they show is true ──
+
+
+@pytest.mark.parametrize("name", MANUALS)
+def test_a_manual_names_only_error_codes_that_exist(name: str) -> None:
+    """A word in backquotes before a colon, or in the table of errors, is a code."""
+    text = manual(name)
+    rows = re.findall(r"^\| `([a-z_0-9]+)` \| .* \| .* \|$", text, re.MULTILINE)
+    heads = re.findall(r"^(?:- )?((?:`[a-z_0-9]+`(?:, )?)+): ", text, re.MULTILINE)
+    words = {word for head in heads for word in re.findall(r"`([a-z_0-9]+)`", head)} | {*rows}
+    arguments = {field.name for field in msgspec.structs.fields(TOOLS[name].params)}
+    commands = {"view", "create", "str_replace", "insert", "undo_edit"}
+    assert words - arguments - commands <= set(CODES)
+
+
+def test_anchors_are_those_of_the_lines_that_are_shown() -> None:
+    template = (
+        '{{hlinefull 2 "  x = 1"}}\n{{hlineref 2 "  x = 1"}}\n{{hashedfull 2 "  x = 1"}}\n{{hashedref 2 "  x = 1"}}'
+    )
+    hashes = LineHashes.of(Text.of(b"first\n  x = 1\n"))
+    whole, reference, hashed, anchor = filled(template, Settings()).split("\n")
+    assert (whole, hashed, anchor) == (hashes.reference(1), hashes.row(1), hashes.anchor(1))
+    assert whole.startswith(f"{reference}|")
+
+
+@pytest.mark.parametrize("name", MANUALS)
+def test_no_placeholder_is_left_in_a_manual(name: str) -> None:
+    assert "{{" not in manual(name, REPLACING_TEXT)
+    assert "{{" not in manual(name)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A call as a manual shows it, and the text that the manual shows above it."""
+
+    tool: str
+    shown: str | None
+    call: dict[str, Any]
+    good: bool
+
+
+BLOCK = re.compile(r"^(Bad:\n)?```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def examples(name: str) -> Iterator[Example]:
+    """The examples of one manual, in order."""
+    shown = None
+    for bad, language, text in BLOCK.findall(filled(MANUALS[name], REPLACING_TEXT)):
+        if language == "json":
+            yield Example(name, shown, json.loads(text), not bad)
+        else:
+            shown = text
+
+
+EXAMPLES = [(f"{name}-{i}", example) for name in MANUALS for i, example in enumerate(examples(name), 1)]
+
+
+def file_with(shown: str) -> str:
+    """The whole file of which a manual shows a part: as it is, or numbered lines with others around them."""
+    rows = [re.fullmatch(r"([0-9]+)#\w+(?: \[\w+\])?\|(.*)", row) for row in shown.splitlines()]
+    numbered = [(int(row[1]), row[2]) for row in rows if row is not None]
+    if not numbered:
+        return shown
+    assert len(numbered) == len(rows)
+    above = [f"// line {n}" for n in range(1, numbered[0][0])]
+    return "\n".join([*above, *(text for _, text in numbered)]) + "\n"
+
+
+def play(example: Example) -> tuple[dict[str, bytes], dict[str, Any], Playbook]:
+    """The files before the call, the reply, and the workspace afterwards."""
+    call = {"path": "src/example.ts", "edits": [example.call]} if example.tool == "hashline_edit" else example.call
+    path = str(call.get("path", "greet.py"))
+    book = Playbook({} if example.shown is None else {path: file_with(example.shown)}, REPLACING_TEXT)
+    before = dict(book.files)
+    if example.shown is not None:
+        form = {"edit": "hashed", "hashline_edit": "hashline"}.get(example.tool, "plain")
+        read = book.call("read_file", {"path": path, "format": form})
+        assert form == "plain" or set(example.shown.splitlines()) <= set(read["lines"])
+    return before, book.call(example.tool, call), book
+
+
+@pytest.mark.parametrize("example", [e for _, e in EXAMPLES if e.good], ids=[i for i, e in EXAMPLES if e.good])
+def test_an_example_of_a_manual_lands(example: Example) -> None:
+    before, reply, book = play(example)
+    assert reply["ok"], reply
+    assert not reply.get("warnings"), reply
+    assert (book.files == before) == (example.call.get("command") == "view")
+
+
+def test_the_manuals_of_all_editing_tools_have_examples() -> None:
+    assert {e.tool for _, e in EXAMPLES if e.good} == set(MANUALS) - {"read_file"}
+
+
+@pytest.mark.parametrize(
+    ("number", "wanted"),
+    [
+        (1, ["// line 40", "  return record != null && record?.status === 'fulfilled';"]),
+        (
+            2,
+            [
+                "export function useX(...): boolean {",
+                "  const [isVisible, setIsVisible] = useState(true);",
+                "  useEffect",
+            ],
+        ),
+        (3, ["      doFirst();", "      doSecond();", "      doThird();"]),
+        (4, ["      chunkCache.set(chunkId, thenable);", "      thenable.then(resolve, ignoreReject);"]),
+        (
+            5,
+            [
+                "",
+                "          if (targetFiber) {",
+                "            targetInst = targetFiber;",
+                "          }",
+                "          //",
+            ],
+        ),
+        (7, ["  },", '  { id: "nanogpt", available: true },', "];"]),
+        (8, ["// last existing line", "// end marker"]),
+        (9, ["x = 99"]),
+    ],
+)
+def test_an_example_of_the_hashline_manual_does_what_its_name_says(number: int, wanted: list[str]) -> None:
+    (example,) = [e for i, e in EXAMPLES if i == f"hashline_edit-{number}"]
+    _, _, book = play(example)
+    assert "\n" + "\n".join(wanted) in book.files["src/example.ts"].decode()
+
+
+def test_the_bad_example_puts_the_line_into_its_neighbour() -> None:
+    """It is legal; that is why the manual warns of it."""
+    (example,) = [e for _, e in EXAMPLES if not e.good]
+    _, reply, book = play(example)
+    assert reply["ok"]
+    assert (
+        '    available: false,\n  { id: "nanogpt", available: true },\n  },\n' in book.files["src/example.ts"].decode()
+    )
