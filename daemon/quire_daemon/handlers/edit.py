@@ -276,21 +276,22 @@ def _old_name_of_path(params: EditParams, world: World) -> Warnings:
     """The warning for a call with `file_path`. Raises `Refused` when its time is over."""
     if params.file_path is None:
         return ()
-    until = _accepted_until(world)
-    if world.now_ns >= int(until.timestamp()) * 1_000_000_000:
+    until_ns = _accepted_until_ns(world)
+    if world.now_ns >= until_ns:
         message = "`file_path` is not accepted any more; the argument is `path`."
         raise Refused("schema_invalid", message, "use_path", argument="path")
-    ends = until.strftime("%Y-%m-%d")
+    ends = rfc3339(until_ns - 1)[:10]  # the last day on which it is accepted
     return [{"type": "deprecated", "message": f"`file_path` is deprecated, use `path`; accepted until {ends}."}]
 
 
-def _accepted_until(world: World) -> datetime:
+def _accepted_until_ns(world: World) -> int:
     """When the old name ends."""
     stated = world.settings.dialects.edit.file_path_until
     if not stated:
-        return datetime.fromtimestamp(world.first_event_ns / 1_000_000_000, UTC) + DEPRECATION
+        return world.first_event_ns + DEPRECATION // timedelta(microseconds=1) * 1000
     try:
-        return datetime.strptime(stated, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
+        day = datetime.strptime(stated, "%Y-%m-%d").replace(tzinfo=UTC) + timedelta(days=1)
+        return int(day.timestamp()) * 1_000_000_000
     except ValueError:
         message = f"The setting dialects.edit.file_path_until is {stated!r}; it must be a date, such as 2026-01-31."
         raise Refused("schema_invalid", message, "fix_settings", argument="file_path") from None
