@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -11,8 +13,13 @@ from hypothesis import HealthCheck, settings
 
 import live
 
+# Dozens of daemons start here, and two workers collect: each would compile every module again where bytecode is not
+# kept. It goes where it always goes, into __pycache__ beside the sources.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
-settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=40)
+settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=25)
 settings.register_profile(
     "long",
     derandomize=True,

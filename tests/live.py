@@ -114,14 +114,15 @@ class Live:
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
-            try:
-                state = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0]
-                ours = wanted in (entry / "environ").read_bytes().split(b"\0")
-                command = (entry / "cmdline").read_bytes()
+            try:  # in an order in which most processes are left after one look: this is asked again and again
+                if b"quire" not in (entry / "cmdline").read_bytes():
+                    continue
+                if wanted not in (entry / "environ").read_bytes().split(b"\0"):
+                    continue
+                if (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z":
+                    found.append(int(entry.name))
             except OSError:
                 continue
-            if ours and state != "Z" and b"quire" in command:
-                found.append(int(entry.name))
         return found
 
     def daemon_pid(self) -> int:

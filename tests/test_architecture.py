@@ -45,6 +45,7 @@ DECISIONS = (
     "quire_daemon.arguments",
     "quire_daemon.dialects",
     "quire_daemon.handlers",
+    "quire_daemon.manuals",
     "quire_daemon.rebase",
     "quire_daemon.safety",
     "quire_daemon.search",
@@ -82,12 +83,18 @@ def statements(node: ast.AST, at_import_time: bool) -> Iterator[ast.Import | ast
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """A module's statements."""
+    return ast.parse(path.read_text())
+
+
+@cache
 def imports(module: str, at_import_time: bool = False) -> frozenset[str]:
     """The dotted names that `module` imports; `from a import b` names `a.b` where that is a module, else `a`."""
     path = modules()[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = set()
-    for statement in statements(ast.parse(path.read_text()), at_import_time):
+    for statement in statements(parsed(path), at_import_time):
         if isinstance(statement, ast.Import):
             found |= {alias.name for alias in statement.names}
             continue
@@ -182,11 +189,7 @@ def test_the_client_stays_thin() -> None:
 
 def test_every_module_and_package_says_what_it_is() -> None:
     """The first line of a module answers "what is in here"; only empty package files need none."""
-    silent = [
-        m
-        for m, path in modules().items()
-        if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
-    ]
+    silent = [m for m, path in modules().items() if path.read_text().strip() and not ast.get_docstring(parsed(path))]
     assert not silent
 
 

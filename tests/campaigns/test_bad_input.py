@@ -72,11 +72,10 @@ READS_AND_WRITES = [
 # ── paths ────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(("tool", "args"), READS_AND_WRITES)
 @pytest.mark.parametrize(
     "kind", ["parent", "deep_parent", "absolute", "link", "folder_link", "magic", "git", "folded", "own"]
 )
-def test_no_path_leads_out_of_the_workspace_or_into_what_is_protected(at, tool: str, args: dict, kind: str) -> None:
+def test_no_path_leads_out_of_the_workspace_or_into_what_is_protected(at, kind: str) -> None:
     outside = at.top / "outside"
     outside.mkdir()
     (outside / "secret.txt").write_text("secret\n")
@@ -97,14 +96,13 @@ def test_no_path_leads_out_of_the_workspace_or_into_what_is_protected(at, tool: 
         "own": (".quire/tmp/x", ["permission_denied"]),
     }[kind]
     with at.connect("mallory") as client:
-        refused(client.call(tool, {"path": path, **args}), *codes)
-        if tool == "move_file":
-            refused(client.call(tool, {"path": "hello.py", "to": path}), *codes)
-    assert [p.name for p in outside.iterdir()] == ["secret.txt"]
-    assert (outside / "secret.txt").read_text() == "secret\n"
-    assert (at.root / ".git" / "config").read_text() == "[core]\n"
-    assert not (at.root / ".GIT").exists()
-    assert not (at.root / "moved.txt").exists()
+        for tool, args in (*READS_AND_WRITES, ("move_file", {"path": "hello.py", "to": path})):
+            refused(client.call(tool, {"path": path, **args}), *codes)
+            assert [p.name for p in outside.iterdir()] == ["secret.txt"], tool
+            assert (outside / "secret.txt").read_text() == "secret\n", tool
+            assert (at.root / ".git" / "config").read_text() == "[core]\n", tool
+            assert not (at.root / ".GIT").exists(), tool
+            assert not (at.root / "moved.txt").exists(), tool
 
 
 @pytest.mark.parametrize("path", ["", ".", "/", "hello.py/below", "a\0b", "x" * 300, "y/" * 3000 + "z", "\n"])
@@ -342,13 +340,13 @@ def small_disk(megabytes: int) -> Iterator[Path]:
         point.rmdir()
 
 
-def noise(kilobytes: int) -> str:
-    """Text that does not compress."""
-    return "".join(f"{os.urandom(32).hex()}\n" for _ in range(kilobytes * 1024 // 65))
+def noise(kilobytes: int, before: str = "") -> str:
+    """Text that does not compress; each line has `before` before it."""
+    return "".join(f"{before}{os.urandom(32).hex()}\n" for _ in range(kilobytes * 1024 // 65))
 
 
 def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(daemon) -> None:
-    with small_disk(8) as disk:
+    with small_disk(4) as disk:
         at = daemon(state_dir=disk / "state")
         at.write("hello.py", HELLO)
         try:
@@ -364,7 +362,7 @@ def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_spa
                     break
                 written[f"n{n}.txt"] = content
             else:
-                pytest.fail("8 MB held 40 MB")
+                pytest.fail("4 MB held 40 MB")
             assert written
             ok(client.call("read_file", {"path": "hello.py"}))
             last = list(written)[-1]
@@ -391,7 +389,7 @@ def test_a_full_disk_of_the_workspace_refuses_writes_by_name_and_leaves_the_file
                 while True:
                     filler.write(b"\0" * 4096)
             refused(client.call("write_file", {"path": "big.txt", "content": noise(300)}), "disk_full")
-            reply = client.call("edit", replacing(shown, "return 1", "    return 2\n" + noise(100)))
+            reply = client.call("edit", replacing(shown, "return 1", "    return 2\n" + noise(100, "# ")))
             refused(reply, "disk_full")
             assert at.read("hello.py") == HELLO.encode()
             assert sorted(p.name for p in at.root.iterdir() if not p.name.startswith(".")) == ["hello.py"]

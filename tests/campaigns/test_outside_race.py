@@ -156,7 +156,7 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
 @pytest.mark.parametrize("style", live.length(("inplace", "rename"), tuple(outsider.STYLES)))
 def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
     at = daemon()
-    account, editors = race(at, style, seconds=live.length(1, 900), pause_ms="4~", enough=live.length(10**9, 1000))
+    account, editors = race(at, style, seconds=live.length(0.7, 900), pause_ms="4~", enough=live.length(10**9, 1000))
     client = at.connect("boss")
     held = settled(at, client)
     lost = [save for save in displaced_by_us(account) if save["sha256"] not in held]
@@ -199,7 +199,7 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
 def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
     """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal."""
     with running(sys.executable, "-c", PULSE, at.top / "pulse") as pulse:
-        account, editors = race(at, style, seconds=live.length(1, 60), pause_ms="30", enough=10**9, pace_s=0.04)
+        account, editors = race(at, style, seconds=live.length(0.7, 60), pause_ms="30", enough=10**9, pace_s=0.04)
         pulse.kill()
         stalls = [tuple(map(float, line.split())) for line in pulse.stdout]
     client = at.connect("boss")
@@ -276,7 +276,7 @@ def test_readers_beside_the_race_never_see_a_torn_or_missing_file(daemon) -> Non
     at = daemon()
     at.write(FILE, outsider.content(0))
     stop = threading.Event()
-    editors = [Editor(at, slot, stop, live.length(20, 2000)) for slot in range(4)]
+    editors = [Editor(at, slot, stop, live.length(12, 2000)) for slot in range(4)]
     for editor in editors:
         editor.start()
     looks = 0
@@ -289,4 +289,4 @@ def test_readers_beside_the_race_never_see_a_torn_or_missing_file(daemon) -> Non
         editor.join()
         assert not editor.faults, editor.faults[:3]
     assert looks > 100
-    assert sum(len(editor.applied) for editor in editors) == 4 * live.length(20, 2000)
+    assert sum(len(editor.applied) for editor in editors) == 4 * live.length(12, 2000)

@@ -29,7 +29,7 @@ while time.monotonic() < until:
     with open(rng.choice(names), "a") as file:
         file.write(f"# an outside program was here: {n}\\n")
     n += 1
-    time.sleep(0.06)
+    time.sleep(float(sys.argv[1]) / 33)
 """
 
 
@@ -94,7 +94,7 @@ def test_agents_and_an_outside_program_on_a_real_tree_and_all_of_it_undone(daemo
     sources = [p for p in sorted(before) if p.endswith(".py") and (at.root / p).stat().st_size > 400]
     mine, theirs = sources[::2][: live.length(12, 150)], sources[1::2][:6]
     versions = {}
-    with running(sys.executable, "-c", SCRIBBLER, "2", *[at.root / p for p in theirs]) as scribbler:
+    with running(sys.executable, "-c", SCRIBBLER, live.length("1", "2"), *[at.root / p for p in theirs]) as scribbler:
         agents = [at.connect(f"agent{n}", f"agent{n}") for n in range(2)]
         for n, path in enumerate(mine):
             versions[path] = edit_somewhere(agents[n % 2], path, chance)

@@ -100,14 +100,14 @@ def test_a_client_of_a_stopped_daemon_fails_within_its_deadline_and_says_why(dae
     os.kill(pid, signal.SIGSTOP)
     try:
         begun = time.monotonic()
-        reply = client.call("write_file", {"path": "late.txt", "content": "x\n"}, timeout_s=1.0)
+        reply = client.call("write_file", {"path": "late.txt", "content": "x\n"}, timeout_s=0.4)
         assert time.monotonic() - begun < 3
         assert reply["ok"] is False
         assert reply["outcome"] == "unknown"
         assert reply["op"]
         assert "did not answer" in reply["message"]
         begun = time.monotonic()
-        with pytest.raises(quire_client.NoDaemon) as lost, at.connect("other", timeout_s=1.0) as other:
+        with pytest.raises(quire_client.NoDaemon) as lost, at.connect("other", timeout_s=0.4) as other:
             raise quire_client.NoDaemon(str(other.call("status", {})))
         assert time.monotonic() - begun < 4
         assert str(pid) in str(lost.value) or "did not answer" in str(lost.value)
@@ -127,7 +127,7 @@ def test_a_request_whose_deadline_passed_in_the_queue_is_not_performed(daemon) -
     pid = ok(client.call("status", {}))["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        reply = client.call("write_file", {"path": "late.txt", "content": "x\n"}, timeout_s=0.5)
+        reply = client.call("write_file", {"path": "late.txt", "content": "x\n"}, timeout_s=0.3)
         assert reply["outcome"] == "unknown"
         time.sleep(0.2)
     finally:

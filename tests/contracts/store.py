@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+import live
 from quire_journal.log import OutOfOrder, Reading, Store, StoreFailed, Writing
 
 A, B, C = b"\x01", b"\x02", b"\x03"
@@ -258,7 +259,10 @@ class StoreContract:
             def open(self) -> AbstractContextManager[Store]:
                 return fresh()
 
-        run_state_machine_as_test(Model, settings=settings(settings.default, stateful_step_count=40, max_examples=60))
+        examples = live.length(20, 200)
+        run_state_machine_as_test(
+            Model, settings=settings(settings.default, stateful_step_count=40, max_examples=examples)
+        )
 
 
 _KEYS = st.binary(min_size=1, max_size=3)

@@ -35,7 +35,7 @@ import outsider
 
 pytestmark = pytest.mark.timeout(live.length(60, 3600))
 
-SECONDS = live.length(1, 60) * 1.5
+SECONDS = live.length(0.5, 90)
 OURS = b"written by us\n"
 TRIES = 200
 """How often a write is tried while the file is held open, before it is given up."""
@@ -130,12 +130,12 @@ def whole(data: bytes) -> bool:
 
 
 @contextmanager
-def outside(style: str, path: Path, account: Path, seconds: float) -> Iterator[None]:
+def outside(style: str, path: Path, account: Path, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
     """The outside program at work; ended by its process if the test fails."""
     how = (style, path, account, str(seconds), "1.5~", str(live.SEED))
     program = subprocess.Popen([sys.executable, outsider.__file__, *map(os.fspath, how)])
     try:
-        yield
+        yield program
         assert program.wait(30) == 0
     finally:
         program.kill()
@@ -150,10 +150,9 @@ def race(folder: Path, style: str, shake_s: float) -> tuple[Editor, list[dict[st
     account = folder / "account"
     editor = Editor(Workspace(root, steps=Shaken(shake_s)), "f")
     chance = random.Random(live.SEED)
-    with outside(style, root / "f", account, SECONDS):
-        until = time.monotonic() + SECONDS + 0.2  # interpreters start slowly
+    with outside(style, root / "f", account, SECONDS) as program:
         number = 0
-        while time.monotonic() < until:
+        while program.poll() is None:
             number += 1
             editor.turn(number)
             time.sleep(chance.random() * 0.002)
@@ -214,8 +213,23 @@ def flipping(one: Path, two: Path, seconds: float) -> Iterator[subprocess.Popen[
 
 @pytest.mark.parametrize("what", ["folder", "file"])
 def test_no_flipping_link_leads_out(tmp_path: Path, what: str) -> None:
-    """A folder, or the file itself, trades places with a link to the outside while we read, write, create, remove."""
-    root, out = tmp_path / "checkout", tmp_path / "outside"
+    """A folder, or the file itself, trades places with a link to the outside while we read, write, create, remove.
+
+    A flip between our exchange and its taking back can leave the link with us: from then on two files trade places.
+    Where that came before a link was met, it is all done again.
+    """
+    for attempt_number in range(8):
+        came = among_flips(tmp_path / str(attempt_number), what)
+        print(what, dict(came))
+        if came["done"] and met(came):
+            break
+    assert came["done"]
+    assert met(came), "no flip was ever met"
+
+
+def among_flips(top: Path, what: str) -> Counter[str]:
+    """How often our rounds came out how; none of them may have touched the outside."""
+    root, out = top / "checkout", top / "outside"
     for folder in (root / "d", out):
         folder.mkdir(parents=True)
         (folder / "f").write_bytes(b"inside" if folder != out else b"SECRET")
@@ -227,18 +241,21 @@ def test_no_flipping_link_leads_out(tmp_path: Path, what: str) -> None:
         pair = (root / "d/f", root / "link")
     workspace = Workspace(root)
     came: Counter[str] = Counter()
-    with flipping(*pair, SECONDS):
-        until = time.monotonic() + SECONDS - 0.1
+    with flipping(*pair, 2 * SECONDS):
+        until = time.monotonic() + SECONDS
         number = 0
         while time.monotonic() < until:
             number += 1
             came[attempt(lambda: one_round(workspace, number))] += 1  # noqa: B023
             workspace.sweep(time.monotonic())
     workspace.close()
-    print(what, dict(came))
     assert {entry.name: entry.read_bytes() for entry in out.iterdir()} == {"f": b"SECRET"}
-    assert came["done"]
-    assert came["Vanished"] + came["outside_workspace"] + came["missing"] + came["NotRegular"], "no flip was ever met"
+    return came
+
+
+def met(came: Counter[str]) -> int:
+    """How often one of the two names was found to be what it is not."""
+    return came["Vanished"] + came["outside_workspace"] + came["missing"] + came["NotRegular"]
 
 
 def attempt(do: Callable[[], str]) -> str:

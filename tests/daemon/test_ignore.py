@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import live
 from quire_daemon.ignore import Ignore
 
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="the oracle is not installed")
@@ -59,13 +60,18 @@ def disagreements(root: Path) -> list[str]:
     return [path for path, folder in paths if ignore.ignored(path, folder) != (path in oracle)]
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
-    root = tmp_path / "checkout"
-    root.mkdir()
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository in which nothing happened yet, and nothing ever does: it is copied."""
+    root = tmp_path_factory.mktemp("fresh")
     if shutil.which("git"):
-        git(root, "init", "-q")
+        git(root, "init", "-q", "--template=")
     return root
+
+
+@pytest.fixture
+def repository(fresh: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(fresh, tmp_path / "checkout"))
 
 
 # ── the oracle ───────────────────────────────────────────────────────────────
@@ -101,7 +107,7 @@ def grow(root: Path, rng: random.Random, depth: int = 0) -> None:
 
 
 @needs_git
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(live.length(30, 600)))
 def test_decides_as_git_does_on_generated_trees(repository: Path, seed: int) -> None:
     rng = random.Random(seed)
     grow(repository, rng)
@@ -109,16 +115,23 @@ def test_decides_as_git_does_on_generated_trees(repository: Path, seed: int) -> 
     assert disagreements(repository) == []
 
 
+@pytest.fixture(scope="module")
+def grown(fresh: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with every name at the top, in a folder and as a folder; only its rules change from test to test."""
+    root = Path(shutil.copytree(fresh, tmp_path_factory.mktemp("grown") / "checkout"))
+    for name in NAMES:
+        write(root, f"top/{name}")
+        write(root, f"{name}/a/b/c")
+        write(root, f"{name}/foo/x.py")
+    return root
+
+
 @needs_git
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("before", ["", "*\n", "foo/*\n"], ids=["alone", "after-all", "after-some"])
-def test_decides_each_pattern_as_git_does(repository: Path, pattern: str, before: str) -> None:
-    for name in NAMES:
-        write(repository, f"top/{name}")
-        write(repository, f"{name}/a/b/c")
-        write(repository, f"{name}/foo/x.py")
-    write(repository, ".gitignore", before + pattern + "\n")
-    assert disagreements(repository) == []
+def test_decides_each_pattern_as_git_does(grown: Path, pattern: str, before: str) -> None:
+    write(grown, ".gitignore", before + pattern + "\n")
+    assert disagreements(grown) == []
 
 
 @needs_git

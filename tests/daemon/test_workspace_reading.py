@@ -65,16 +65,19 @@ def test_what_is_not_a_regular_file_is_not_opened(
         for name in names:
             with pytest.raises(NotRegular):
                 workspace.read(name, 10)
-    writer = subprocess.Popen([sys.executable, "-c", f"open({os.fspath(root / 'fifo')!r}, 'w').write('x')"])
+    script = f"print('ready', flush=True); open({os.fspath(root / 'fifo')!r}, 'w').write('x')"
+    writer = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     try:
-        deadline = time.monotonic() + 1
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "ready\n"
+        deadline = time.monotonic() + 0.3
         while time.monotonic() < deadline and writer.poll() is None:
             with pytest.raises(NotRegular):
                 workspace.read("fifo", 10)
         assert writer.poll() is None, "the writer's open() went on: somebody opened the FIFO for reading"
     finally:
         writer.kill()
-        writer.wait()
+        writer.communicate()
 
 
 def test_a_missing_file_and_a_missing_folder_are_one_answer(workspace: Workspace) -> None:
