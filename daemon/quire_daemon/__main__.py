@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import secrets
 import socket
@@ -83,9 +84,21 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     door = server.Server(listener, socket_path, epoch)
     ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
     app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
+    _collect_seldom()
     lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
     app.run()
     return 0
+
+
+def _collect_seldom() -> None:
+    """Let the collector of cycles look seldom at what the daemon keeps.
+
+    The cached texts are lists with an entry for each line, and it went through all of them again and again: a sixth of
+    the time of an edit (0.7 of 4.4 ms on the machine of the benchmark). Hardly anything here is a cycle.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def _user_settings() -> Path:
