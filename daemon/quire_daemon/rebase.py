@@ -1,7 +1,8 @@
 """Rebase: a plan made on a caller's base, carried over what others wrote since.
 
 Stricter than a merge: a splice is carried only when the lines it touches and the lines beside them are what they
-were, and still stand together. Each splice moves by an offset of its own.
+were, and still stand together. Each splice moves by an offset of its own. One that somebody else made already, exactly
+so, is met: nothing is left to do, as long as what it made stays what it is.
 """
 
 from __future__ import annotations
@@ -10,6 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from quire_journal.splice import Splice
+
+
+class ByOthers(tuple[Splice, ...]):
+    """A step that is known to be the work of others alone. The caller's own never meets a splice: it asks for more."""
+
+
+class ByCaller(tuple[Splice, ...]):
+    """A step that is known to be the caller's own work. It knows what stands beside what it did."""
 
 
 @dataclass(frozen=True)
@@ -27,21 +36,34 @@ def carried(
 ) -> tuple[Splice, ...] | Conflict:
     """`splices` after every step in turn, or the first conflict.
 
-    `beside` is how many lines on either side must be unchanged too: 1 over the work of others, 0 over one's own.
+    `beside` is how many lines on either side must be unchanged too: 1 over the work of others; over what is known to
+    be one's own it is 0.
+    A splice that was met replaces what it made by the same; a conflict tells it as it was.
     """
     at = tuple(splices)
+    asked = list(at)  # each in the coordinates before the step, whether it was met or not
     for number, step in enumerate(steps):
         moved: list[Splice] = []
+        near = 0 if isinstance(step, ByCaller) else beside
         for index, mine in enumerate(at):
-            offset = 0
+            offset, length = 0, mine.stop - mine.start
             for theirs in step:
-                if _in_the_way(mine, theirs, beside):
-                    return Conflict(mine, theirs, index, number)
-                if theirs.stop <= mine.start:
+                if isinstance(step, ByOthers) and _is_met(mine, theirs):
+                    length = len(mine.lines)
+                elif _in_the_way(mine, theirs, near):
+                    return Conflict(asked[index], theirs, index, number)
+                elif theirs.stop <= mine.start:
                     offset += theirs.shift
-            moved.append(replace(mine, start=mine.start + offset, stop=mine.stop + offset))
+            start = mine.start + offset
+            moved.append(replace(mine, start=start, stop=start + length))
         at = tuple(moved)
     return at
+
+
+def _is_met(mine: Splice, theirs: Splice) -> bool:
+    """Is `theirs` the very change that `mine` is?"""
+    same = (theirs.start, theirs.stop, theirs.lines) == (mine.start, mine.stop, mine.lines)
+    return same and (mine.breaks is None or mine.breaks == theirs.breaks)
 
 
 def _in_the_way(mine: Splice, theirs: Splice, beside: int) -> bool:

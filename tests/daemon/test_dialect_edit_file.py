@@ -229,25 +229,34 @@ def test_disjoint_edits_of_one_sha256_all_land_when_rebased() -> None:
     assert book.text("f.txt") == expected
 
 
-def test_a_rebased_edit_tells_where_its_text_stood_in_the_file_that_it_changed() -> None:
+def test_a_rebased_edit_tells_where_its_text_stood_in_the_file_that_it_named() -> None:
     book = Playbook({"f.txt": "a\r\nb\r\nc\r\nd\r\n"})
     base = sha(book)
     edit(book, change("a", "new\nalpha"), by="ben")
-    actual = sha(book)
     reply = edit(book, change("d", "D"), expectedSha256=base, on_stale="rebase")
-    assert (reply["cross_version"], reply["beforeSha256"]) == (True, actual)
-    assert reply["appliedEdits"][0]["matchRanges"] == [_range(5, 5, 18, 19)]
+    assert (reply["cross_version"], reply["beforeSha256"]) == (True, base)
+    assert reply["appliedEdits"][0]["matchRanges"] == [_range(4, 4, 9, 10)]
+    assert reply["changed"][0]["start"] == 5
     assert book.text("f.txt") == "new\r\nalpha\r\nb\r\nc\r\nD\r\n"
 
 
-def test_a_rebase_over_a_change_in_the_matched_text_is_refused_though_other_lines_change() -> None:
+def test_a_rebase_over_a_change_in_the_matched_text_lands_where_other_lines_change() -> None:
     book = Playbook({"f.txt": "1\n2\n3\n4\n5\n6\n"})
     base = sha(book)
     edit(book, change("5", "five"), by="ben")
     reply = edit(book, change("1\n2\n3\n4\n5", "one\n2\n3\n4\n5"), expectedSha256=base, on_stale="rebase")
-    assert (reply["error"], reply["touches"]) == ("stale_file", "conflicting")
-    assert (reply["expectedSha256"], reply["actualSha256"]) == (base, sha(book))
-    assert book.text("f.txt") == "1\n2\n3\n4\nfive\n6\n"
+    assert reply["ok"], reply
+    assert book.text("f.txt") == "one\n2\n3\n4\nfive\n6\n"
+
+
+def test_a_rebase_over_a_change_beside_the_changed_lines_is_refused() -> None:
+    book = Playbook({"f.txt": "1\n2\n3\n4\n5\n6\n"})
+    base = sha(book)
+    edit(book, change("2", "two"), by="ben")
+    reply = edit(book, change("1\n2\n3", "one\n2\n3"), expectedSha256=base, on_stale="rebase")
+    assert (reply["error"], reply["expectedSha256"], reply["actualSha256"]) == ("stale_file", base, sha(book))
+    assert reply["conflict"]["theirs"] == ["1", "two"]
+    assert book.text("f.txt") == "1\ntwo\n3\n4\n5\n6\n"
 
 
 def test_a_rebase_never_goes_to_a_similar_text_elsewhere() -> None:

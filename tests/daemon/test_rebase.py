@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
-from quire_daemon.rebase import Conflict, carried, relation, touched
-from quire_journal.splice import Splice
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, relation, touched
+from quire_journal.splice import Splice, apply
+from quire_journal.text import Text
 
 MINE = Splice(4, 6, (b"x",))
 
@@ -80,3 +85,121 @@ def test_a_plan_depends_on_what_it_replaces_and_on_both_sides_of_a_gap() -> None
 )
 def test_what_a_change_means_for_lines_has_three_words(theirs: Splice, word: str) -> None:
     assert relation([theirs], [(3, 5)]) == word
+
+
+# ── what others made already ──
+
+
+@pytest.mark.parametrize(
+    ("mine", "stands"),
+    [
+        (Splice(4, 6, (b"x",)), Splice(5, 6, (b"x",))),  # replaced: the new line stands for itself from then on
+        (Splice(4, 6), Splice(5, 5)),  # removed: what is left is the gap
+        (Splice(4, 4, (b"x", b"y")), Splice(5, 7, (b"x", b"y"))),  # inserted once, not twice
+    ],
+)
+def test_the_very_change_that_others_made_is_met(mine: Splice, stands: Splice) -> None:
+    assert carried([mine], [ByOthers([Splice(0, 0, (b"n",)), mine])]) == (stands,)
+
+
+def test_what_others_made_already_must_stay_what_it_is() -> None:
+    made = Splice(4, 6, (b"x",))
+    over = carried([made], [ByOthers([made]), [Splice(4, 5, (b"z",))]])
+    assert isinstance(over, Conflict)
+    assert (over.mine, over.step) == (made, 1)
+    beside = carried([made], [ByOthers([made]), [Splice(5, 6, (b"z",))]])
+    assert isinstance(beside, Conflict)
+    assert carried([made], [ByOthers([made]), [Splice(6, 7, (b"z",))]]) == (Splice(4, 5, (b"x",)),)
+
+
+@pytest.mark.parametrize(
+    "theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))]
+)
+def test_nearly_the_same_change_is_in_the_way(theirs: Splice) -> None:
+    assert isinstance(carried([Splice(4, 6, (b"x",), (b"\n",))], [ByOthers([theirs])]), Conflict)
+
+
+def test_ones_own_change_is_not_met_by_asking_for_it_again() -> None:
+    twice = Splice(4, 4, (b"x",))
+    assert isinstance(carried([twice], [[twice]]), Conflict)
+
+
+# ── properties ──
+
+LENGTH = 12
+
+
+@st.composite
+def plans(draw: st.DrawFn, length: int = LENGTH, new: str = "xyz") -> tuple[Splice, ...]:
+    """Sorted splices with lines between them, of a text of that length."""
+    cuts = sorted(draw(st.lists(st.integers(0, length), min_size=1, max_size=6)))
+    made: list[Splice] = []
+    for start, stop in zip(cuts[::2], cuts[1::2], strict=False):
+        lines = draw(st.lists(st.sampled_from(new).map(str.encode), min_size=int(start == stop), max_size=2))
+        if not made or made[-1].stop < start:
+            made.append(Splice(start, stop, tuple(lines)))
+    return tuple(made)
+
+
+def text_of(length: int) -> Text:
+    return Text.of(b"".join(b"line %d\n" % n for n in range(length)))
+
+
+@given(plans(), plans())
+def test_edits_that_are_carried_over_each_other_commute(one: tuple[Splice, ...], other: tuple[Splice, ...]) -> None:
+    base = text_of(LENGTH)
+    there, back = carried(one, [ByOthers(other)]), carried(other, [ByOthers(one)])
+    assert isinstance(there, Conflict) == isinstance(back, Conflict)
+    if not isinstance(there, Conflict) and not isinstance(back, Conflict):
+        assert apply(apply(base, other), there).data == apply(apply(base, one), back).data
+
+
+@given(plans(), st.data())
+def test_what_is_carried_equals_replaying_line_by_line(plan: tuple[Splice, ...], data: st.DataObject) -> None:
+    texts, steps = [text_of(LENGTH)], []
+    for number in range(data.draw(st.integers(1, 3))):
+        step = data.draw(plans(len(texts[-1]), new="abcdef"[2 * number : 2 * number + 2]))
+        steps.append(step)
+        texts.append(apply(texts[-1], step))
+    result = carried(plan, steps)
+    expected = replayed(plan, steps)
+    if expected is None:
+        assert isinstance(result, Conflict)
+    else:
+        assert not isinstance(result, Conflict)
+        assert list(apply(texts[-1], result).lines) == expected
+
+
+def replayed(plan: Sequence[Splice], steps: Sequence[Sequence[Splice]]) -> list[bytes] | None:
+    """The naive model: lines are things with an identity, and a splice goes where its own still stand together.
+
+    The beginning and the end of the file are such lines, too. None when some of them do not.
+    """
+    base: list[object] = [object() for _ in range(LENGTH + 2)]
+    content = dict(zip(base, [b"", *text_of(LENGTH).lines, b""], strict=True))
+    now = list(base)
+    for step in steps:
+        for s in reversed(step):
+            now[s.start + 1 : s.stop + 1] = _fresh(s, content)
+    for s in plan:
+        needed = base[s.start : s.stop + 2]  # with the neighbours
+        at = now.index(needed[0]) if needed[0] in now else len(now)
+        if now[at : at + len(needed)] != needed:
+            return None
+    for s in plan:
+        before = now.index(base[s.start])
+        now[before + 1 : before + 1 + s.stop - s.start] = _fresh(s, content)
+    return [content[line] for line in now[1:-1]]
+
+
+def _fresh(s: Splice, content: dict[object, bytes]) -> list[object]:
+    made: list[object] = [object() for _ in s.lines]
+    content.update(zip(made, s.lines, strict=True))
+    return made
+
+
+def test_what_the_caller_did_itself_may_stand_right_beside() -> None:
+    mine, own = Splice(3, 4, (b"new",)), Splice(2, 3, (b"mine", b"too"))
+    assert carried([mine], [ByCaller([own])]) == (Splice(4, 5, (b"new",)),)
+    assert isinstance(carried([mine], [(own,)]), Conflict)
+    assert isinstance(carried([mine], [ByCaller([Splice(3, 4, own.lines)])]), Conflict)

@@ -253,13 +253,12 @@ class _Call:
         lost = require_captured(now, self.params.allow_uncaptured)
         known = self._knowledge(now, text, world)
         basis = known.basis
-        if known.stale and (self.params.on_stale or world.settings.edit.on_stale) != "rebase":
+        rebase = (self.params.on_stale or world.settings.edit.on_stale) == "rebase"
+        if known.stale and not rebase:
             return self._refuse_stale(known, now, world, self._needs(file, basis))
-        plan = plan_file(
-            file,
-            basis.text if known.stated else text,
-            known=known.stated or (basis.version is not None and not basis.behind),
-        )
+        if rebase and basis.behind and not known.stated and self._fits(file, basis):
+            known = replace(known, stated=True)
+        plan = self._plan(file, known, text)
         fields = dict(plan.fields)
         splices: tuple[Splice, ...] | Conflict = plan.splices
         if known.stated and basis.behind:
@@ -274,6 +273,21 @@ class _Call:
         require_size(now.path, len(after.data), world)
         plan = replace(plan, splices=splices, fields=fields, warnings=(*lost, *plan.warnings))
         return conclude(self._result(now, there, text, after, plan, basis), world)
+
+    def _fits(self, file: FilePatch, basis: Basis) -> bool:
+        """Was the patch made for the base? Not so where it names what came only later."""
+        try:
+            plan_file(file, basis.text, known=True)
+        except Refused:
+            return False
+        return True
+
+    def _plan(self, file: FilePatch, known: _Knowledge, text: Text) -> Plan:
+        """The plan on the base, or on the file as it is where the caller states none. Raises `Refused`."""
+        basis = known.basis
+        if known.stated:
+            return plan_file(file, basis.text, known=True)
+        return plan_file(file, text, known=basis.version is not None and not basis.behind)
 
     def _result(
         self, now: FileNow, there: FileNow | None, before: Text, after: Text, plan: Plan, basis: Basis

@@ -106,7 +106,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     basis = find_basis(params, now, text, world, dialect.stale)
     call = _Call(dialect, params, now, text, basis, world)
     proof = dialect.proof(params)
-    if proof == "text":
+    if proof == "text" and not (call.on_stale == "rebase" and call.plans_on_its_base()):
         plan = call.plan_on_now()
         return call.finish(plan, plan.splices, {}, [*warnings, *lost])
     if proof == "base" and basis.others and call.on_stale == "reject":
@@ -160,6 +160,16 @@ class _Call:
                 _say_where_they_went(refused, missing, self.now.path, self.world)
             refused.details = {"path": self.now.path, **refused.details, **current_version(self.now)}
             raise
+
+    def plans_on_its_base(self) -> bool:
+        """Is there an older text that the call was made for? Not so where it names one that came only later."""
+        if not self.basis.behind:
+            return False
+        try:
+            self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
+        except Refused:
+            return False
+        return True
 
     def plan_on_now(self) -> Plan:
         """The plan on the file as it is."""

@@ -17,7 +17,7 @@ from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, World
 from quire_daemon.handlers.localised import lines_around, localised_diff, rows_around
 from quire_daemon.handlers.preconditions import captured
-from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, Conflict, relation
+from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, ByCaller, ByOthers, Conflict, relation
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
@@ -67,6 +67,7 @@ class Basis:
     path: str
     history: History
     stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
+    caller: bytes = b""  # its key
 
     @property
     def behind(self) -> bool:
@@ -87,7 +88,15 @@ class Basis:
             return (diff(self.text, self.now),)
         if texts[-1].blob != self.now.blob:
             return (diff(self.text, self.now),)
-        return tuple(diff(a, b) for a, b in pairwise(texts) if a.blob != b.blob)
+        return tuple(
+            self._step(version, diff(a, b))
+            for version, (a, b) in zip(versions, pairwise(texts), strict=True)
+            if a.blob != b.blob
+        )
+
+    def _step(self, version: Version, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
+        """What `version` did, with the mark of who did it."""
+        return (ByCaller if self.history.caller_of(version.writer) == self.caller else ByOthers)(splices)
 
     @cached_property
     def still_shown(self) -> Ranges:
@@ -134,7 +143,8 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
         return Basis(version, text, lines, (), text, now.path, history)
     others = tuple(history.changed_since(now.path, version.seq, who.key))
     try:
-        return Basis(version, history.text_of(version.blob), lines, others, text, now.path, history)
+        base = history.text_of(version.blob)
+        return Basis(version, base, lines, others, text, now.path, history, caller=who.key)
     except NotHeld:
         if not others:
             return Basis(None, text, None, (), text, now.path, history)
@@ -224,8 +234,15 @@ def changes_told(
         }
         if version.gone:
             entry["gone"] = True
-        told.append(entry)
+        told.append(entry | hint_of(history, version))
     return told
+
+
+def hint_of(history: History, version: Version) -> dict[str, str]:
+    """`hint`, where the record says what was going on when an outside version came to be."""
+    record = history.record(version.seq) if version.evidence else None
+    hint = getattr(record.event(), "hint", "") if record is not None else ""
+    return {"hint": hint} if hint else {}
 
 
 def _done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
@@ -273,7 +290,7 @@ def news(world: World, path: str) -> dict[str, Any]:
     if not others:
         return {}
     at = history.version(path, seen.version)
-    told = changes_told(history, path, others, seen.lines, at)
+    told = [{"path": path, **entry} for entry in changes_told(history, path, others, seen.lines, at)]
     return {"changed_since_your_read": told, **_rest("changed_since_your_read_more", others)}
 
 
