@@ -38,10 +38,9 @@ def carried(
 
     `beside` is how many lines on either side must be unchanged too: 1 over the work of others; over what is known to
     be one's own it is 0.
-    A splice that was met replaces what it made by the same; a conflict tells it as it was.
+    A splice that was met replaces what it made by the same.
     """
     at = tuple(splices)
-    asked = list(at)  # each in the coordinates before the step, whether it was met or not
     for number, step in enumerate(steps):
         moved: list[Splice] = []
         near = 0 if isinstance(step, ByCaller) else beside
@@ -51,7 +50,7 @@ def carried(
                 if isinstance(step, ByOthers) and _is_met(mine, theirs):
                     length = len(mine.lines)
                 elif _in_the_way(mine, theirs, near):
-                    return Conflict(asked[index], theirs, index, number)
+                    return Conflict(mine, theirs, index, number)
                 elif theirs.stop <= mine.start:
                     offset += theirs.shift
             start = mine.start + offset

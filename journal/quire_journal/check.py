@@ -27,6 +27,7 @@ from quire_journal.events import (
     GENESIS,
     CaptureFailed,
     Event,
+    FileWritten,
     Record,
     decode_record,
     record_hash,
@@ -171,7 +172,7 @@ class _Log:
         except msgspec.MsgspecError as error:
             tell(f"The body of record {seq} is not a {record.kind!r} ({error}).")
             return None
-        if isinstance(event, CaptureFailed) and event.blob:
+        if isinstance(event, CaptureFailed | FileWritten) and _never_kept(event):
             self.uncaptured.add(event.blob)
         return None if gap else (record, event)
 
@@ -306,6 +307,11 @@ def _chains(r: Reading) -> Iterator[Finding]:
             if r.get("addresses", blob) != u64(number):
                 yield Finding(f"The chain {key.hex()} names blob {number} by another address.", "chains", key)
                 break
+
+
+def _never_kept(event: CaptureFailed | FileWritten) -> bool:
+    """Does the event say that the journal does not have its bytes?"""
+    return bool(event.blob and (event.why if isinstance(event, CaptureFailed) else event.uncaptured))
 
 
 def _versions_held(r: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:

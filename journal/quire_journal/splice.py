@@ -31,7 +31,8 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
     """`base` after `splices` (sorted, not overlapping).
 
     A new line takes the break of the line it replaces, else of the nearest line before, else after, else LF.
-    Whether the last line has a break is a property of the file and kept, unless `final_break` says otherwise.
+    Whether the last line has a break is a property of the file and kept, unless `final_break` says otherwise; but a
+    blank last line is nothing without its break, and has one.
     Bytes of other lines are never touched: where a deletion brings a lone CR and a lone LF together, they are one
     break from then on, and the result has a line less.
 
@@ -52,7 +53,7 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
         at = s.stop
     lines += base.lines[at:]
     breaks += base.breaks[at:]
-    _end_every_line(base, breaks, base.final_break if final_break is None else final_break)
+    _end_every_line(base, lines, breaks, base.final_break if final_break is None else final_break)
     return _as_read(base.bom, lines, breaks, fresh)
 
 
@@ -67,14 +68,14 @@ def new_breaks(base: Text, s: Splice) -> Sequence[bytes]:
     return own + [base.break_for(beyond)] * more if more else own
 
 
-def _end_every_line(base: Text, breaks: list[bytes], final_break: bool) -> None:
+def _end_every_line(base: Text, lines: list[bytes], breaks: list[bytes], final_break: bool) -> None:
     """Give a break to every line that is not the last any more, and to the last what the file wants."""
     if not breaks:
         return
     last = len(breaks) - 1
     for _ in range(breaks.count(b"") - (not breaks[last])):
         breaks[breaks.index(b"")] = base.break_for(len(base) - 1)
-    if not final_break:
+    if not final_break and lines[last]:
         breaks[last] = b""
     elif not breaks[last]:
         breaks[last] = base.break_for(len(base) - 1)

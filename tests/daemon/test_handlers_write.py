@@ -8,6 +8,7 @@ import pytest
 
 from playbook import Playbook
 from quire_journal.events import EditRefused, FileWritten
+from quire_journal.history import History
 from quire_journal.ids import blob_id
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
@@ -187,3 +188,18 @@ def test_a_dry_run_makes_no_file() -> None:
     assert (reply["ok"], reply["dry_run"], reply["valid"], reply["version"]) == (True, True, True, None)
     assert not book.files
     assert not book.events(FileWritten, EditRefused)
+
+
+def test_of_a_new_secret_the_journal_keeps_the_hash_and_says_so() -> None:
+    book = Playbook()
+    book.uncaptured[".env"] = "secret"
+    reply = book.call("write_file", {"path": ".env", "content": "KEY=1\n"})
+    assert (reply["ok"], [w["type"] for w in reply["warnings"]]) == (True, ["uncaptured"])
+    (written,) = book.events(FileWritten)
+    assert isinstance(written, FileWritten)
+    assert written.uncaptured == "secret"
+    with book.journal.store.reading() as reading:
+        assert not History(reading).holds(written.blob)
+    again = {"path": ".env", "content": "KEY=2\n", "expectedSha256": reply["sha256"]}
+    assert book.call("write_file", again)["error"] == "uncaptured"
+    assert book.call("write_file", {**again, "allow_uncaptured": True})["ok"]

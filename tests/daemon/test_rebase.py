@@ -106,7 +106,7 @@ def test_what_others_made_already_must_stay_what_it_is() -> None:
     made = Splice(4, 6, (b"x",))
     over = carried([made], [ByOthers([made]), [Splice(4, 5, (b"z",))]])
     assert isinstance(over, Conflict)
-    assert (over.mine, over.step) == (made, 1)
+    assert (over.mine, over.step) == (Splice(4, 5, (b"x",)), 1)
     beside = carried([made], [ByOthers([made]), [Splice(5, 6, (b"z",))]])
     assert isinstance(beside, Conflict)
     assert carried([made], [ByOthers([made]), [Splice(6, 7, (b"z",))]]) == (Splice(4, 5, (b"x",)),)

@@ -68,7 +68,7 @@ class Plan:
     final_break: bool | None = None  # None keeps the file's own
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)  # more fields of the reply, in the dialect's words
-    anchors: tuple[int, ...] = ()  # lines (0-based) that the call names, where those are its proof
+    anchors: tuple[int, ...] = ()  # lines (0-based, sorted) that the call names by number or hash, not by their text
     rename: str = ""  # the path, as the caller wrote it, that the result gets
 
 
@@ -94,6 +94,7 @@ class Dialect(Generic[P]):
     plan: Callable[[P, Sight, Settings], Plan]  # pure; raises `Refused`
     stale: str  # the code of a refusal because another writer changed the file since the base
     proof: Callable[[P], Proof] = whole_file
+    in_place: bool = False  # the lines that a call names must stand where they stood, even after the caller's own edits
     in_other_words: Callable[[P], InOtherWords | None] = planned_here
     safety: str = "warn"  # default of `safety_check`
     manual: str = ""  # the guidance that the seeds require in an agent's system prompt

@@ -280,5 +280,6 @@ HASHLINE_EDIT: Final = Dialect(
     plan=plan,
     stale="stale_base",
     proof=proof,
+    in_place=True,
     manual=MANUAL,
 )

@@ -37,7 +37,8 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
         raise Refused("line_out_of_range", message, "re-read_file", **details)
     new = content_lines(params.text)
     final_break = True if gap == length else None
-    return Plan((Splice(gap, gap, tuple(new)),), 1, final_break, fields={"lines_inserted": len(new)})
+    named = () if params.line_number in (TOP, END) or not length else (min(gap, length - 1),)
+    return Plan((Splice(gap, gap, tuple(new)),), 1, final_break, fields={"lines_inserted": len(new)}, anchors=named)
 
 
 def proof(params: InsertParams) -> Proof:

@@ -38,7 +38,7 @@ def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
         end = length
     new = content_lines(params.new_text) if params.new_text else []
     fields = {"lines_removed": end - start + 1, "lines_added": len(new)}
-    return Plan((Splice(start - 1, end, tuple(new)),), 1, None, warnings, fields)
+    return Plan((Splice(start - 1, end, tuple(new)),), 1, None, warnings, fields, tuple(range(start - 1, end)))
 
 
 REPLACE_LINES: Final = Dialect(

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from quire_daemon.arguments import Writing
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
-from quire_daemon.dialects.matching import Lines, normalised, not_in, occurrences, replaced
+from quire_daemon.dialects.matching import Lines, count_of, normalised, not_in, occurrences, replaced
 from quire_daemon.manuals.text_editor import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
@@ -100,14 +100,16 @@ def _str_replace(params: TextEditorParams, sight: Sight) -> Plan:
     assert params.old_str is not None  # `__post_init__`
     if not params.old_str:
         raise Refused("empty_old_text", "`old_str` is empty; it must be the exact text to find.", "fix_arguments")
-    found = occurrences(sight.text, params.old_str)
-    if not found:
+    count = count_of(sight.text, params.old_str)
+    if not count:
         raise not_in(sight.text, params.old_str, "`old_str` is not in the file.")
-    if len(found) > 1:
+    found = occurrences(sight.text, params.old_str, MOST_LISTED)
+    if count > 1:
         lines = Lines(sight.text)
-        at = [lines.at(start) + 1 for start, _ in found[:MOST_LISTED]]
-        message = f"`old_str` is there {len(found)} times (lines {', '.join(map(str, at))}); say more around it."
-        raise Refused("multiple_matches", message, "add_context", matchCount=len(found), match_lines=at)
+        at = [lines.at(start) + 1 for start, _ in found]
+        more = ", …" if count > len(at) else ""
+        message = f"`old_str` is there {count} times (lines {', '.join(map(str, at))}{more}); say more around it."
+        raise Refused("multiple_matches", message, "add_context", matchCount=count, match_lines=at)
     ((start, stop),) = found
     splices, final_break = replaced(sight.text, [(start, stop, normalised(params.new_str or ""))])
     return Plan(splices, 1, final_break)
@@ -120,7 +122,8 @@ def _insert(params: TextEditorParams, sight: Sight) -> Plan:
         message = f"There is no line {gap} to insert after: the file has {length}. 0 is the top."
         raise Refused("line_out_of_range", message, "re-read_file", insert_line=gap, lineCount=length)
     new = params.new_str if params.insert_text is None else params.insert_text
-    return Plan((Splice(gap, gap, tuple(content_lines(new or ""))),), 1)
+    named = (gap - 1,) if gap else ()
+    return Plan((Splice(gap, gap, tuple(content_lines(new or ""))),), 1, anchors=named)
 
 
 TEXT_EDITOR: Final = Dialect(

@@ -31,10 +31,12 @@ from quire_daemon.handlers.staleness import (
     news,
     refuse_mismatch,
     refuse_stale,
+    refuse_unseen,
 )
-from quire_daemon.rebase import Conflict, carried, touched
+from quire_daemon.rebase import ByCaller, Conflict, carried, touched
+from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
-from quire_journal.ids import version_token
+from quire_journal.ids import version_token, writer_name
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, shift_lines, trim
@@ -108,7 +110,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     proof = dialect.proof(params)
     if proof == "text" and not (call.on_stale == "rebase" and call.plans_on_its_base()):
         plan = call.plan_on_now()
-        return call.finish(plan, plan.splices, {}, [*warnings, *lost])
+        return call.finish(plan, plan.splices, {}, [*warnings, *lost, *call.built_on(plan)])
     if proof == "base" and basis.others and call.on_stale == "reject":
         return call.refuse(call.needed_lines())
     try:
@@ -117,7 +119,10 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
         if refused.code != HASH_MISMATCH:
             raise
         return refuse_mismatch(refused, basis, now, world, params.dry_run)
-    if basis.behind and (plan.anchors or proof == "lines") and (call.on_stale == "reject" or not plan.anchors):
+    if unseen := call.unseen(plan):
+        return call.refuse_unseen(unseen)
+    by_lines = dialect.in_place and (plan.anchors or proof == "lines")
+    if basis.behind and by_lines and (call.on_stale == "reject" or not plan.anchors):
         if elsewhere := call.elsewhere(plan.anchors):
             return refuse_mismatch(mismatch(elsewhere, now.path), basis, now, world, params.dry_run)
         plan = call.plan_on_now()
@@ -130,6 +135,8 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
             torn = mismatch(call.torn(plan, splices), now.path)
             return refuse_mismatch(torn, basis, now, world, params.dry_run, splices)
         return call.refuse(tuple(touched(plan.splices, len(basis.text))), splices)
+    if gone := call.gone_by_own_hand(plan.anchors):
+        return call.refuse_gone(gone)
     across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
     return call.finish(plan, splices, across, [*warnings, *lost])
 
@@ -175,12 +182,46 @@ class _Call:
         """The plan on the file as it is."""
         return self.plan_on(self.text, self.basis.still_shown if self.basis.version else None)
 
+    def built_on(self, plan: Plan) -> Warnings:
+        """The warning where a text still matches in a line that others have changed since the caller saw it."""
+        if not self.basis.others:
+            return ()
+        changed = [(r["start"] - 1, r["end"]) for r in changed_ranges(diff(self.basis.text, self.basis.now))]
+        mine = [(s.start, s.stop) for s in plan.splices]
+        line = next((max(a, c) for a, b in mine for c, d in changed if a < d and c < b), None)
+        if line is None:
+            return ()
+        last = self.basis.others[-1]
+        who = self.world.history.writer(last.writer)
+        name = who.agent if who is not None and who.agent else writer_name(last.writer)
+        message = (
+            f"Line {line + 1} was changed after you read it, last by {name} ({version_token(last.seq)}); "
+            'your text still matched there. `on_stale: "rebase"` refuses that.'
+        )
+        return [{"type": "changed_since_your_read", "message": message, "line": line + 1}]
+
     def images(self, lines: Sequence[int]) -> list[tuple[int, int | None]]:
         """Each of these lines (sorted) of the base, and where it is in the file; None when somebody changed it."""
         at: list[int | None] = list(lines)
         for step in self.basis.steps:
             at = shift_lines(step, at)
         return list(zip(lines, at, strict=True))
+
+    def gone_by_own_hand(self, lines: Sequence[int]) -> list[int]:
+        """Those of these lines (sorted) of the base that the caller itself has changed since.
+
+        What others changed is in the way, or was met, and has been judged by then.
+        """
+        at: list[int | None] = list(lines)
+        gone: set[int] = set()
+        for step in self.basis.steps:
+            moved = shift_lines(step, at)
+            if isinstance(step, ByCaller):
+                gone |= {
+                    line for line, was, now in zip(lines, at, moved, strict=True) if was is not None and now is None
+                }
+            at = moved
+        return sorted(gone)
 
     def elsewhere(self, lines: Sequence[int]) -> list[int]:
         """Those of these lines (sorted) of the base that are not where they were, as they were."""
@@ -195,6 +236,38 @@ class _Call:
         near = {line for start, stop in mine for line in range(start, stop)}
         changed = [line for line, image in self.images(plan.anchors) if image is None]
         return changed or sorted(near.intersection(plan.anchors) or near)
+
+    def unseen(self, plan: Plan) -> Sequence[int]:
+        """The lines that the plan names and that were never shown to the caller, where they may be the work of others.
+
+        Of a file that nobody else has changed since the caller first saw it, it may know more than it was shown here.
+        """
+        shown, since = self.basis.shown, self.basis.since
+        if shown is None or self.basis.version is None or not plan.anchors:
+            return ()
+        sight = Sight(self.basis.text, shown)
+        hidden = [line for line in plan.anchors if not sight.was_shown(line)]
+        if not hidden:
+            return ()
+        history, who = self.world.history, self.world.who
+        first = next(iter(history.changed_since(self.now.path, since, who.key)), None)
+        return hidden if first is not None and first.seq <= self.basis.version.seq else ()
+
+    def refuse_unseen(self, lines: Sequence[int]) -> Decision:
+        """The call names lines that others may have written, and that the caller has not seen."""
+        if self.dialect.in_place:
+            refused = mismatch(lines, self.now.path)
+            refused.details["reason"] = "unseen"
+            return refuse_mismatch(refused, self.basis, self.now, self.world, self.params.dry_run)
+        world, dry_run = self.world, self.params.dry_run
+        return refuse_unseen(self.dialect.name, self.dialect.stale, self.basis, self.now, lines, world, dry_run)
+
+    def refuse_gone(self, lines: Sequence[int]) -> Decision:
+        """The call names lines of its base that the caller itself has changed since."""
+        if self.dialect.in_place:
+            torn = mismatch(lines, self.now.path)
+            return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run)
+        return self.refuse(merge_ranges((line, line + 1) for line in lines))
 
     def needed_lines(self) -> Ranges | None:
         """The lines of the base that this call is about; None when that cannot be said."""

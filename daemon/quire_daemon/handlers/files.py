@@ -8,7 +8,7 @@ from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, Move, Remove, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE, answering
 from quire_daemon.handlers.preconditions import captured, require_captured, require_file, require_free, require_own_name
-from quire_daemon.handlers.staleness import Basis, Stale, find_basis, news, refuse_stale
+from quire_daemon.handlers.staleness import Basis, Stale, find_basis, find_basis_of_whole, news, refuse_stale
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges
 from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
@@ -108,7 +108,7 @@ def _basis(params: Writing, now: FileNow, world: World) -> Basis | None:
         if params.stated_base:
             find_basis(params, now, Text.of(b""), world, STALE)
         return None
-    return find_basis(params, now, text, world, STALE)
+    return find_basis_of_whole(params, now, text, world, STALE)
 
 
 def _applied(params: Writing) -> str:

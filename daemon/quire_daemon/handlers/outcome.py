@@ -127,14 +127,35 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
     base = now.version.seq if now.version is not None and now.kind == "file" else 0
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
     size, mode, by = len(after.data), now.mode, result.type
+    # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
+    lost = _uncaptured(result)
     event: Event
     if result.to is not None:
         event = FileMoved(now.path, result.to.path, after.blob, size, mode, base, by, now.inode)
     else:
-        event = FileWritten(now.path, after.blob, size, mode, base, by, now.inode, dialect=result.dialect)
-    # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
-    blobs = [after.data] if now.kind == "missing" or captured(now) is not None else []
+        event = FileWritten(
+            now.path, after.blob, size, mode, base, by, now.inode, dialect=result.dialect, uncaptured=lost
+        )
+    blobs = [] if lost else [after.data]
     return Decision(reply, [event, ReadServed(result.path, seq, shown, anchors=True)], _writes(result, seq), blobs)
+
+
+def _no_undo(result: Result) -> list[dict[str, str]]:
+    """The warning for a new file whose bytes the journal does not take."""
+    if result.now.kind != "missing" or not result.now.uncaptured:
+        return []
+    message = f"The journal keeps only the hash of {result.now.path} ({result.now.uncaptured}): there is no undo of it."
+    return [{"type": "uncaptured", "message": message}]
+
+
+def _uncaptured(result: Result) -> str:
+    """Why the journal is not to have the bytes; "" where it has them."""
+    now = result.now
+    if now.kind == "missing":
+        return now.uncaptured
+    if captured(now) is not None:
+        return ""
+    return now.uncaptured or (now.version.uncaptured if now.version is not None else "") or "secret"
 
 
 def _writes(result: Result, seq: int) -> list[Write]:
@@ -206,7 +227,7 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
         "must_refresh_from_line": through + 1,
         "diff": rows,
         "safety_status": CLEAN,
-        "warnings": [*result.warnings],
+        "warnings": [*result.warnings, *_no_undo(result)],
         **result.fields,
         **news(world, now.path),
     }

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, World
-from quire_daemon.handlers.localised import lines_around, localised_diff, rows_around
+from quire_daemon.handlers.localised import lines_around, localised_diff
 from quire_daemon.handlers.preconditions import captured
 from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, ByCaller, ByOthers, Conflict, relation
 from quire_journal.blobs import NotHeld
@@ -68,6 +68,7 @@ class Basis:
     history: History
     stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
     caller: bytes = b""  # its key
+    since: int = 0  # what the caller knows of the file goes back to this version at most
 
     @property
     def behind(self) -> bool:
@@ -130,6 +131,19 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     return basis_at(version, now, text, world, stale)
 
 
+def find_basis_of_whole(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+    """The base for a call that is about the whole file: the version that the caller last read.
+
+    Its own edits moved its base along, past what others wrote in between, and of that it has seen next to nothing.
+    """
+    seen = world.history.shown(world.who.key, now.path)
+    if seen is not None and seen.read and not params.stated_base and not params.stated_sha256:
+        version = world.history.version(now.path, seen.read)
+        if version is not None and not version.gone:
+            return basis_at(version, now, text, world, stale)
+    return find_basis(params, now, text, world, stale)
+
+
 def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """The basis of a caller whose base is `version`.
 
@@ -139,12 +153,13 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)
     lines = seen.lines if seen is not None and seen.version == version.seq else None
+    since = version.seq if seen is None else seen.since
     if now.version is not None and (version.seq == now.version.seq or version.blob == text.blob):
-        return Basis(version, text, lines, (), text, now.path, history)
+        return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since)
     others = tuple(history.changed_since(now.path, version.seq, who.key))
     try:
         base = history.text_of(version.blob)
-        return Basis(version, base, lines, others, text, now.path, history, caller=who.key)
+        return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since)
     except NotHeld:
         if not others:
             return Basis(None, text, None, (), text, now.path, history)
@@ -416,10 +431,54 @@ def _like(text: Text, references: Sequence[str]) -> set[int]:
     return {line for lines in near for line in lines}
 
 
+def refuse_unseen(
+    tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], world: World, dry_run: bool
+) -> Decision:
+    """The refusal because lines (0-based, of the base) that the call names may be the work of others, unseen so far.
+
+    It shows them, as they are now: a caller that still means them can say so again.
+    """
+    needs = merge_ranges((line, line + 1) for line in lines)
+    rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
+    first = version_token(basis.since)
+    message = (
+        f"{_named(needs)} of {now.path} {'was' if len(lines) == 1 else 'were'} never shown to you, and others changed "
+        f"the file after {first}, which you know. See `lines`, and call again if these are the ones that you mean."
+    )
+    details: dict[str, Any] = {
+        "path": now.path,
+        "reason": "unseen",
+        **({"base": version_token(basis.version.seq)} if basis.version else {}),
+        **current_version(now),
+        "sha256": basis.now.blob.hex(),
+        "lines": rows,
+        **news(world, now.path),
+    }
+    reply = Refused(code, message, "check_lines", **details).reply()
+    if dry_run:
+        reply |= {"dry_run": True, "valid": False}
+    events: list[Event] = [] if dry_run else [EditRefused(tool, now.path, code, "unseen")]
+    head = captured(now)
+    if head is not None:
+        events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
+    return Decision(reply, events)
+
+
+def _named(ranges: Ranges) -> str:
+    """Lines as a sentence begins with them."""
+    said = ", ".join(_span({"start": start + 1, "end": stop}) for start, stop in ranges[:MOST_ENTRIES])
+    said += ", …" if len(ranges) > MOST_ENTRIES else ""
+    return said[:1].upper() + said[1:]
+
+
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
-    """The lines that were changed and those that the call was about, as they are now."""
-    wanted = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
-    return rows_around(basis.now, [*carry_ranges(overall, needs or ()), *wanted], MOST_LINES)
+    """The lines that the call was about, as they are now, and those that were changed, as far as there is room."""
+    needed, _ = lines_around(basis.now, carry_ranges(overall, needs or ()), MOST_LINES)
+    changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
+    wanted = [line for line in lines_around(basis.now, changed, MOST_LINES)[0] if line not in {*needed}]
+    shown_now = sorted([*needed, *wanted[: MOST_LINES - len(needed)]])
+    hashes = LineHashes.of(basis.now)
+    return [hashes.row(line) for line in shown_now], merge_ranges((line, line + 1) for line in shown_now)
 
 
 def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:

@@ -77,7 +77,18 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Add the versions that the event made, or take back those that it abandons."""
     match event:
         case FileWritten():
-            _add(w, event.path, record, event.by, event.blob, event.size, event.mode, event.base, entry=event.entry)
+            _add(
+                w,
+                event.path,
+                record,
+                event.by,
+                event.blob,
+                event.size,
+                event.mode,
+                event.base,
+                entry=event.entry,
+                uncaptured=event.uncaptured,
+            )
         case FileDeleted():
             _add(w, event.path, record, event.by, base=event.base, gone=True)
         case FileMoved() if event.to != event.path:

@@ -40,11 +40,17 @@ class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lines: tuple[tuple[int, int], ...]
     at_ns: int = 0
     read: int = 0  # the version that it last read; its own writes move `version` on and leave this. 0: `version` itself
+    first: int = 0  # the first version that it was ever shown; 0: `version` itself
 
     @property
     def news_after(self) -> int:
         """Versions by others after this one are news to the caller until it reads again."""
         return self.read or self.version
+
+    @property
+    def since(self) -> int:
+        """What this caller knows of the file goes back to this version at most."""
+        return self.first or self.version
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -83,14 +89,13 @@ def _show(w: Writing, record: Record, event: ReadServed) -> None:
     if not caller or number is None:
         return
     key = caller + u32(number)
-    read = 0
+    read, before = 0, shown(w, caller, number)
     if event.version >= record.batch:
         # Lines of a version that this very batch made: a reply's diff, which tells nothing of others' versions.
         made = record_before(w, event.version, record.seq)
-        before = shown(w, caller, number)
         if before is not None and made is not None and (made.batch, made.writer) == (record.batch, record.writer):
             read = before.read
-    w.put("reads", key, _ENCODER.encode(Shown(event.version, event.shown, record.at_ns, read)))
+    w.put("reads", key, _ENCODER.encode(Shown(event.version, event.shown, record.at_ns, read, _since(before))))
 
 
 def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
@@ -100,7 +105,12 @@ def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: boo
         return
     before = shown(w, caller, number)
     lines = before.lines if before is not None and keep_lines and before.version == base else ()
-    _replace(w, record, caller + u32(number), Shown(record.seq, lines, record.at_ns, _read_up_to(before, base)))
+    now = Shown(record.seq, lines, record.at_ns, _read_up_to(before, base), _since(before))
+    _replace(w, record, caller + u32(number), now)
+
+
+def _since(before: Shown | None) -> int:
+    return 0 if before is None else before.since
 
 
 def _read_up_to(before: Shown | None, base: int) -> int:
@@ -125,7 +135,8 @@ def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
         base = None if made is None else made.event()
         if getattr(base, "blob", b"") == event.blob:
             lines = before.lines
-    _replace(w, record, caller + u32(old), Shown(record.seq, (), record.at_ns, _read_up_to(before, event.base)))
+    gone = Shown(record.seq, (), record.at_ns, _read_up_to(before, event.base), _since(before))
+    _replace(w, record, caller + u32(old), gone)
     _replace(w, record, caller + u32(new), Shown(record.seq, lines, record.at_ns))
 
 

@@ -1,0 +1,133 @@
+"""Lines that a caller was never shown are not edited unseen, once others have changed the file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from playbook import Playbook
+
+MINE = "the line that ann means"
+BEFORE = [f"line {n}" for n in range(1, 10)] + [MINE] + [f"line {n}" for n in range(11, 31)]
+
+
+def text(lines: list[str]) -> str:
+    """A text of these lines."""
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.fixture
+def book() -> Playbook:
+    """Ann has read the whole file; ben puts ten lines on top, the tenth of which is the same as ann's."""
+    book = Playbook({"f.txt": text(BEFORE)})
+    book.call("read_file", {"path": "f.txt", "hashes": True})
+    book.call("read_file", {"path": "f.txt"}, by="ben")
+    added = [f"of ben {n}" for n in range(1, 10)] + [MINE]
+    ben = {"path": "f.txt", "line_number": 0, "text": text(added)}
+    assert book.call("insert_lines", ben, by="ben")["ok"]
+    return book
+
+
+def elsewhere(book: Playbook) -> None:
+    """Ann edits far away, by text: her base moves along, over what ben did."""
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "line 30", "new_text": "LINE 30"})["ok"]
+
+
+def part(book: Playbook) -> None:
+    """Ann reads some lines far away."""
+    assert book.call("read_file", {"path": "f.txt", "start_line": 35})["ok"]
+
+
+@pytest.mark.parametrize("then", [elsewhere, part])
+def test_lines_by_number_are_refused_and_shown_then_they_are_known(book: Playbook, then: Any) -> None:
+    then(book)
+    was = book.text("f.txt")
+    call = {"path": "f.txt", "start_line": 10, "end_line": 10, "new_text": "ANN"}
+    reply = book.call("replace_lines", call)
+    assert (reply["error"], reply["reason"], book.text("f.txt")) == ("stale_base", "unseen", was)
+    assert any(row.startswith("10#") for row in reply["lines"])
+    assert book.call("replace_lines", call)["ok"], "ann has seen the line now, and still means it"
+
+
+@pytest.mark.parametrize("then", [elsewhere, part])
+def test_an_anchor_means_the_line_that_was_shown_and_not_an_equal_one_of_somebody_else(
+    book: Playbook, then: Any
+) -> None:
+    shown = book.call("read_file", {"path": "f.txt", "hashes": True}, by="carl")["lines"]
+    digits = next(row for row in shown if row.endswith(MINE)).split("#")[1][:6]
+    then(book)
+    operation = {"op": "replace_line", "hash": f"10#{digits}", "content": "ANN"}
+    assert book.call("edit", {"path": "f.txt", "operations": [operation]})["ok"]
+    assert (book.text("f.txt") or "").splitlines()[9:20:10] == [MINE, "ANN"]
+
+
+def test_a_reference_to_an_unseen_line_is_a_mismatch(book: Playbook) -> None:
+    shown = book.call("read_file", {"path": "f.txt", "format": "hashline"}, by="carl")["lines"]
+    elsewhere(book)
+    reference = shown[9].split("|")[0]
+    reply = book.call("hashline_edit", {"path": "f.txt", "edits": [{"target": reference, "new_content": ["ANN"]}]})
+    assert (reply["error"], reply["mismatched_lines"], reply["reason"]) == ("hash_mismatch", [10], "unseen")
+    assert ">>> 10#" in reply["message"]
+
+
+@pytest.mark.parametrize(("tool", "args"), [("delete_file", {}), ("move_file", {"to": "g.txt"})])
+def test_a_whole_file_is_not_removed_with_what_others_did_unread(
+    book: Playbook, tool: str, args: dict[str, str]
+) -> None:
+    elsewhere(book)
+    reply = book.call(tool, {"path": "f.txt", **args})
+    assert (reply["error"], book.text("f.txt") is None) == ("stale_base", False)
+    book.call("read_file", {"path": "f.txt"})
+    assert book.call(tool, {"path": "f.txt", **args})["ok"]
+
+
+def test_of_a_file_that_only_the_caller_changes_it_may_know_more_than_it_was_shown() -> None:
+    book = Playbook({"f.txt": text(BEFORE)})
+    book.call("read_file", {"path": "f.txt", "end_line": 5})
+    reply = book.call("replace_lines", {"path": "f.txt", "start_line": 20, "end_line": 20, "new_text": "ANN"})
+    assert reply["ok"], reply
+
+
+@pytest.mark.parametrize("op", ["insert_after", "insert_before", "replace_line"])
+def test_an_anchor_that_the_caller_itself_removed_is_stale(op: str) -> None:
+    book = Playbook({"f.txt": "one\ntwo\nthree\n"})
+    read = book.call("read_file", {"path": "f.txt", "hashes": True})
+    two = read["lines"][1].split(" ")[0]
+    gone = {"path": "f.txt", "start_line": 2, "end_line": 2, "new_text": "x\ny\n"}
+    assert book.call("replace_lines", gone)["ok"]
+    operations = [{"op": op, "hash": two, "content": "new"}]
+    reply = book.call("edit", {"path": "f.txt", "operations": operations, "base": read["version"]})
+    assert (reply["error"], book.text("f.txt")) == ("anchor_stale", "one\nx\ny\nthree\n")
+
+
+def test_a_conflict_is_told_in_the_coordinates_of_the_version_that_made_it() -> None:
+    book = Playbook({"f.txt": text(BEFORE)})
+    base = book.call("read_file", {"path": "f.txt"})["version"]
+    ben = {"path": "f.txt", "line_number": 0, "text": "top 1\ntop 2\n"}
+    assert book.call("insert_lines", ben, by="ben")["ok"]
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": MINE, "new_text": "ben's"}, by="ben")["ok"]
+    call = {"path": "f.txt", "start_line": 10, "end_line": 10, "new_text": "ANN", "base": base, "on_stale": "rebase"}
+    reply = book.call("replace_lines", call)
+    assert reply["conflict"] == {"base": [MINE], "theirs": ["ben's"], "yours": ["ANN"]}
+
+
+def test_a_blank_last_line_has_its_break() -> None:
+    book = Playbook({"f.txt": "alpha", "g.txt": "one\n\nlast", "h.txt": "\r\nx", "other.txt": "alpha\n"})
+    reply = book.call("insert_lines", {"path": "f.txt", "line_number": 2, "text": ""})
+    assert (reply["lines_after"], book.text("f.txt")) == (2, "alpha\n\n")
+    assert book.call("replace_lines", {"path": "g.txt", "start_line": 3, "end_line": 3, "new_text": ""})["ok"]
+    assert book.call("replace_lines", {"path": "h.txt", "start_line": 2, "end_line": 2, "new_text": ""})["ok"]
+    assert (book.text("g.txt"), book.text("h.txt")) == ("one\n\n", "\r\n")
+    assert book.call("read_file", {"path": "other.txt"})["lineCount"] == 1
+
+
+def test_a_text_that_still_matches_in_a_line_that_somebody_changed_is_edited_with_a_warning() -> None:
+    book = Playbook({"f.txt": "a = 1\nb = 2\n"})
+    book.call("read_file", {"path": "f.txt"})
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "a = 1", "new_text": "a = 100"}, by="ben")["ok"]
+    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "a = 1", "new_text": "a = 5"})
+    (warning,) = reply["warnings"]
+    assert (warning["type"], warning["line"]) == ("changed_since_your_read", 1)
+    assert "ben" in warning["message"]
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "b = 2", "new_text": "b = 3"})["warnings"] == []
