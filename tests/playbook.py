@@ -17,6 +17,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, Record, WriterIntroduced
 from quire_journal.history import History
@@ -92,9 +93,9 @@ class Playbook:
             history = History(reading)
             world = World(self.now_ns, who, self.settings, files, history, self.journal.head + 1, self.first_event_ns)
             try:
-                return tool.decide(params, world)
+                return decided(tool, params, world)
             except NeedsSearch as needs:
-                return tool.decide(params, replace(world, found={needs.search: self.search(needs.search)}))
+                return decided(tool, params, replace(world, found={needs.search: self.search(needs.search)}))
 
     def who(self, name: str) -> Who:
         """The caller of that name, introduced on its first call."""
@@ -140,7 +141,7 @@ class Playbook:
         linked = given if given in self.links else ""
         if data is None:
             folder = any(other.startswith(path + "/") for other in self.files)
-            return FileNow(path, "folder" if folder else "missing", version=head)
+            return FileNow(path, "folder" if folder else "missing", version=head, uncaptured=lost)
         now = FileNow(path, "file", Text.of(data), head, 0o644, 7, len(data), resolved_from=linked)
         return replace(now, version=None, uncaptured=lost) if lost else now
 
@@ -221,3 +222,11 @@ def play(case: Mapping[str, Any]) -> tuple[Playbook, dict[str, Any]]:
         book.call("read_file", {"path": "f.txt", "hashes": True})
         book.write("f.txt", call["external"])
     return book, book.call(call["tool"], args)
+
+
+def play_in_parallel(case: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The replies to calls that were made ready on one text and sent at once, each by a caller of its own."""
+    call = case["call"]
+    book = Playbook({"f.txt": case["initial"], **call.get("files", {})}, settings_of(call.get("options", {})))
+    ready = [fill(book, args) for args in call["parallel"]]
+    return [book.call(call["tool"], args, by=f"caller {number}") for number, args in enumerate(ready)]

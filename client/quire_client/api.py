@@ -40,15 +40,17 @@ class Writing(TypedDict, total=False):
 
 
 class Choice(TypedDict, total=False):
-    """Which records `undo` means, and whether only to plan it; `token` executes a plan."""
+    """Which records `undo` and `redo` mean, and whether only to plan it; `token` executes a plan."""
 
     writer: str
     last: int
-    batch: int
+    batch: int | str
     turn: str
     agent_session: str
-    burst: str
+    burst: int
     path: str
+    paths: Sequence[str]
+    conflicts: str  # "skip", "markers" or "abort"
     plan: bool
     token: str
 
@@ -210,10 +212,25 @@ class Client:
         bounds = _given(since=since, until=until, limit=limit, order=order, cursor=cursor)
         return self.call("log", _given(path=path, writer=writer, kind=kind, contains=contains, **bounds))
 
-    def since(self, cursor: str | None = None, *, wait_ms: int | None = None, limit: int | None = None) -> Answer:
-        """What was recorded after `cursor`; without one, the cursor of now."""
+    def since(
+        self,
+        cursor: str | None = None,
+        *,
+        path: str | None = None,
+        writer: str | None = None,
+        kind: str | Sequence[str] | None = None,
+        wait_ms: int | None = None,
+        limit: int | None = None,
+    ) -> Answer:
+        """What was recorded after `cursor`; without one, the cursor of now. `wait_ms`: wait so long for something."""
         allowance = self.timeout_s + (wait_ms or 0) / 1000
-        return self.call("since", _given(cursor=cursor, wait_ms=wait_ms, limit=limit), timeout_s=allowance)
+        kinds = kind if kind is None or isinstance(kind, str) else list(kind)
+        given = _given(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
+        return self.call("since", given, timeout_s=allowance)
+
+    def who(self, *, present: bool | None = None, minutes: float | None = None, limit: int | None = None) -> Answer:
+        """Who has called, who is present first; on which files, leases and bursts."""
+        return self.call("who", _given(present=present, minutes=minutes, limit=limit))
 
     def show(self, version: str | None = None, *, path: str | None = None, at: str | None = None) -> Answer:
         """The text of a version, or of `path` at a point."""
@@ -223,9 +240,11 @@ class Client:
         """What changed between two points; without `end`, until now."""
         return self.call("diff", _given(**{"from": start, "to": end, "paths": list(paths) or None}))
 
-    def blame(self, path: str, at: str | None = None) -> Answer:
-        """Who wrote each line of `path`."""
-        return self.call("blame", _given(path=path, at=at))
+    def blame(
+        self, path: str, at: str | None = None, *, start_line: int | None = None, end_line: int | None = None
+    ) -> Answer:
+        """Who wrote each line of `path`, as it is or at a point: record, writer, turn and time."""
+        return self.call("blame", _given(path=path, at=at, start_line=start_line, end_line=end_line))
 
     def manual(self, dialect: str | None = None) -> Answer:
         """The guidance of a dialect, for an agent's instructions."""
@@ -284,21 +303,90 @@ class Client:
         """
         return self.call("undo", _given(**{"from": start, "to": end}, **choice))
 
-    def redo(self) -> Answer:
-        """Undo the caller's last undo."""
-        return self.call("redo")
+    def redo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
+        """Bring back, of what was undone, what `choice` names; else take the caller's own last undo back."""
+        return self.call("redo", _given(**{"from": start, "to": end}, **choice))
 
-    def rollback(self, to: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
-        """Bring every file back to a point, as new records."""
-        return self.call("rollback", _given(to=to, plan=plan, token=token))
+    def rollback(
+        self,
+        to: str | None = None,
+        *,
+        only: str | None = None,
+        paths: Sequence[str] | None = None,
+        conflicts: str | None = None,
+        plan: bool | None = None,
+        token: str | None = None,
+    ) -> Answer:
+        """Take back what the caller (or `only`, a writer, "*" for everyone) did since the point `to`."""
+        given = _given(to=to, writer=only, paths=paths, conflicts=conflicts, plan=plan, token=token)
+        return self.call("rollback", given)
 
     def restore(self, path: str, at: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
         """Bring `path` back to a point, as a new record."""
         return self.call("restore", _given(path=path, at=at, plan=plan, token=token))
 
-    def checkpoint(self, name: str | None = None) -> Answer:
-        """Name this moment."""
-        return self.call("checkpoint", _given(name=name))
+    def checkpoint(
+        self, name: str | None = None, *, action: str | None = None, note: str | None = None, at: str | None = None
+    ) -> Answer:
+        """Name this moment, or the point `at`; or `list`, `show`, `diff` or `drop` checkpoints."""
+        return self.call("checkpoint", _given(name=name, action=action, note=note, at=at))
+
+    def burst(
+        self,
+        action: str,
+        *,
+        label: str | None = None,
+        kind: str | None = None,
+        ttl_s: float | None = None,
+        outside: bool | None = None,
+        bind: str | None = None,
+        burst: int | None = None,
+    ) -> Answer:
+        """`begin` or `end` changes that belong together; `list` bursts or `show` one. `bind="connection"`: it ends with
+        this client's connection.
+        """
+        given = _given(label=label, kind=kind, ttl_s=ttl_s, outside=outside, bind=bind, burst=burst)
+        return self.call("burst", {"action": action, **given})
+
+    # -- leases ------------------------------------------------------------------------------------------------
+
+    def claim(
+        self,
+        path: str | None = None,
+        kind: str | None = None,
+        *,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        ttl_s: float | None = None,
+        reason: str | None = None,
+        wait_ms: int | None = None,
+        dry_run: bool | None = None,
+        bind: str | None = None,
+        renew: int | None = None,
+    ) -> Answer:
+        """Announce work on a file, folder or glob (`intent`), or get a `shared` or `exclusive` lease on it.
+
+        `renew` is the number of a lease to keep for longer. `bind="connection"`: it ends with this client.
+        """
+        bounds = _given(start_line=start_line, end_line=end_line, ttl_s=ttl_s, renew=renew, bind=bind)
+        given = _given(path=path, kind=kind, reason=reason, wait_ms=wait_ms, dry_run=dry_run, **bounds)
+        return self.call("claim", given, timeout_s=self.timeout_s + (wait_ms or 0) / 1000)
+
+    def release(
+        self,
+        path: str | None = None,
+        *,
+        lease: int | None = None,
+        all: bool | None = None,
+        force: bool | None = None,
+        reason: str | None = None,
+    ) -> Answer:
+        """Give up the leases on `path`, one by its number, or all; `force` breaks those of others, for a reason."""
+        return self.call("release", _given(path=path, lease=lease, all=all, force=force, reason=reason))
+
+    def claims(self, path: str | None = None) -> Answer:
+        """The leases in force, and the claims that wait."""
+        return self.call("claims", _given(path=path))
 
     # -- the journal itself ------------------------------------------------------------------------------------
 

@@ -11,7 +11,17 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-_COLOURS: Final = {"red": "31", "green": "32", "yellow": "33", "cyan": "36", "bold": "1", "dim": "2"}
+_COLOURS: Final = {
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "bold": "1",
+    "dim": "2",
+}
+_FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -25,6 +35,10 @@ class Palette:
     def paint(self, text: str, colour: str) -> str:
         """`text` in a colour of the table above."""
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.on and text else text
+
+    def of(self, number: int) -> str:
+        """The colour for the writer with this number, from 0; they begin again when all have been used."""
+        return _FOR_WRITERS[number % len(_FOR_WRITERS)]
 
     def diff_line(self, line: str) -> str:
         """A line of a diff by its first character; headers in bold."""
@@ -60,6 +74,22 @@ def columns(rows: Iterable[Sequence[str]]) -> list[str]:
     table = [list(row) for row in rows]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in table]
+
+
+def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[str]:
+    """`rows` behind a lane for each of those whose they are, in the order in which they come.
+
+    A lane begins below its name, has `*` at its own rows, and ends at the last of them.
+    """
+    names = list(dict.fromkeys(whose))
+    last = {name: at for at, name in enumerate(whose)}
+    painted = [[colours.paint(sign, colours.of(lane)) for sign in (name, "*", "|")] for lane, name in enumerate(names)]
+    drawn = [" ".join([*(line for _, _, line in painted[:lane]), name]) for lane, (name, _, _) in enumerate(painted)]
+    for at, (own, row) in enumerate(zip(whose, rows, strict=True)):
+        signs = zip(names, painted, strict=True)
+        cells = (star if name == own else line if last[name] > at else " " for name, (_, star, line) in signs)
+        drawn.append(f"{' '.join(cells)}  {row}")
+    return drawn
 
 
 def size(count: float) -> str:

@@ -36,21 +36,28 @@ import msgspec
 
 from quire_daemon import call as calls
 from quire_daemon import notify
+from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.clock import Clock
 from quire_daemon.config import BadSettings, Settings
 from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.gather import Gather, HeldOpen
+from quire_daemon.git_head import GitHead
+from quire_daemon.git_trace import Commands, GitTrace, pid_start
+from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, FileNow, Put, Tool, Who, World, Write
+from quire_daemon.handlers.base import Decision, FileNow, Put, Tool, Who, World
+from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
+from quire_daemon.leasing import Leasing
 from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing, names
+from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.search import NeedsSearch, Search
 from quire_daemon.searching import Searching
-from quire_daemon.server import Incoming, Peer, Server
+from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Protection, Workspace
@@ -64,9 +71,11 @@ from quire_journal.events import (
     WorkspaceOpened,
     WriterIntroduced,
 )
-from quire_journal.ids import Seq, blob_id, is_escaped, percent_escaped
+from quire_journal.ids import Seq, is_escaped, percent_escaped
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
+from quire_journal.places import trace_socket
+from quire_journal.plain import plain_name
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
@@ -74,7 +83,6 @@ from quire_journal.views.writers import caller_key
 FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
 RETRY_S = 0.002  # between two looks at a file that is held open
 CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
-NEWS_S = 0.005  # between two looks for news, for a call that waits for them
 MOST_WAIT_S = 60.0  # for news, whatever the call asks
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 MAX_SEARCHES = 5  # in one call, because the file changed during each, before it is told `busy`
@@ -121,6 +129,12 @@ class App:
         self.settings = settings
         self.recorder = Recorder(journal, clock)
         self.gather = Gather(workspace, self.recorder, ignore, settings)
+        self.leasing = Leasing(server, self.recorder, clock)
+        self.bursting = Bursting(server, self.recorder, clock)
+        self.presence = Presence(server, clock)
+        self._commands = Commands(os.fspath(root))
+        self.git = GitWriter(self.recorder, clock, GitHead(os.fspath(root)), self._commands)
+        self.gather.hint = self.git.hint
         self.grammars = Grammars()
         self.searching = Searching(server)
         self._calls: deque[Call] = deque()
@@ -167,13 +181,23 @@ class App:
     def open(self) -> None:
         """Say in the log that we are here, watch the tree, and begin to compare it with the journal."""
         self.recorder.note(WorkspaceOpened(os.fspath(self.root), self.server.epoch, VERSION))
+        self.leasing.open()
+        self.bursting.open()
         self.recorder.commit()
         with self.recorder.history() as history:
             first = history.record(1)
         self._first_event_ns = first.at_ns if first else self.clock.now_ns()
+        self._hear_git()
         self.watcher.start()
         self.outside.scan("start")
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
+
+    def _hear_git(self) -> None:
+        """Listen to git processes. Where that cannot be, what git leaves behind has to do."""
+        try:
+            self.git.trace = GitTrace(listen(trace_socket(self.server.path)), self.server, self._commands)
+        except OSError as error:
+            self.log.warning("git_unheard", error=str(error))
 
     def stop(self) -> None:
         """End after this turn."""
@@ -184,6 +208,7 @@ class App:
         """Leave nothing undone that costs the next start time."""
         notify.notify("STOPPING=1")
         self._end_searches()
+        self.git.close()
         self.outside.stop()
         self.watcher.stop()
         self._jobs.shutdown(wait=True, cancel_futures=True)
@@ -207,7 +232,7 @@ class App:
         now = self.clock.mono_s()
         until = now + IDLE_S
         if self._calls:
-            until = min(until, *(c.retry_s or now for c in self._calls))
+            until = min(until, *(now if self._has_news(c) else c.retry_s or now for c in self._calls))
         if self.recorder.waiting or self.performing.unsettled:
             until = min(until, self._flush_at)
         if self.workspace.lingering():
@@ -224,6 +249,7 @@ class App:
         while not self._jobs_done.empty():
             self._jobs_done.get()()
         self._guarded("search", self._take_answers)
+        self._guarded("git", self.git.look)  # before its writes are looked at
         self._guarded("outside", self._look_outside)
         going = self._decide_all()
         if going:
@@ -267,6 +293,10 @@ class App:
             self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S
+            if not self._read_only:
+                self.leasing.tidy()
+                self.bursting.tidy()
+                self.git.tidy()
             self._check_root()
             if self.settings.journal.durability == "fast":
                 self.recorder.journal.store.sync()
@@ -334,13 +364,14 @@ class App:
     def _who(self, connection: bytes, peer: Peer, caller: Any) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
-        claimed = [_plain(text) for text in said]
+        claimed = [plain_name(text) for text in said]
         identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
         who = self._writers.get(identity)
         if who is None:
             writer = self.recorder.writer(identity)
             who = Who(writer, caller_key(peer.uid, claimed[0], claimed[1]), claimed[0], claimed[1])
             self._writers[identity] = who
+        self.presence.called(who, connection, identity)
         return who
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
@@ -348,7 +379,7 @@ class App:
         if len(self._pid_starts) > MOST_CONNECTIONS:
             self._pid_starts.clear()
         if connection not in self._pid_starts:
-            self._pid_starts[connection] = _pid_start(pid)
+            self._pid_starts[connection] = pid_start(pid)
         return self._pid_starts[connection]
 
     # ── deciding ──
@@ -363,11 +394,12 @@ class App:
         self._taken = set()
         while self._calls:
             call = self._calls.popleft()
-            if call.retry_s > now or call.incoming.identity in callers:
+            if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
                 waiting.append(call)
                 callers.add(call.incoming.identity)
                 continue
             callers.add(call.incoming.identity)
+            call.news_head = -1
             try:
                 started = self._decide(call, paths)
             except _NotYet as later:
@@ -408,6 +440,10 @@ class App:
         if call.tool.catch_up:
             self._catch_up(call)
         files = self._gather(call, paths)
+        self.presence.named(call.who, (now.path for now in files.values()))
+        if not self._read_only:
+            self.leasing.look()
+            self.bursting.look()
         if call.tool.writes or call.tool.journals:
             self.recorder.introduce(call.who.writer)
         with self.recorder.history() as history:
@@ -422,19 +458,25 @@ class App:
                 self.health() if call.tool.needs_health else {},
                 self.grammars,
                 call.found,
+                self.presence.now() if call.tool.needs_presence else {},
+                self.leasing.before(call),
             )
-            decision = call.tool.decide(call.params, world)
+            decision = self._under_leases(call, world)
         self._wait_for_news(call, decision)
         if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
             events: Sequence[Event] = (*decision.events, kept)
         else:
             events = decision.events
-        seqs = self._note(call, events, bool(decision.writes))
+        lasting = bool(decision.writes) or bool(events and call.tool.writes and decision.reply.get("ok"))
+        seqs = self._note(call, events, lasting)
+        self.leasing.noted(call, events, seqs)
+        self.bursting.noted(call, events, seqs)
+        puts = {id(write.data): write for write in decision.writes if isinstance(write, Put)}
         for data in decision.blobs:
-            self.recorder.note_blob(*_in_chain(decision.writes, data))
+            self.recorder.note_blob(*_in_chain(puts.get(id(data)), data))
         if not decision.writes:
-            if decision.blobs or (events and call.tool.writes and decision.reply.get("ok")):
+            if decision.blobs or lasting:
                 self.recorder.commit()  # a success that is only a record is durable, too
             self._answer(call, dict(decision.reply))
             return None
@@ -442,10 +484,22 @@ class App:
             paths.update(names(write))
         return Going(call, decision, seqs, seqs[0])
 
-    def _note(self, call: Call, events: Sequence[Event], writes: bool) -> tuple[Seq, ...]:
+    def _under_leases(self, call: Call, world: World) -> Decision:
+        """What follows from the call as leases stand. A claim that may wait for others is looked at again."""
+        try:
+            decision = decided(call.tool, call.params, world)
+        except Refused as refused:
+            later = self.leasing.wait(call, refused, world)
+            if later is not None:
+                raise _NotYet(later) from None
+            raise
+        self.leasing.require_caller(call)
+        return decision
+
+    def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
         """Note the events of one request as one batch; the operation id goes with the first."""
         batch = self.recorder.next_seq
-        op = call.op if writes else b""
+        op = call.op if lasting else b""
         return tuple(
             self.recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
         )
@@ -500,14 +554,24 @@ class App:
         return reply
 
     def _wait_for_news(self, call: Call, decision: Decision) -> None:
-        """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over."""
+        """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over.
+
+        What its filters passed over is not looked at again: it goes on from there.
+        """
         wait_ms = getattr(call.params, "wait_ms", 0) or 0
-        if not wait_ms or decision.reply.get("records") or not decision.reply.get("ok"):
+        reply = decision.reply
+        if not wait_ms or reply.get("records", True) or not reply.get("ok") or reply.get("fresh"):
             return
         now = self.clock.mono_s()
         call.news_until_s = call.news_until_s or now + min(wait_ms / 1000, MOST_WAIT_S)
-        if now < call.news_until_s:
-            raise _NotYet(min(now + NEWS_S, call.news_until_s))
+        if now < call.news_until_s and call.params.cursor is not None:
+            call.params = msgspec.structs.replace(call.params, cursor=reply["cursor"])
+            call.news_head = 0 if reply.get("more") else self.recorder.journal.head
+            raise _NotYet(call.news_until_s)
+
+    def _has_news(self, call: Call) -> bool:
+        """Is there something that a call that waits for news has not looked at?"""
+        return call.news_head >= 0 and call.news_head != self.recorder.journal.head
 
     def _catch_up(self, call: Call) -> None:
         """Wait until the watcher has told of everything that happened before this call."""
@@ -515,18 +579,25 @@ class App:
         if not call.cookie:
             call.cookie = self.watcher.cookie()
             call.give_up_s = now + CATCH_UP_S
-        if now < call.give_up_s and not (self.watcher.seen(call.cookie) and self.outside.idle()):
+        told = self.watcher.seen(call.cookie)
+        patience_s = call.tool.settle_s if told else 0.0
+        if now < call.give_up_s + patience_s and not (told and self.outside.idle()):
             raise _NotYet(now + RETRY_S)
 
     def _gather(self, call: Call, taken: set[str]) -> dict[str, FileNow]:
-        """The files that the call names, by the names that the caller used."""
+        """The files that the call names, by the names that the caller used.
+
+        Of those that it only implies (an undo, a restore) one that cannot be looked at, or must not be written, is
+        missing: the others do not wait for it, and the decision tells.
+        """
         names = list(call.tool.paths(call.params))
+        named = len(names)
         if call.tool.paths_from is not None:
             with self.recorder.history() as history:
                 names += [n for n in call.tool.paths_from(call.params, history, call.who) if n not in names]
         now = self.clock.mono_s()
         files: dict[str, FileNow] = {}
-        for name in names:
+        for number, name in enumerate(names):
             patient = now < call.give_up_s
             try:
                 files[name] = self.gather.file(
@@ -535,6 +606,9 @@ class App:
             except HeldOpen:
                 if patient:
                     raise _NotYet(now + RETRY_S) from None
+                if number >= named:
+                    self.gather.file(name, False, unfinished_ok=True)  # the journal knows at least that it changed
+                    continue
                 raise Refused(
                     "busy",
                     f"{name} is held open for writing by another program; try again.",
@@ -542,6 +616,10 @@ class App:
                     retry_after_ms=100,
                     path=name,
                 ) from None
+            except Refused:
+                if number >= named:
+                    continue
+                raise
             if files[name].path in taken:
                 raise _NotYet(now)  # another request of this turn writes it: first that one
         return files
@@ -628,6 +706,7 @@ class App:
     def _answer(self, call: Call, body: dict[str, Any]) -> None:
         request = call.incoming.request
         assert request is not None
+        self.leasing.answered(call)
         _tell_encoding(body)
         if call.tool.writes:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
@@ -776,9 +855,14 @@ class App:
         self.stop()
 
 
+WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")
+"""Lists in replies whose entries have a path."""
+
+
 def _tell_encoding(body: dict[str, Any]) -> None:
     """Paths that are not UTF-8 go out percent-escaped, and say so."""
-    for one in (body, *body.get("files", ()), *body.get("records", ())):
+    lists = (body[name] for name in WITH_PATHS if isinstance(body.get(name), list))
+    for one in (body, *(one for listed in lists for one in listed)):
         path = one.get("path") if isinstance(one, dict) else None
         if isinstance(path, str) and is_escaped(path):
             one["path"], one["path_encoding"] = percent_escaped(path), "percent"
@@ -799,28 +883,6 @@ class _NotYet(Exception):
         self.at_s = at_s
 
 
-def _plain(text: str) -> str:
-    """Agent-supplied text as it may be stored and shown: no control or bidi characters, at most 200 characters.
-
-    Where that changes it, a hash of the whole is added: two agents never become one because their names look alike.
-    """
-    plain = "".join(c for c in text[:MOST_NAME] if c.isprintable() and c not in _BIDI)
-    return plain if plain == text else f"{plain[: MOST_NAME - 9]}~{blob_id(text.encode()).hex()[:8]}"
-
-
-MOST_NAME = 200
-_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def _pid_start(pid: int) -> int:
-    """When the process began, in clock ticks after boot: tells a recycled pid apart. 0 where it cannot be known."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-        return int(stat[stat.rindex(b")") + 2 :].split()[19])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
-def _in_chain(writes: Sequence[Write], data: bytes) -> tuple[bytes | Text, str | None]:
+def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:
     """The bytes, as a text where there is one, and the path whose delta chain they belong to."""
-    return next(((w.text or data, w.path) for w in writes if isinstance(w, Put) and w.data is data), (data, None))
+    return (data, None) if put is None else (put.text or data, put.path)

@@ -37,6 +37,7 @@ class Call:
     retry_s: float = 0.0  # monotonic: not before
     lost: int = 0  # races lost to outside programs
     news_until_s: float = 0.0  # monotonic: until when it waits for news
+    news_head: int = -1  # the newest record when it looked last; -1: it does not wait for news
     cookie: str = ""  # the watcher must have reported it first
     ticket: int = 0  # of the search that it waits for
     searching: Search | None = None  # that search

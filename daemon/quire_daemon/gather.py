@@ -8,7 +8,10 @@ back to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import FileNow
@@ -16,7 +19,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
-from quire_journal.events import LINK, Event
+from quire_journal.events import LINK, Event, OutsideDeleted, OutsideModeChanged, OutsideMoved, OutsideWritten
 from quire_journal.ids import blob_id, disk_path, journal_path, unescaped
 from quire_journal.text import Text
 from quire_journal.views.files import Version
@@ -42,6 +45,11 @@ class Observation:
     head: Version | None
     event: Event | None
     sighting: _Sighting
+    named_ns: int = 0  # when something told that it had changed; 0: nobody knows
+
+
+Hint = Callable[[str, int, bool], str]
+"""What was going on when a path was changed: (path, when, whether a stamp of the file says so) → a hint or ""."""
 
 
 class Gather:
@@ -52,6 +60,7 @@ class Gather:
         self.recorder = recorder
         self.ignore = ignore
         self.settings = settings
+        self.hint: Hint = lambda path, at_ns, exact: ""
 
     def file(self, given: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
         """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.
@@ -60,7 +69,7 @@ class Gather:
         """
         place = self._place(given, writing)
         name = journal_path(place.path)
-        observation = self.observe(place.path, "read", unfinished_ok)
+        observation = self.observe(place.path, "read", unfinished_ok, self.recorder.clock.now_ns())
         self.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:
@@ -68,7 +77,14 @@ class Gather:
             head = self._head(name)
         signature = sighting.signature
         if sighting.disk.kind != "file" or signature is None:
-            return FileNow(name, sighting.disk.kind, version=head, resolved_from=journal_path(place.resolved_from))
+            secret = sighting.disk.kind == "missing" and self.ignore.secret(place.path)
+            return FileNow(
+                name,
+                sighting.disk.kind,
+                version=head,
+                uncaptured="secret" if secret else "",
+                resolved_from=journal_path(place.resolved_from),
+            )
         text = sighting.text
         if text is None and sighting.image is not None:
             text = Text.of(sighting.image.data)
@@ -95,21 +111,32 @@ class Gather:
             return place
         return self.workspace.place(other, writing=writing, policy=self.settings.policy)
 
-    def observe(self, path: str, evidence: str, unfinished_ok: bool = False) -> Observation:
+    def observe(self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0) -> Observation:
         """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`."""
         name = journal_path(path)
         head = self._head(name)
         sighting = self._look(path, head, unfinished_ok)
-        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting)
+        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
 
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
         sighting, path = observation.sighting, observation.path
         if event is not None:
-            self.recorder.note(event)
+            self.recorder.note(self._hinted(event, observation))
             if sighting.image is not None and not sighting.disk.why:
                 self.recorder.note_blob(sighting.image.data, journal_path(path))
         self._note_seen(path, sighting, observation.event is not None)
+
+    def _hinted(self, event: Event, observation: Observation) -> Event:
+        """`event` with what was going on when it happened. Of the first capture nobody can say."""
+        if not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved | OutsideModeChanged):
+            return event
+        signature = observation.sighting.signature
+        at_ns = signature.ctime_ns if signature is not None else observation.named_ns
+        if not at_ns or event.evidence == "captured":
+            return event
+        hint = self.hint(observation.path, at_ns, signature is not None)
+        return msgspec.structs.replace(event, hint=hint) if hint else event
 
     def _head(self, path: str) -> Version | None:
         with self.recorder.history() as history:

@@ -62,6 +62,7 @@ class Outside:
         self._next_scan_s = 0.0
         self._stopped = False
         self._moves: list[tuple[str, str]] = []  # hints whose ends are not both looked at
+        self._crawling: set[object] = set()  # crawls of folders that have not come back
 
     # ── naming paths ──
 
@@ -82,7 +83,9 @@ class Outside:
         self._recorder.mark_seen({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})
 
     def idle(self) -> bool:
-        """Has everything that was named been looked at?"""
+        """Has everything that the watcher told of been looked at?"""
+        if self._crawling or self._watcher.has_news():
+            return False
         return not self._dirty or (bool(self._scan_left) and len(self._dirty) == len(self._scan_left))
 
     def next_look_s(self, now: float) -> float:
@@ -115,8 +118,9 @@ class Outside:
         """Look at one path; empty when it has to wait, or is not ours to look at."""
         since, evidence = self._dirty[path]
         patient = now - since < UNFINISHED_S
+        named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != "scanned" else 0
         try:
-            observation = self._gather.observe(path, evidence, unfinished_ok=not patient)
+            observation = self._gather.observe(path, evidence, not patient, named_ns)
         except HeldOpen:
             self.name(path, evidence, now, now + (RETRY_S if patient else AGAIN_S))
             return []
@@ -167,29 +171,40 @@ class Outside:
             for path in pair:
                 self.name(path, "watched", now)
         for folder in batch.folders:
-            self._crawl_folder(folder, now)
+            self._crawl_folder(folder, now, "scanned" if folder in batch.unseen else "watched")
         if batch.overflowed:
             self._recorder.note(WatchLost("overflow"))
             self.scan("overflow")
 
-    def _crawl_folder(self, folder: str, now: float) -> None:
-        """A folder came into being: everything in it may have been written before it was watched."""
+    def _crawl_folder(self, folder: str, now: float, evidence: str) -> None:
+        """A folder came into being: everything in it may have been written before it was watched.
+
+        Only what came with it, or after it, is known to be as young as that (`evidence` "watched").
+        """
         with self._recorder.history() as history:
             heads = [
                 disk_path(p) for p, head in history.paths(journal_path(folder + "/") if folder else "") if not head.gone
             ]
         for path in heads:
-            self.name(path, "watched", now)
+            self.name(path, evidence, now)
+
+        crawling = object()
+        self._crawling.add(crawling)
 
         def work() -> Callable[[], None]:
-            entries = list(crawl(self._root, self._ignore, folder, lambda: self._stopped))
-            self._watcher.cover([e.path for e in entries if e.kind == "folder"])
+            try:
+                entries = list(crawl(self._root, self._ignore, folder, lambda: self._stopped))
+                self._watcher.cover([e.path for e in entries if e.kind == "folder"])
+            except Exception:
+                self._crawling.discard(crawling)  # there is nothing to wait for
+                raise
             found = [e.path for e in entries if e.kind != "folder"]
 
             def then() -> None:
                 mono = self._recorder.clock.mono_s()
                 for path in found:
-                    self.name(path, "watched", mono)
+                    self.name(path, evidence, mono)
+                self._crawling.discard(crawling)
 
             return then
 

@@ -37,6 +37,9 @@ STEPS: Final[tuple[str, ...]] = (
 )
 """Fault points of the order of durability, around those of `workspace.STEPS`: a crash test stops at each."""
 
+STAGERS: Final = 8
+"""Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""
+
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
     "message": "The file had other names (hard links); they still hold the old bytes.",
@@ -95,7 +98,7 @@ class Performing:
             clock,
             step,
         )
-        self._pool = ThreadPoolExecutor(2, thread_name_prefix="stage")
+        self._pool = ThreadPoolExecutor(STAGERS, thread_name_prefix="stage")
         self._settle_upto = Seq(0)
 
     @property

@@ -10,7 +10,7 @@ Nothing but `re` and msgspec is imported here, so that that process is quickly t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
@@ -120,8 +120,8 @@ def _run(search: Search) -> Answer:
     # One pass in C. Each match becomes itself and its replacement, between marks, and so they can be told apart.
     marked = f"{_MARK}\\g<0>{_MARK}{search.replacement}{_MARK}"
     text = search.text.decode("utf-8", "surrogateescape")
-    parts = pattern.sub(marked, text, search.count).split(_MARK)
-    edits = tuple(_edits(parts))
+    parts = _lf(pattern.sub(marked, text, search.count)).split(_MARK)
+    edits = tuple(_edits(parts, len if text.isascii() else _size))
     size = len(search.text) + sum(len(new) - (stop - start) for start, stop, new in edits)
     if size > search.most_bytes:
         return TooLarge(size)
@@ -130,24 +130,23 @@ def _run(search: Search) -> Answer:
     return Found(made, edits, beyond)
 
 
-def _edits(parts: Sequence[str]) -> Iterator[Edit]:
+def _edits(parts: Sequence[str], size: Callable[[str], int]) -> Iterator[Edit]:
     """The replacements. `parts` is text, match, replacement, text, match, …, text.
 
     They are put together where no line ends between them: there can be as many as there are characters.
     """
     start = stop = 0
     new: list[str] = []
-    for i in range(0, len(parts) - 1, 3):
-        gap, old, made = parts[i : i + 3]
-        if i and "\n" not in gap:
-            new.append(gap)
+    for gap, old, made in zip(parts[0:-1:3], parts[1::3], parts[2::3], strict=True):
+        begins = stop + size(gap)
+        if new and "\n" not in gap:
+            new += gap, made
         else:
-            if i:
+            if new:
                 yield start, stop, _bytes(new)
-            start, new = stop + _size(gap), []
-        new.append(_lf(made))
-        stop += _size(gap) + _size(old)
-    if len(parts) > 1:
+            start, new = begins, [made]
+        stop = begins + size(old)
+    if new:
         yield start, stop, _bytes(new)
 
 
@@ -156,7 +155,7 @@ def _bytes(parts: Sequence[str]) -> bytes:
 
 
 def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
+    return len(text.encode("utf-8", "surrogateescape"))
 
 
 def _lf(text: str) -> str:

@@ -140,6 +140,20 @@ class Server:
         except zmq.ZMQError:
             self.undeliverable += 1
 
+    def reaches(self, identity: bytes) -> bool:
+        """Is the other end of this connection still there?
+
+        It is sent a reply to no request, which clients drop: what cannot be sent tells that it is gone. Where nothing
+        more fits in, somebody is there who does not read.
+        """
+        try:
+            self._router.send_multipart([identity, encode(Reply(0, {}, self.epoch, WIRE, VERSION))], zmq.NOBLOCK)
+        except zmq.Again:
+            return True
+        except zmq.ZMQError:
+            return False
+        return True
+
     def close(self) -> None:
         """Give the socket and the bell back; the socket file goes, too."""
         self._context.destroy(linger=0)

@@ -68,6 +68,8 @@ class Batch:
     """Look at each: it may have been written, created, removed, replaced or its mode changed; or nothing."""
     folders: set[str] = field(default_factory=set)
     """Compare each, with all that is or was below it: it came, went or moved. "" is the whole workspace."""
+    unseen: set[str] = field(default_factory=set)
+    """Those of `folders` that were there before anyone watched them: what is in them may be older than it seems."""
     overflowed: bool = False
     """Events were lost: compare the whole workspace."""
     moved: list[tuple[str, str]] = field(default_factory=list)
@@ -156,6 +158,11 @@ class Watcher:
         batch.folders = _outermost(batch.folders)
         return batch
 
+    def has_news(self) -> bool:
+        """Is there something to drain? Asked after `seen`: what came before the cookie may not be drained yet."""
+        with self._lock:
+            return bool(self._batch)
+
     def health(self) -> Coverage:
         """How much is seen now. Cheap: two stats."""
         tree, inotify = self._tree, self._inotify
@@ -189,7 +196,7 @@ class Watcher:
         """
         if self._tree is not None:
             self._tree.renew(folder)
-            self._note(folders=(folder,))
+            self._note(folders=(folder,), unseen=True)
 
     def cover(self, folders: Iterable[str]) -> int:
         """Watch those of `folders`, all that a crawl found, that are not watched; how many were not.
@@ -205,7 +212,7 @@ class Watcher:
             tree.add(folder)
         if missed:
             still = set(tree.unwatched_among(missed))
-            self._note(folders=[folder for folder in missed if folder not in still])
+            self._note(folders=[folder for folder in missed if folder not in still], unseen=True)
         return len(missed)
 
     # ── the order of events ──
@@ -281,12 +288,12 @@ class Watcher:
             self._note(dirty=(path,))  # its mode
             return
         # Noted after the watches stand: whoever crawls it now misses nothing that comes later.
-        self._note(folders=(path,), moved=hint)
+        self._note(folders=(path,), unseen=not _came_or_went(event), moved=hint)
 
     def _take_self(self, folder: str, event: InotifyEvent) -> None:
         """An event of a watched folder itself. Its parent tells of all but the root and the end of a mount."""
         if event.mask & InotifyConstants.IN_UNMOUNT:
-            self._note(folders=(folder,))
+            self._note(folders=(folder,), unseen=True)
         if not folder and (event.is_delete_self or event.is_move_self):
             with self._lock:
                 self._root_gone = True
@@ -315,6 +322,7 @@ class Watcher:
         self,
         dirty: Iterable[str] = (),
         folders: Iterable[str] = (),
+        unseen: bool = False,
         overflowed: bool = False,
         moved: tuple[str, str] | None = None,
     ) -> None:
@@ -324,12 +332,15 @@ class Watcher:
             idle = not batch
             batch.dirty.update(dirty)
             batch.folders.update(folders)
+            if unseen:
+                batch.unseen.update(folders)
             batch.overflowed |= overflowed
             if moved is not None and len(batch.moved) < _MOST_PATHS:
                 batch.moved.append(moved)
             if len(batch.dirty) + len(batch.folders) > _MOST_PATHS:
                 batch.dirty.clear()
                 batch.folders.clear()
+                batch.unseen.clear()
                 batch.moved.clear()
                 batch.overflowed = True
             news = idle and bool(batch)
@@ -404,6 +415,11 @@ class Watcher:
 
 def _new_token() -> str:
     return f"{os.getpid():x}-{secrets.token_hex(8)}"
+
+
+def _came_or_went(event: InotifyEvent) -> bool:
+    """Did the folder come into being under this name, or end? Else it was there, and can be watched at last."""
+    return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete
 
 
 def _outermost(folders: set[str]) -> set[str]:

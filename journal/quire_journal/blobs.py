@@ -13,6 +13,7 @@ blob's sha256 is computed when it is read.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass
@@ -321,8 +322,13 @@ def _delta(r: Reading, data: bytes, chain: Chain, cache: BlobCache | None) -> St
 
 def _window_log(size: int) -> int:
     """The smallest window that spans `size` bytes, in the bounds of zstd."""
-    bounds = zstd.CompressionParameter.window_log.bounds()
-    return max(bounds[0], min(bounds[1], size.bit_length()))
+    least, most = _window_bounds()
+    return max(least, min(most, size.bit_length()))
+
+
+@functools.cache
+def _window_bounds() -> tuple[int, int]:
+    return zstd.CompressionParameter.window_log.bounds()
 
 
 def _pack(data: bytes, prefix: bytes) -> bytes:

@@ -24,6 +24,7 @@ MOST_PAIRS: Final = 8_000 * 8_000
 """Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
 
 _STEP: Final = 256
+_SMALL: Final = 256  # bytes: most changes are not larger
 _Lines = Sequence[Any]
 
 
@@ -100,6 +101,9 @@ def _same_end(a: bytes, b: bytes, after: int) -> int:
     """How many last bytes are equal, not counting the first `after`."""
     low, high = 0, min(len(a), len(b)) - after
     view = memoryview(a)
+    likely = high - _SMALL
+    if likely > 0 and b.endswith(view[len(a) - likely :]):
+        low = likely
     while low < high:
         middle = (low + high + 1) // 2
         if b.startswith(view[len(a) - middle : len(a) - low], len(b) - middle):

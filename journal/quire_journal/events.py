@@ -90,6 +90,7 @@ class FileWritten(Event, frozen=True):
     inode: int = 0  # of the file that held the base: recovery tells a base that was put back from one never replaced
     entry: int = REGULAR
     dialect: str = ""
+    uncaptured: str = ""  # why the journal does not have the bytes: "secret"
 
 
 class FileDeleted(Event, frozen=True):
@@ -163,6 +164,7 @@ class OutsideWritten(Event, frozen=True):
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing
     coalesced: bool = False  # saves in between may have been missed
+    hint: str = ""  # what was going on then, such as the git command that ran; never a guess at who
 
 
 class OutsideDeleted(Event, frozen=True):
@@ -172,6 +174,7 @@ class OutsideDeleted(Event, frozen=True):
     path: str
     evidence: str
     base: int = 0
+    hint: str = ""
 
 
 class OutsideMoved(Event, frozen=True):
@@ -186,6 +189,7 @@ class OutsideMoved(Event, frozen=True):
     evidence: str
     base: int = 0
     entry: int = REGULAR
+    hint: str = ""
 
 
 class OutsideModeChanged(Event, frozen=True):
@@ -198,6 +202,7 @@ class OutsideModeChanged(Event, frozen=True):
     mode: int
     evidence: str
     base: int = 0
+    hint: str = ""
 
 
 class BytesDisplaced(Event, frozen=True):
@@ -219,6 +224,22 @@ class CaptureFailed(Event, frozen=True):
     size: int = 0
     blob: bytes = b""  # the hash, where it could be computed
     mode: int = 0
+
+
+class GitRan(Event, frozen=True):
+    """A git command that changes trees ran. All of it is claimed; attested are uid and pid of the record's writer."""
+
+    kind: ClassVar[str] = "git_ran"
+    command: str  # "checkout -q main"; of a HEAD that moved, what the reflog says
+    worktree: str = ""
+    agent: str = ""  # in whose environment it ran
+    agent_session: str = ""
+    exit_code: int | None = None  # None: it ended without saying so, or nobody heard it
+    started_ns: int = 0
+    ended_ns: int = 0
+    evidence: str = "trace2"  # or "head": nobody told of it, HEAD was found moved
+    head_before: str = ""  # branch and commit
+    head_after: str = ""
 
 
 # ── requests ─────────────────────────────────────────────────────────────────
@@ -288,6 +309,8 @@ class CheckpointNamed(Event, frozen=True):
     name: str
     cursor: int
     note: str = ""
+    uncaptured: int = 0  # files whose bytes the journal did not hold when this was named
+    blind: str = ""  # why the journal may not have known everything then
 
 
 class CheckpointDropped(Event, frozen=True):
@@ -303,6 +326,7 @@ class BatchUndone(Event, frozen=True):
     kind: ClassVar[str] = "batch_undone"
     undone: tuple[int, ...]
     how: str = "undo"  # "undo", "redo", "rollback", "restore"
+    paths: tuple[str, ...] = ()  # only in these files, folders and globs; everywhere where it names none
 
 
 # ── leases ───────────────────────────────────────────────────────────────────
@@ -358,6 +382,31 @@ class LeaseBroken(Event, frozen=True):
     why: str = ""
 
 
+# ── bursts ───────────────────────────────────────────────────────────────────
+
+
+class BurstBegun(Event, frozen=True):
+    """The writer began something that belongs together. Its number is the seq of this record.
+
+    Until it ends or `expires_ns` has come, what its caller writes belongs to it (see `views.bursts`).
+    """
+
+    kind: ClassVar[str] = "burst_begun"
+    label: str
+    form: str  # "tool_call", "formatter", "git", or another word
+    expires_ns: int
+    outside: bool = False  # what other programs write meanwhile belongs to it, too
+    bind: str = "session"  # or "connection": it ends with that, too
+
+
+class BurstEnded(Event, frozen=True):
+    """The burst ended."""
+
+    kind: ClassVar[str] = "burst_ended"
+    burst: int
+    why: str = "owner"  # "owner", "ttl", "connection", "daemon" (with which all connections ended)
+
+
 # ── health ───────────────────────────────────────────────────────────────────
 
 
@@ -384,6 +433,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     OutsideModeChanged,
     BytesDisplaced,
     CaptureFailed,
+    GitRan,
     ReadServed,
     EditRefused,
     ReplyKept,
@@ -398,6 +448,8 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     LeaseReleased,
     LeaseExpired,
     LeaseBroken,
+    BurstBegun,
+    BurstEnded,
     WatchLost,
 )
 """The closed list. A new event is a struct above, a line here, its fold, and a golden vector."""

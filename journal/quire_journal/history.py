@@ -12,13 +12,29 @@ from quire_journal.events import Record, WriterIntroduced, decode_record
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
 from quire_journal.log import Damaged, Reading, u64
 from quire_journal.text import Text
-from quire_journal.views import anchors, batches, checkpoints, continuity, files, leases, paths, reads, writers
+from quire_journal.views import (
+    anchors,
+    batches,
+    bursts,
+    capture,
+    checkpoints,
+    continuity,
+    files,
+    leases,
+    paths,
+    reads,
+    stale,
+    writers,
+)
+from quire_journal.views.bursts import BELONGING, Burst
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
 from quire_journal.views.reads import Shown as Shown
 
-_NEAR_BYTES: Final = 32 << 20  # of versions that others are made from, while many are unpacked in turn
+_NEAR_VERSIONS: Final = 40
+_NEAR_BYTES: Final = 64 << 20
+"""What others are made from is kept at hand while many blobs are unpacked in turn: so many like it, so many bytes."""
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
@@ -99,9 +115,14 @@ class History:
         Each frame's checksum is looked at, not each blob's address: that is for the caller to do with the last one.
         Raises as `bytes_of` does.
         """
-        near = blobs.BlobCache(_NEAR_BYTES)
+        limit, near = 0, blobs.BlobCache(0)
         for blob in wanted:
-            yield blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
+            data = blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
+            yield data
+            needed = min(len(data) * _NEAR_VERSIONS, _NEAR_BYTES)
+            if needed > limit:  # no larger than that: memory that is used again is fast
+                limit = min(needed * 2, _NEAR_BYTES)
+                near = blobs.BlobCache(limit)
 
     def holds(self, blob: bytes) -> bool:
         """Are the bytes of this blob in the journal?"""
@@ -118,7 +139,13 @@ class History:
         recent = self._recent.get((caller, path))
         if recent is None or stored is None:
             return recent or stored
-        return stored if recent.at_ns and recent.at_ns < stored.at_ns else recent
+        if recent.at_ns and recent.at_ns < stored.at_ns:
+            return stored
+        return msgspec.structs.replace(recent, first=stored.since)
+
+    def stale_reads(self, caller: bytes) -> Iterator[str]:
+        """The paths that others may have changed since the caller read them."""
+        return stale.stale_reads(self._reading, caller)
 
     def caller_of(self, writer: int) -> bytes:
         """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
@@ -294,13 +321,53 @@ class History:
         """Every named checkpoint, by cursor and name."""
         return sorted(checkpoints.checkpoints(self._reading), key=lambda named: (named.cursor, named.name))
 
+    def burst(self, number: int) -> Burst | None:
+        """The burst that record `number` began."""
+        return bursts.burst(self._reading, number)
+
+    def bursts(self) -> Iterator[Burst]:
+        """Every burst, the newest first."""
+        return bursts.bursts(self._reading)
+
+    def open_bursts(self) -> list[Burst]:
+        """The bursts of which no record says that they ended, oldest first; the time of some may be over."""
+        return list(bursts.open_bursts(self._reading))
+
+    def burst_batches(self, number: int) -> list[int]:
+        """The batches that belong to a burst, oldest first."""
+        return [batch for batch, why in bursts.batches_of(self._reading, number) if why in BELONGING]
+
+    def burst_evidence(self, number: int) -> Iterator[tuple[int, str]]:
+        """(batch, evidence) of what belongs, or may belong, to a burst; oldest first."""
+        return bursts.batches_of(self._reading, number)
+
+    def in_burst(self, number: int, batch: int) -> bool:
+        """Does the batch belong to the burst?"""
+        return bursts.belongs(self._reading, number, batch)
+
+    def uncaptured_count(self) -> int:
+        """How many files there are whose bytes are not in the journal."""
+        return capture.count(self._reading)
+
+    def uncaptured(self, at: int | None = None) -> Iterator[tuple[str, str]]:
+        """(path, why) of the files whose bytes are not in the journal; or were not after record `at`."""
+        return capture.uncaptured(self._reading) if at is None else capture.uncaptured_at(self._reading, at)
+
+    def first_scan(self) -> int | None:
+        """The record that says that the whole tree was looked at for the first time."""
+        return capture.first_scan(self._reading)
+
+    def undoers(self, batch: int) -> list[int]:
+        """The batches that undid this one, in force or not, newest first."""
+        return batches.undoers(self._reading, batch)
+
     def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
         """The newest checkpoint of an edit of `path`, and what became of it."""
         number = self._id(path)
         return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
 
     def leases(self) -> list[Lease]:
-        """Every lease of which no record says that it ended by itself, oldest first; some may be broken, or over."""
+        """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
         return list(leases.leases(self._reading))
 
     def lease(self, number: int) -> Lease | None:

@@ -6,13 +6,18 @@ how a caller points at a line that it was shown; which line that is, the caller'
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from heapq import merge
 from typing import Final
 
 import xxhash
+
+try:  # CPython's own: for short texts, half the cost of OpenSSL's
+    from _md5 import md5  # type: ignore[import-not-found]
+except ImportError:
+    from hashlib import md5
 
 from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
@@ -22,6 +27,9 @@ SHOWN_DIGITS: Final = 6
 
 FULL_DIGITS: Final = 8
 """Digits of the longest form, which tells apart what six digits do not."""
+
+MANY_LINES: Final = 5_000
+"""Of a longer text of which a few lines are shown, only those are hashed; the others when they are looked for."""
 
 COMMON_ABOVE: Final = 3
 """A line that occurs more often than this is a poor anchor (`med`)."""
@@ -34,7 +42,8 @@ _PITCH: Final = FULL_DIGITS + 1
 
 def hash8(line: bytes) -> str:
     """The 8-digit hash of a line; every shorter form is a prefix of it."""
-    return hashlib.md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS]
+    digits: str = md5(line, usedforsecurity=False).hexdigest()
+    return digits[:FULL_DIGITS]
 
 
 def context8(before: bytes, line: bytes, after: bytes) -> str:
@@ -63,28 +72,37 @@ def quality(line: bytes, occurrences: int) -> str:
 
 
 class LineHashes:
-    """The hashes of every line of one text. Made once per text: ask `LineHashes.of`."""
+    """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`."""
 
-    __slots__ = ("__dict__", "full", "text")
+    __slots__ = ("__dict__", "text")
 
-    def __init__(self, text: Text, full: Sequence[str]) -> None:
+    def __init__(self, text: Text, full: Sequence[str] | None = None) -> None:
         self.text = text
-        self.full = full
+        if full is not None:
+            self.__dict__["full"] = full
 
     @classmethod
     def of(cls, text: Text) -> LineHashes:
         """The hashes of `text`, kept beside it."""
         kept = text.__dict__.get(_SLOT)
         if kept is None:
-            kept = text.__dict__[_SLOT] = cls(text, _hash_all(text.lines))
+            kept = text.__dict__[_SLOT] = cls(text)
         assert isinstance(kept, LineHashes)
         return kept
+
+    @cached_property
+    def full(self) -> Sequence[str]:
+        """The hash of every line."""
+        return _hash_all(self.text.lines)
 
     def carry(self, splices: Iterable[Splice], result: Text) -> LineHashes:
         """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
 
         What has been made of the hashes goes along: of a file that is edited again and again it is never made anew.
+        Where nothing has been made, nothing is.
         """
+        if "full" not in self.__dict__:
+            return LineHashes.of(result)
         full: list[str] = []
         gone: list[str] = []
         come: list[str] = []
@@ -122,7 +140,10 @@ class LineHashes:
         return "".join([f"\n{digits}" for digits in self.full])
 
     def matching(self, prefix: str) -> list[int]:
-        """The lines whose hash begins with `prefix` (lower-case hex), in order."""
+        """The lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in order."""
+        if "_places" in self.__dict__:
+            alike = [digits for digits in self._beginning.get(prefix[:4], ()) if digits.startswith(prefix)]
+            return list(merge(*(self._places[digits] for digits in alike)))
         found: list[int] = []
         wanted = "\n" + prefix
         at = self._joined.find(wanted)
@@ -131,12 +152,34 @@ class LineHashes:
             at = self._joined.find(wanted, at + 1)
         return found
 
-    def matching_context(self, context: str) -> list[int]:
-        """The lines whose context form is `context`."""
-        return [i for i, form in enumerate(self._contexts) if form == context]
+    def expect_many(self) -> None:
+        """Prepare for many questions: an index makes each of them cheap."""
+        assert self._beginning is not None
 
     @cached_property
-    def _contexts(self) -> list[str]:
+    def _places(self) -> dict[str, list[int]]:
+        """The lines that have each hash."""
+        return _index(self.full)
+
+    @cached_property
+    def _beginning(self) -> dict[str, list[str]]:
+        """The hashes that begin with the same 4 digits."""
+        found: dict[str, list[str]] = {}
+        for digits in self._places:
+            found.setdefault(digits[:4], []).append(digits)
+        return found
+
+    def matching_context(self, context: str) -> list[int]:
+        """The lines whose context form is `context`."""
+        return list(self._by_context.get(context, ()))
+
+    @cached_property
+    def _by_context(self) -> dict[str, list[int]]:
+        return _index(self.contexts)
+
+    @cached_property
+    def contexts(self) -> list[str]:
+        """The context form of every line."""
         lines = self.text.lines
         return [
             context8(before, line, after)
@@ -147,6 +190,8 @@ class LineHashes:
 
     def context(self, line: int) -> str:
         """The context form of line `line`."""
+        if "contexts" in self.__dict__:
+            return self.contexts[line]
         lines = self.text.lines
         before = next((lines[i] for i in range(line - 1, -1, -1) if lines[i].strip()), b"")
         after = next((lines[i] for i in range(line + 1, len(lines)) if lines[i].strip()), b"")
@@ -162,7 +207,7 @@ class LineHashes:
 
     def row(self, line: int) -> str:
         """Line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
-        return f"{line + 1}#{self.full[line][:SHOWN_DIGITS]} [{self.quality(line)}]|{shown(self.text.lines[line])}"
+        return self.rows_of((line,))[0]
 
     def reference(self, line: int) -> str:
         """Line `line` as a hashline read shows it: `119#3f1c|text`."""
@@ -171,23 +216,37 @@ class LineHashes:
 
     def rows(self, start: int, stop: int) -> list[str]:
         """Lines start..stop as a read with hashes shows them. Kept when they are the whole text."""
-        if start == 0 and stop == len(self.full):
+        if start == 0 and stop == len(self.text):
             return self._rows
-        return [self.row(line) for line in range(start, stop)]
+        return self.rows_of(range(start, stop))
+
+    def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
+        """These lines as a read with hashes shows them; of longer ones only `most` characters, and how many more."""
+        text = self.text.lines
+        if "full" in self.__dict__ or len(text) < MANY_LINES or len(lines) > len(text) // 8:
+            return [self._row(text[i], i, self.full[i], self.quality(i), most) for i in lines]
+        counts = Counter(filter({text[i] for i in lines}.__contains__, text))
+        return [self._row(text[i], i, hash8(text[i]), quality(text[i], counts[text[i]]), most) for i in lines]
+
+    def _row(self, said: bytes, line: int, digits: str, how: str, most: int | None) -> str:
+        told = shown(said)
+        if most is not None and len(told) > most:
+            told = f"{told[:most]}… ({len(told) - most} more characters)"
+        return f"{line + 1}#{digits[:SHOWN_DIGITS]} [{how}]|{told}"
 
     def references(self, start: int, stop: int) -> list[str]:
         """Lines start..stop as a hashline read shows them. Kept when they are the whole text."""
-        if start == 0 and stop == len(self.full):
+        if start == 0 and stop == len(self.text):
             return self._references
         return [self.reference(line) for line in range(start, stop)]
 
     @cached_property
     def _rows(self) -> list[str]:
-        return [self.row(line) for line in range(len(self.full))]
+        return self.rows_of(range(len(self.text)))
 
     @cached_property
     def _references(self) -> list[str]:
-        return [self.reference(line) for line in range(len(self.full))]
+        return [self.reference(line) for line in range(len(self.text))]
 
 
 def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
@@ -200,7 +259,15 @@ def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
     return out
 
 
+def _index(names: Iterable[str]) -> dict[str, list[int]]:
+    """Where each name stands."""
+    found: dict[str, list[int]] = {}
+    for at, name in enumerate(names):
+        found.setdefault(name, []).append(at)
+    return found
+
+
 def _hash_all(lines: Sequence[bytes]) -> list[str]:
-    md5 = hashlib.md5  # `hash8` without a call for each line: this is most of the cost of a first read
+    # `hash8` without a call for each line: this is most of the cost of a first edit
     known = {line: md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in set(lines)}
     return [known[line] for line in lines]

@@ -42,7 +42,16 @@ TABLES: Final[tuple[str, ...]] = (
     "batches_by",  # caller | batch → writer: the batches with tool writes of a caller
     "undone",  # batch | seq → batch that undid it by record seq
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply
-    "leases",  # seq of the grant → lease: those that have not ended, and broken ones while their holder may not know
+    "leases",  # seq of the grant → lease that no record has ended
+    "broken_leases",  # the same, of those that somebody broke, while their holder may not know
+    "readers",  # path id | caller → nothing: who was ever shown the path
+    "stale_reads",  # caller | path id → nothing: reads that somebody else's change may have overtaken
+    "bursts",  # seq of the beginning → burst
+    "open_bursts",  # seq of the beginning → nothing: the bursts of which no record says that they ended
+    "burst_batches",  # burst | batch → why the batch belongs to it, or why that is not known
+    "uncaptured",  # path id → why, of files whose bytes the journal does not hold now
+    "uncaptured_once",  # path id → nothing: the files of which a version is not held
+    "scanned",  # b"first" → seq of the first record that says the whole tree was looked at
     "unsettled",  # batch → seq of its last tool write: writes that are not known to be on disk
 )
 """Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""

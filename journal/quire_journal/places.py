@@ -104,6 +104,11 @@ class Place(NamedTuple):
         return runtime_dir() / f"{_key(self.state)}.sock"
 
 
+def trace_socket(socket: str | Path) -> Path:
+    """Where the daemon that listens at `socket` hears what git processes say of themselves."""
+    return Path(socket).with_suffix(".trace")
+
+
 def state_home() -> Path:
     """The folder of all state folders: `$XDG_STATE_HOME/quire`. A relative value is ignored, as XDG asks."""
     chosen = os.environ.get("XDG_STATE_HOME", "")

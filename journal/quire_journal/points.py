@@ -25,6 +25,7 @@ _TIME: Final = re.compile(
 )
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
 _TIME_LIKE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
+_CURSOR_LIKE: Final = re.compile(r"c\d+\.[0-9a-f]+", re.ASCII)
 _SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -53,7 +54,11 @@ def parse_point(point: str, history: History) -> Seq:
 
 
 def is_name(name: str) -> bool:
-    """Can a checkpoint have this name? It must be printable, short, and nothing that means another kind of point."""
+    """Can a checkpoint have this name?
+
+    It must be printable, short, and nothing that means another kind of point, or part of one where points are written:
+    `PATH@POINT`, `POINT..POINT`, a cursor (`c12.18bf`), an option of a command.
+    """
     return (
         0 < len(name) <= MAX_NAME
         and name.isprintable()
@@ -61,6 +66,10 @@ def is_name(name: str) -> bool:
         and _parse_seq(name) is None
         and not name.startswith("seq:")
         and not _TIME_LIKE.fullmatch(name)
+        and not _CURSOR_LIKE.fullmatch(name)
+        and not name.startswith("-")
+        and "@" not in name
+        and ".." not in name
     )
 
 

@@ -55,6 +55,7 @@ CODES: Final[dict[str, str]] = {
     # `edit_file` and the tools of seed 001
     "empty_old_text": "The text to be replaced is empty.",
     "empty_edits": "There is no edit.",
+    "too_many_edits": "The call makes more edits than one call may; `limit` says how many.",
     "pattern_not_found": "The pattern matches nothing in the file.",
     "invalid_regex": "The pattern is no regular expression.",
     "invalid_replacement": "The replacement does not fit the pattern.",

@@ -11,17 +11,20 @@ names the record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import Blocked, carry, changes, three_way
-from quire_journal.events import REGULAR
+from quire_journal.events import REGULAR, BatchUndone
 from quire_journal.history import History
+from quire_journal.marking import Disputed, disputed, place_after
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.text import Text, merge_ranges
-from quire_journal.views.files import Version
+from quire_journal.views.batches import ABANDONED
+from quire_journal.views.files import OUTSIDE_TYPE, Version
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Step:
     seq: int
     undone: bool
 
+    @property
+    def batch(self) -> int:
+        """The one that the record belongs to."""
+        return self.after.version.batch if self.after.version is not None else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Life:
@@ -74,12 +82,15 @@ class Conflict:
     """Something that stays as it is now, because record `seq` built on what should be undone.
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode". `lines` are those
-    of the file as it is now (0-based, half-open), where the conflict is about lines that still exist.
+    of the file as it is now (0-based, half-open), where the conflict is about lines that still exist; `place` is where
+    in that file markers would stand, and what would be there without the undone records. Of several conflicts at one
+    place the first has it.
     """
 
     seq: int
     why: str
     lines: tuple[tuple[int, int], ...] = ()
+    place: Disputed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +98,7 @@ class Unwound:
     """What a life comes to without its undone steps.
 
     `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
-    would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file".
+    would be no file. `missing` says why the answer is not known: "uncaptured", "not_a_file", "creation_not_seen".
     """
 
     now: State
@@ -138,7 +149,96 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
 
 
 def unwind(history: History, life: Life) -> Unwound:
-    """What `life` comes to without its undone steps."""
+    """What `life` comes to without its undone steps.
+
+    What others did and took back is not in the way, though undone steps came between: where a conflict names such a
+    record, it is unwound together with what took it back, if both together are nothing to the file as it is.
+    """
+    found = _unwind(history, life)
+    first = life.steps[0].seq
+    cancelling: dict[int, bool] = {}
+    tried: set[int] = set()
+    while (batch := _taken_back(history, life, found, tried)) is not None:
+        more, alone, again = dict(cancelling), found, found
+        another: int | None = batch
+        while another is not None:  # what was taken back may stand on something else that was taken back
+            tried.add(another)
+            together, life = _undone_together(history, life, another)
+            more |= together
+            alone = _unwind(history, _without(life, more, chosen=False))
+            again = _unwind(history, _without(life, more, chosen=True))
+            known = tried | more.keys()
+            another = _taken_back(history, life, alone, known) or _taken_back(history, life, again, known)
+        before, left = _blockers(found), _blockers(again) - _blockers(alone)
+        fewer = _void(history, life, left) < _void(history, life, before) and left.total() <= before.total()
+        if fewer and _is_now(alone) and not again.missing:
+            cancelling, found = more, again
+    return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
+
+
+def _taken_back(history: History, life: Life, found: Unwound, tried: Container[int]) -> int | None:
+    """A batch that is not in force, although a conflict names a record of it."""
+    blockers = _blockers(found)
+    batches = (step.batch for step in life.steps if step.seq in blockers and not step.undone)
+    return next((b for b in batches if b not in tried and history.undone_by(b) is not None), None)
+
+
+def _void(history: History, life: Life, blockers: Counter[int]) -> int:
+    """How many of these conflicts are with records that are not in force."""
+    return sum(blockers[s.seq] for s in life.steps if s.seq in blockers and history.undone_by(s.batch) is not None)
+
+
+def _blockers(found: Unwound) -> Counter[int]:
+    return Counter(conflict.seq for conflict in found.conflicts)
+
+
+def _is_now(found: Unwound) -> bool:
+    """Does the file stay what it is?"""
+    now = found.now
+    return (found.present, found.path, found.blob) == (now.present, now.path, now.blob) and not found.missing
+
+
+def _without(life: Life, group: Mapping[int, bool], chosen: bool) -> Life:
+    """`life` in which the steps of a group cancel out; the undone ones are undone only if they are `chosen`, too."""
+    return Life(tuple(replace(s, undone=group.get(s.batch, s.undone and chosen)) for s in life.steps))
+
+
+def _undone_together(history: History, life: Life, batch: int) -> tuple[dict[int, bool], Life]:
+    """The batches that `batch` is connected with by undoing and redoing; for each, whether its steps cancel out.
+
+    And `life`, from the first of these steps on. None and the same life when they cannot be told from the file's life
+    alone: some are chosen themselves, or one undid others in some files only.
+    """
+    group: dict[int, bool] = {}
+    changed: dict[int, str] = {}
+    todo = [batch]
+    while todo:
+        one = todo.pop()
+        if one in group or history.batch_state(one) == ABANDONED:
+            continue
+        records = history.batch(one)
+        changed |= {r.seq: path for r in records for path in life.paths if history.version(path, r.seq)}
+        marks = [event for event in (r.event() for r in records) if isinstance(event, BatchUndone)]
+        if any(mark.paths for mark in marks):
+            return {}, life
+        undid = [b for mark in marks for b in mark.undone if b < one]
+        group[one] = bool(undid) or history.undone_by(one) is not None
+        todo += [*undid, *history.undoers(one)]
+    longer = _from(history, life, min(changed.items(), default=(life.steps[0].seq, "")))
+    undone = {step.seq: step.undone for step in longer.steps}
+    return (group, longer) if all(undone.get(seq) is False for seq in changed) else ({}, life)
+
+
+def _from(history: History, life: Life, start: tuple[int, str]) -> Life:
+    """`life` from an earlier record (seq, path) on; the same when that is not of its beginning."""
+    undone = {step.seq: step.undone for step in life.steps}
+    if start[0] >= life.steps[0].seq:
+        return life
+    steps = tuple(_steps(history, start[1], start[0], lambda version: undone.get(version.seq, False)))
+    return Life(steps) if undone.keys() <= {step.seq for step in steps} else life
+
+
+def _unwind(history: History, life: Life) -> Unwound:
     rest = _Rest.of(life.steps[0].before)
     conflicts: list[Conflict] = []
     kept: list[int] = []
@@ -154,9 +254,27 @@ def unwind(history: History, life: Life) -> Unwound:
         return _unknown(life, kept, "not_a_file")
     except NotHeld:
         return _unknown(life, kept, "uncaptured")
+    if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
+        return _unknown(life, kept, "creation_not_seen")
     if rest.present and rest.made is None and not _held(rest):
         return _unknown(life, kept, rest.lacking or "uncaptured")
     return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
+
+
+def _made_then(history: History, first: Step) -> bool:
+    """Is it known that the file was not there before this step?
+
+    A tool creates only what does not exist, and says so. What came from outside was not there before when the journal
+    knew the path to be free, or had looked at the whole tree and then saw the file come. Found later, by a scan or by a
+    call, it may be older than the journal.
+    """
+    if first.before.present or first.before.version is not None:
+        return True
+    version = first.after.version
+    if version is None or version.type != OUTSIDE_TYPE:
+        return True
+    looked = history.first_scan()
+    return version.evidence == "watched" and looked is not None and looked < version.seq
 
 
 def _unknown(life: Life, kept: Sequence[int], why: str) -> Unwound:
@@ -212,6 +330,7 @@ class _Merging:
     steps: Sequence[Step]
     now: State
     conflicts: list[Conflict] = field(default_factory=list)
+    until: dict[bytes, Sequence[Splice]] = field(default_factory=dict)  # by blob: the changes from `a`
 
     def __post_init__(self) -> None:
         self.a = self.steps[0].before
@@ -280,8 +399,7 @@ class _Merging:
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
             return _Rest.of(b)
         made, carried = three_way(base, mine, theirs)
-        for blocked in carried.blocked:
-            self.conflicts.append(self._line_conflict(blocked, theirs))
+        self.conflicts += self._line_conflicts(base, theirs, carried.blocked)
         if made == theirs:
             return _Rest.of(b)
         return _Rest(True, b.path, rest.mode, made.blob, made)
@@ -291,32 +409,51 @@ class _Merging:
         seq = next((s.seq for s in self.steps if did(s)), self.steps[-1].seq)
         self.conflicts.append(Conflict(seq, why))
 
-    def _line_conflict(self, blocked: Blocked, theirs: Text) -> Conflict:
-        return Conflict(self._blocker(blocked.splice), "lines", self._lines_now(blocked, theirs))
+    def _line_conflicts(self, base: Text, theirs: Text, blocked: Sequence[Blocked]) -> Iterator[Conflict]:
+        if not blocked:
+            return
+        since = self._since(theirs)
+        places = disputed(base, [b.splice for b in blocked], changes(base, theirs))
+        for one, place in zip(blocked, places, strict=True):
+            if place is not None:
+                start, stop = place_after(since, place.start, place.stop)
+                place = replace(place, start=start, stop=stop)
+            yield Conflict(self._blocker(one.splice), "lines", self._lines_now(one, since), place)
+
+    def _since(self, theirs: Text) -> Sequence[Splice]:
+        """What was done to the file between the end of this run and now."""
+        if not self.now.present or self.now.blob == self.b.blob:
+            return ()
+        return changes(theirs, self.history.text_of(self.now.blob))
 
     def _blocker(self, splice: Splice) -> int:
-        """The first record of the run that touched the lines of `splice`."""
-        if len(self.steps) == 1:
-            return self.steps[0].seq
-        here: tuple[Splice, ...] = (splice,)
-        for step in self.steps:
-            if step.before.blob == step.after.blob:
-                continue
-            if not step.before.present or not step.after.present:
-                return step.seq
-            texts = self.history.text_of(step.before.blob), self.history.text_of(step.after.blob)
-            carried = carry(here, changes(*texts))
-            if not carried.splices:
-                return step.seq
-            here = carried.splices
-        return self.steps[-1].seq
+        """The record whose text is in the way of `splice`: the first of those that were not taken back within the run.
 
-    def _lines_now(self, blocked: Blocked, theirs: Text) -> tuple[tuple[int, int], ...]:
+        What was taken back and redone is still the work of the record that made it.
+        """
+        last = next((s for s in reversed(self.steps) if self._in_the_way(splice, s.before) is None), self.steps[0])
+        text = self._in_the_way(splice, last.after)
+        return next((s.seq for s in self.steps if self._in_the_way(splice, s.after) == text), last.seq)
+
+    def _in_the_way(self, splice: Splice, state: State) -> tuple[bytes, ...] | None:
+        """The lines by which what the run had come to is in the way of `splice`; none where no text is known there.
+
+        None when it is not in the way.
+        """
+        if not state.present:
+            return ()
+        try:
+            text = self.history.text_of(state.blob)
+            if state.blob not in self.until:
+                self.until[state.blob] = changes(self.history.text_of(self.a.blob), text)
+        except NotHeld:
+            return ()
+        blocked = carry((splice,), self.until[state.blob]).blocked
+        return tuple(text.lines[blocked[0].start : blocked[0].stop]) if blocked else None
+
+    def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> tuple[tuple[int, int], ...]:
         """What is left of the blocking lines in the file as it is now."""
-        lines = [(blocked.start, blocked.stop)]
-        if self.now.present and self.now.blob != self.b.blob:
-            lines = carry_ranges(changes(theirs, self.history.text_of(self.now.blob)), lines)
-        return merge_ranges(lines)
+        return merge_ranges(carry_ranges(since, [(blocked.start, blocked.stop)]))
 
 
 def _mode(state: State) -> int:

@@ -108,12 +108,14 @@ def test_typed_calls_send_only_what_was_said(place: Place) -> None:
     client.read_file("a.py", hashes=True)
     client.edit("a.py", [{"op": "delete_line", "hash": "abcd"}], dry_run=True)
     client.diff("v1", paths=["src"])
+    client.blame("a.py", "v3", start_line=2)
     client.undo(writer="bob", last=2)
     client.undo(start="v1", end="v5")
     assert [(r.tool, msgspec.msgpack.decode(r.args)) for r in line.requests] == [
         ("read_file", {"path": "a.py", "hashes": True}),
         ("edit", {"path": "a.py", "operations": [{"op": "delete_line", "hash": "abcd"}], "dry_run": True}),
         ("diff", {"from": "v1", "paths": ["src"]}),
+        ("blame", {"path": "a.py", "at": "v3", "start_line": 2}),
         ("undo", {"writer": "bob", "last": 2}),
         ("undo", {"from": "v1", "to": "v5"}),
     ]

@@ -19,8 +19,9 @@ import quire_client.commands
 from quire_client.__main__ import main
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation, path_at
+from quire_client.connection import NoReply
 from quire_journal import VERSION
-from quire_journal.places import Running, hold_lock, make_private_folder, place_of, settle
+from quire_journal.places import Running, hold_lock, make_private_folder, place_of, settle, trace_socket
 
 WRITER = {"id": "w3", "type": "edit", "agent": "alice", "agent_session": "s1"}
 
@@ -66,7 +67,7 @@ def test_without_a_command_the_help_lists_all_of_them(quire: Quire) -> None:
     ran = quire()
     assert ran.status == 0
     for name, summary in COMMANDS.items():
-        assert f"  {name:<7}  {summary}\n" in ran.out
+        assert f"  {name:<{max(map(len, COMMANDS))}}  {summary}\n" in ran.out
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -120,6 +121,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["read"], "PATH is missing."),
         (["read", "a", "--lines", "x"], "--lines wants A:B, A:, :B or A, not 'x'."),
         (["read", "a", "--lines", ":"], "--lines wants A:B, A:, :B or A, not ':'."),
+        (["blame"], "PATH is missing."),
+        (["blame", "a", "-L", "x,"], "--lines wants A:B, A:, :B or A, not 'x,'."),
         (["call"], "TOOL is missing."),
         (["call", "edit", "[]"], "The arguments must be one JSON object."),
         (["diff"], "A..B is missing."),
@@ -405,6 +408,89 @@ def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
 
 
+AT = "2026-01-31T12:00:00Z"
+
+
+def test_a_graph_of_the_log_has_a_lane_for_each_writer(quire: Quire) -> None:
+    whose = [WRITER, {"id": "outside"}, WRITER, {"id": "w4", "uid": 1000}, {"id": "outside"}]
+    records = [
+        {"seq": 9 - n, "at": AT, "kind": "file_written", "path": "a", "version": f"v{9 - n}", "writer": who}
+        for n, who in enumerate(whose)
+    ]
+    ran = quire("log", "--graph", log={"ok": True, "records": records, "next": None})
+    assert ran.asked == [("log", {})]
+    assert ran.out == (
+        "alice/s1\n"
+        "| outside\n"
+        "| | user\n"
+        "* | |  2026-01-31 12:00:00Z  v9  alice/s1  file written  a\n"
+        "| * |  2026-01-31 12:00:00Z  v8  outside   file written  a\n"
+        "* | |  2026-01-31 12:00:00Z  v7  alice/s1  file written  a\n"
+        "  | *  2026-01-31 12:00:00Z  v6  user      file written  a\n"
+        "  *    2026-01-31 12:00:00Z  v5  outside   file written  a\n"
+    )
+    assert quire("log", "--graph", log={"ok": True, "records": []}).out == "Nothing is recorded there.\n"
+
+
+def blamed(line: int, version: int, who: dict[str, Any], text: str, **more: Any) -> dict[str, Any]:
+    """A line of a `blame` reply."""
+    return {"line": line, "seq": version, "version": f"v{version}", "writer": who, "at": AT, "text": text, **more}
+
+
+def test_blame_shows_before_each_line_where_it_comes_from(quire: Quire) -> None:
+    lines = [
+        blamed(9, 812, WRITER, "def f():\x1b", turn="t7"),
+        blamed(10, 3, {"id": "outside"}, "\treturn 1", turn=""),
+        blamed(11, 9, {**WRITER, "type": "undo"}, "", turn=""),
+    ]
+    reply = {"ok": True, "path": "src/a.py", "lines": lines, "names": ["old.py", "src/a.py"], "gaps": []}
+    ran = quire("blame", "src/a.py", "--at", "v900", "-L", "9,11", blame=reply)
+    assert ran.asked == [("blame", {"path": "src/a.py", "at": "v900", "start_line": 9, "end_line": 11})]
+    assert ran.out == (
+        "v812  alice/s1         t7  2026-01-31 12:00:00Z   9| def f():\n"
+        "v3    outside              2026-01-31 12:00:00Z  10| \treturn 1\n"
+        "v9    alice/s1 (undo)      2026-01-31 12:00:00Z  11|\n"
+    )
+    assert ran.err == "Earlier names: old.py.\n"
+
+
+def test_blame_says_where_nothing_is_known(quire: Quire) -> None:
+    gap = {"version": "v5", "why": "too_large", "attributed_to": "v6"}
+    reply = {"ok": True, "path": "a", "lines": [blamed(1, 6, WRITER, "x")], "names": ["a"], "gaps": [gap]}
+    ran = quire("blame", "a", blame=reply)
+    assert ran.out == "v6  alice/s1  2026-01-31 12:00:00Z  1| x\n"
+    assert ran.err == "Of v5 and before nothing is known (too large): their lines stand under v6.\n"
+    empty = quire("blame", "a", blame={"ok": True, "path": "a", "lines": [], "names": ["a"], "gaps": []})
+    assert (empty.status, empty.out, empty.err) == (0, "", "")
+
+
+def test_blame_asks_for_all_pages_of_one_version(quire: Quire) -> None:
+    def blame(args: dict[str, Any]) -> dict[str, Any]:
+        page = {"ok": True, "version": "v8", "endLine": args.get("start_line", 1)}
+        line = blamed(args.get("start_line", 1), 8, WRITER, "x")
+        more = {"truncated": True, "next_line": 2} if "start_line" not in args else {"truncated": False}
+        return {**page, "lines": [line], "runs": [{"start": line["line"]}], **more}
+
+    ran = quire("blame", "a", "--json", blame=blame)
+    assert ran.asked == [("blame", {"path": "a"}), ("blame", {"path": "a", "at": "v8", "start_line": 2})]
+    reply = json.loads(ran.out)
+    assert [line["line"] for line in reply["lines"]] == [run["start"] for run in reply["runs"]] == [1, 2]
+    assert (reply["truncated"], reply["next_line"], reply["endLine"]) == (False, None, 2)
+
+
+def test_a_refused_blame_is_a_sentence_also_on_a_later_page(quire: Quire) -> None:
+    refusal = {"ok": False, "error": "binary_file", "message": "b holds NUL bytes."}
+    assert quire("blame", "b", blame=refusal).err == "b holds NUL bytes. [binary_file]\n"
+
+    def blame(args: dict[str, Any]) -> dict[str, Any]:
+        return (
+            refusal if "at" in args else {"ok": True, "version": "v8", "lines": [], "truncated": True, "next_line": 2}
+        )
+
+    ran = quire("blame", "b", blame=blame)
+    assert (ran.status, ran.out, ran.err) == (1, "", "b holds NUL bytes. [binary_file]\n")
+
+
 def test_show_prints_the_text_and_tells_beside_it_who_wrote_it(quire: Quire) -> None:
     record = {"seq": 812, "at": "2026-01-31T12:00:00Z", "kind": "file_written", "path": "a.py", "version": "v812"}
     ran = quire("show", "v812", show={"ok": True, "record": {**record, "writer": WRITER}, "content": "x\ny"})
@@ -520,6 +606,84 @@ def test_restore_takes_a_path_at_a_point_or_a_plan(quire: Quire) -> None:
     assert quire("restore", "--token", "T").asked == [("restore", {"token": "T"})]
 
 
+def test_manual_prints_the_text_as_it_is(quire: Quire) -> None:
+    text = "# `edit`: change lines\n\nThe hash is the identity.\n\t`</div>`\n"
+    ran = quire("manual", "edit", manual={"ok": True, "message": "The manual of edit.", "manual": text})
+    assert (ran.status, ran.out, ran.err) == (0, text, "")
+    assert ran.asked == [("manual", {"dialect": "edit"})]
+
+
+def test_manual_without_a_name_asks_for_all_of_them(quire: Quire) -> None:
+    reply = {"ok": True, "message": "The manuals of 14 tools.", "manual": "# Tools\n", "dialects": []}
+    assert quire("manual", manual=reply).asked == [("manual", {})]
+    assert json.loads(quire("manual", "--json", manual=reply).out) == reply
+    assert quire("manual", "edit", "read_file", manual=reply).status == 2
+
+
+def test_manual_of_what_has_none_ends_with_3(quire: Quire) -> None:
+    ran = quire("manual", "sed", manual={"ok": False, "error": "not_found", "message": "There is no manual of 'sed'."})
+    assert (ran.status, ran.out) == (3, "")
+    assert "There is no manual of 'sed'. [not_found]" in ran.err
+
+
+LEASE = {
+    "lease": 17,
+    "kind": "exclusive",
+    "path": "src/a.py",
+    "lines": {"start": 3, "end": 9},
+    "expires_at": "2026-01-31T12:00:00.5Z",
+    "holder": {"id": "w4", "agent": "bob", "agent_session": "s2"},
+    "reason": "re\x1bwriting",
+    "yours": False,
+}
+
+
+def test_claim_says_what_is_wanted_and_tells_the_number_and_who_else_is_there(quire: Quire, site: Path) -> None:
+    reply = {"ok": True, "message": "src/a.py is yours.", "lease": 18, "conflicts": [{**LEASE, "kind": "intent"}]}
+    options = ["--kind", "shared", "--lines", "1:4", "--ttl", "60", "--reason", "tidying", "--wait", "5", "--dry-run"]
+    ran = quire("claim", "src/a.py", *options, claim=reply)
+    asked = {"kind": "shared", "start_line": 1, "end_line": 4, "ttl_s": 60, "reason": "tidying", "wait_ms": 5000}
+    assert ran.asked == [("claim", {"path": "src/a.py", **asked, "dry_run": True})]
+    assert ran.out == (
+        "src/a.py is yours.\nLease 18\n  17  intent  until 2026-01-31 12:00:00Z  bob/s2  src/a.py:3-9  rewriting\n"
+    )
+    assert quire("claim", "src/*.py").asked == [("claim", {"path": "src/*.py"})]
+    assert quire("claim", "--renew", "17", "--ttl", "9").asked == [("claim", {"renew": 17, "ttl_s": 9})]
+
+
+def test_a_claim_of_what_another_holds_ends_with_6(quire: Quire) -> None:
+    refusal = {"ok": False, "error": "lease_held", "message": "bob has it.", "suggested_action": "wait"}
+    ran = quire("claim", "src/a.py", claim=refusal)
+    assert (ran.status, ran.out, ran.err) == (6, "", "bob has it. [lease_held]\nNext: wait\n")
+
+
+def test_release_names_a_path_a_lease_or_all(quire: Quire) -> None:
+    ran = quire("release", "src/a.py", release={"ok": True, "message": "1 lease released."})
+    assert (ran.asked, ran.out) == ([("release", {"path": "src/a.py"})], "1 lease released.\n")
+    broken = {"lease": 17, "force": True, "reason": "bob hangs"}
+    assert quire("release", "--lease", "17", "--force", "--reason", "bob hangs").asked == [("release", broken)]
+    assert quire("release", "--all").asked == [("release", {"all": True})]
+    assert quire("release", "--force").err == "quire: Say which: PATH, --lease or --all.\n"
+    assert quire("claim", "--kind", "shared").err == "quire: PATH is missing.\n"
+
+
+def test_claims_lists_what_is_held_who_waits_and_what_was_broken(quire: Quire) -> None:
+    mine = {**LEASE, "lease": 9, "yours": True, "lines": None, "reason": ""}
+    waits = {**LEASE, "lease": None, "expires_at": None, "lines": None, "holder": {"id": "w5", "agent": ""}}
+    broken = [{**mine, "broken_by": WRITER, "broken_why": "stuck"}]
+    reply = {"ok": True, "message": "2 leases.", "leases": [mine, LEASE], "waiting": [waits], "broken": broken}
+    ran = quire("claims", "src", claims=reply)
+    assert ran.asked == [("claims", {"path": "src"})]
+    assert ran.out == (
+        "2 leases.\n"
+        "  9      exclusive  until 2026-01-31 12:00:00Z  you     src/a.py\n"
+        "  17     exclusive  until 2026-01-31 12:00:00Z  bob/s2  src/a.py:3-9  rewriting\n"
+        "  waits  exclusive                              user    src/a.py      rewriting\n"
+        "Your lease 9 on src/a.py was broken by alice/s1: stuck\n"
+    )
+    assert quire("claims", claims={"ok": True, "message": "0 leases.", "leases": []}).out == "0 leases.\n"
+
+
 def test_verify_ends_with_7_when_something_is_wrong(quire: Quire) -> None:
     assert quire("verify", verify={"ok": True, "message": "The journal is sound.", "findings": []}).status == 0
     damaged = {"ok": False, "error": "journal_damaged", "message": "2 findings.", "findings": ["a", "b"]}
@@ -608,3 +772,215 @@ def test_help_loads_neither_the_socket_nor_other_commands() -> None:
 
 def test_an_invocation_knows_whether_a_person_watches() -> None:
     assert not Invocation([], {"json": ""}, {}).person_watches
+
+
+def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Quire) -> None:
+    conflicts = [
+        {"writer": WRITER, "version": "v812", "why": "lines", "lines": [{"start": 3, "end": 3}]},
+        {"writer": {"id": "outside"}, "version": "v9", "why": "deleted", "lines": []},
+    ]
+    files = [{"path": "a.py", "action": "write", "conflicts": conflicts, "marked": 1}]
+    ran = quire("undo", "a", "b", "--burst", "7", "--conflicts", "markers", undo={"ok": True, "files": files})
+    assert ran.asked == [("undo", {"paths": ["a", "b"], "burst": 7, "conflicts": "markers"})]
+    assert ran.out == (
+        "\n"
+        "  write   a.py\n"
+        "          conflict: alice/s1 built on it with v812 (lines 3)\n"
+        "          conflict: outside deleted it with v9\n"
+        "          1 place with both sides, between conflict markers\n"
+    )
+    assert quire("undo", "--conflicts", "fight").status == 2
+
+
+def test_redo_takes_the_same_choice(quire: Quire) -> None:
+    assert quire("redo").asked == [("redo", {})]
+    assert quire("redo", "--batch", "812", "--plan").asked == [("redo", {"batch": 812, "plan": True})]
+    assert quire("redo", "--burst", "last").status == 2
+
+
+def test_rollback_takes_a_point_paths_and_whose_work(quire: Quire) -> None:
+    ran = quire("rollback", "before", "src", "--only", "alice", "--plan")
+    assert ran.asked == [("rollback", {"to": "before", "path": "src", "writer": "alice", "plan": True})]
+    assert quire("rollback", "--token", "T").asked == [("rollback", {"token": "T"})]
+    assert (quire("rollback").status, quire("rollback").err) == (2, "quire: CHECKPOINT is missing.\n")
+
+
+def test_checkpoints_are_named_listed_and_compared(quire: Quire) -> None:
+    lost = {"count": 3, "files": [{"path": "big", "why": "too_large"}], "more": 2, "never": "what is ignored"}
+    made = {"ok": True, "message": "Checkpoint 'here' is at seq:9.", "note": "green", "not_captured": lost}
+    ran = quire("checkpoint", "create", "here", "--note", "green", checkpoint=made)
+    assert ran.asked == [("checkpoint", {"action": "create", "name": "here", "note": "green"})]
+    assert ran.out == (
+        "Checkpoint 'here' is at seq:9.\n  green\n  not captured: big (too_large)\n  and 2 more\n"
+        "  never captured: what is ignored\n"
+    )
+    named = {"name": "here", "seq": 9, "at": "2026-01-31T12:00:00Z", "writer": WRITER, "not_captured": {"count": 3}}
+    ran = quire("checkpoint", checkpoint={"ok": True, "checkpoints": [named]})
+    assert ran.asked == [("checkpoint", {"action": "list"})]
+    assert ran.out == "here  seq:9  2026-01-31 12:00:00Z  alice/s1  3 not captured\n"
+    compared = {"ok": True, "files": [], "not_captured": {"count": 1, "blind": "overflow"}}
+    ran = quire("checkpoint", "diff", "here", "src", "--to", "v12", checkpoint=compared)
+    assert ran.asked == [("checkpoint", {"action": "diff", "name": "here", "paths": ["src"], "to": "v12"})]
+    told = "  1 file not captured\n  the journal may not have known everything: overflow\n"
+    assert ran.out == f"Nothing differs.\n{told}"
+
+
+@pytest.mark.parametrize("words", [["forget", "it"], ["create"], ["show", "a", "b"], ["list", "a"]])
+def test_checkpoint_wants_what_it_can_do(words: list[str], quire: Quire) -> None:
+    assert quire("checkpoint", *words).status == 2
+
+
+def test_burst_begin_prints_the_number_for_scripts_and_the_sentence_beside_it(quire: Quire) -> None:
+    reply = {"ok": True, "message": "Burst 12 has begun.", "burst": 12, "warnings": [{"message": "Careful."}]}
+    ran = quire("burst", "begin", "make format", "--kind", "formatter", "--ttl", "60", "--not-outside", burst=reply)
+    asked = {"action": "begin", "label": "make format", "kind": "formatter", "ttl_s": 60, "outside": False}
+    assert ran.asked == [("burst", asked)]
+    assert (ran.out, ran.err) == ("12\n", "Burst 12 has begun.\nCareful.\n")
+
+
+def test_bursts_are_ended_listed_and_shown(quire: Quire) -> None:
+    burst = {"burst": 12, "began_at": "2026-01-31T12:00:00Z", "owner": WRITER, "state": "ended", "why": "ttl"}
+    burst |= {"batches": 1, "kind": "git", "label": "switch"}
+    ran = quire("burst", "end", burst={"ok": True, "message": "Burst 12 has ended.", **burst})
+    assert ran.asked == [("burst", {"action": "end"})]
+    assert ran.out == "Burst 12 has ended.\nTo take it back: quire undo --burst 12\n"
+    row = "12  2026-01-31 12:00:00Z  alice/s1  ended (ttl)  1 batch  git  switch\n"
+    assert quire("burst", burst={"ok": True, "bursts": [burst]}).out == row
+    contents = [{"batch": 13, "at": "2026-01-31T12:00:01Z", "writer": {"id": "outside"}, "paths": ["a", "b"]}]
+    contents += [{**contents[0], "belongs": False, "evidence": "scanned", "paths_more": 3}]
+    ran = quire("burst", "show", "12", burst={"ok": True, **burst, "contents": contents, "more": 4})
+    assert ran.asked == [("burst", {"action": "show", "burst": 12})]
+    assert ran.out == (
+        f"{row}"
+        "  13  2026-01-31 12:00:01Z  outside                        a, b\n"
+        "  13  2026-01-31 12:00:01Z  outside  may belong (scanned)  a, b and 3 more\n"
+        "  and 4 more\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["stop"], ["show"], ["end", "the-last"], ["list", "3"], ["begin", "a", "b"]])
+def test_burst_wants_what_it_can_do(words: list[str], quire: Quire) -> None:
+    assert quire("burst", *words).status == 2
+
+
+def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
+    lease = {"kind": "exclusive", "path": "src"}
+    on = {"files": [{"path": "a.py"}, {"path": "b.py"}], "leases": [lease], "bursts": [{"burst": 12, "label": "fmt"}]}
+    ann = {**WRITER, "turn": "t9", "you": True, "present": True, "connections": 1, "alive": True, "on": on}
+    user = {"id": "w1", "uid": 1000, "present": True, "connections": 0, "alive": False, "last_seen": None}
+    reply = {"ok": True, "writers": [{**ann, "last_seen": "2026-01-31T12:00:00Z"}, user], "total": 5}
+    ran = quire("who", "--limit", "2", who=reply)
+    assert ran.asked == [("who", {"present": True, "limit": 2})]
+    assert ran.out == (
+        "w3  alice/s1 (you)  turn t9  connected                       2026-01-31 12:00:00Z  "
+        "exclusive lease on src; burst 12 fmt; a.py, b.py\n"
+        "w1  user                     present, its process has ended\n"
+        "and 3 more; --all lists them\n"
+    )
+    assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"present": False, "minutes": 0.5})]
+    assert quire("who", who={"ok": True, "writers": [], "total": 0}).out == "Nobody is there.\n"
+    assert quire("who", "--minutes", "many").status == 2
+
+
+def test_an_agent_is_told_what_was_changed_since_it_read_it_and_a_person_is_not(quire: Quire) -> None:
+    entry = {"path": "a.py", "writer": {"id": "outside"}, "at": "2026-01-31T12:00:00Z", "hint": "git pull (bo/s2)"}
+    told = {"ok": True, "writers": [], "total": 0, "changed_since_your_read": [entry]}
+    said = "a.py was changed since you read it, by outside at 2026-01-31 12:00:00Z (git pull (bo/s2)).\n"
+    assert quire("who", "--agent", "ada", who=told).err == said
+    assert quire("who", who=told).err == ""
+    assert quire("who", "--agent", "ada", "--json", who=told).err == ""
+
+
+# -- watch -------------------------------------------------------------------------------------------------------
+
+
+def feed(*replies: dict[str, Any] | Exception) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Answers to `since`, one after the other; then somebody types Ctrl-C."""
+    left = list(replies)
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        if not left:
+            raise KeyboardInterrupt
+        reply = left.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    return answer
+
+
+def page(cursor: str, *records: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"ok": True, "records": list(records), "cursor": cursor, "more": False, "fresh": False, **more}
+
+
+RECORD = {
+    "seq": 812,
+    "at": "2026-01-31T12:00:00Z",
+    "kind": "outside_written",
+    "path": "a.py",
+    "version": "v812",
+    "writer": {"id": "outside", "type": "outside"},
+    "hint": "git checkout main (ada/s1)",
+}
+
+
+def test_watch_prints_a_line_for_each_record_and_ends_with_0_when_it_is_interrupted(quire: Quire) -> None:
+    ran = quire("watch", "src", "--writer", "outside", since=feed(page("c1"), page("c3", RECORD), page("c4")))
+    assert ran.status == 0
+    filters = {"writer": "outside", "path": "src"}
+    assert [asked.get("cursor") for _, asked in ran.asked] == [None, "c1", "c3", "c4"]
+    assert all({**asked, **filters} == asked for _, asked in ran.asked)
+    assert all(asked["wait_ms"] > 0 for _, asked in ran.asked[1:])
+    assert ran.out == "2026-01-31 12:00:00Z  v812  outside  outside written  a.py  [git checkout main (ada/s1)]\n"
+    assert ran.err == "To go on from here: --cursor c4\n"
+
+
+def test_watch_goes_on_from_a_cursor_and_prints_one_json_object_a_line(quire: Quire) -> None:
+    ran = quire("watch", "--cursor", "c2", "--json", since=feed(page("c3", RECORD, RECORD, fresh=True)))
+    assert [asked["cursor"] for _, asked in ran.asked] == ["c2", "c3"]
+    assert [json.loads(line)["seq"] for line in ran.out.splitlines()] == [812, 812]
+    assert (ran.status, ran.err) == (0, "")
+
+
+def test_watch_waits_for_the_next_daemon_and_asks_it_with_the_cursor_of_the_last(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire_client.commands.watch.AGAIN_S", 0.0)
+    answers = feed(page("c1"), page("c3", RECORD), NoReply("The daemon ended during the call."), page("c5", RECORD))
+    ran = quire("watch", since=answers)
+    assert [asked.get("cursor") for _, asked in ran.asked] == [None, "c1", "c3", "c3", "c5"]
+    assert [wanted.start for wanted in ran.opener.wanted] == [True, False]
+    assert len(ran.out.splitlines()) == 2
+    assert "The daemon ended; waiting for the next one.\n" in ran.err
+
+
+def test_a_refusal_ends_a_watch(quire: Quire) -> None:
+    refusal = {"ok": False, "error": "schema_invalid", "message": "There is no such kind."}
+    ran = quire("watch", "--kind", "x", since=refusal)
+    assert (ran.status, ran.err) == (1, "There is no such kind. [schema_invalid]\n")
+    assert quire("watch", "--kind", "x", "--json", since=refusal).status == 1
+
+
+# -- env ---------------------------------------------------------------------------------------------------------
+
+
+def test_env_prints_what_a_shell_needs_to_let_git_say_who_runs_it(quire: Quire, site: Path) -> None:
+    ran = quire("env", "--agent", "ada l", "--session", "s1")
+    trace = trace_socket(place_of(site).socket)
+    assert ran.out == (
+        f"export GIT_TRACE2_EVENT=af_unix:stream:{trace}\n"
+        "export GIT_TRACE2_ENV_VARS=QUIRE_AGENT,QUIRE_SESSION\n"
+        "export QUIRE_AGENT='ada l'\n"
+        "export QUIRE_SESSION=s1\n"
+    )
+    assert ran.asked == []
+    assert trace.is_absolute()
+
+
+def test_env_keeps_what_others_want_git_to_tell(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_TRACE2_ENV_VARS", "CI,QUIRE_AGENT")
+    monkeypatch.setenv("QUIRE_AGENT", "bo")
+    told = json.loads(quire("env", "--json").out)["env"]
+    assert told["GIT_TRACE2_ENV_VARS"] == "CI,QUIRE_AGENT,QUIRE_SESSION"
+    assert told["QUIRE_AGENT"] == "bo"
+    assert "unset GIT_TRACE2_EVENT\n" in quire("env", "--unset").out

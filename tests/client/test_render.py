@@ -69,3 +69,21 @@ def test_sizes_times_and_writers_are_short() -> None:
     assert render.writer("w3") == "w3"
     assert render.lines([{"start": 3, "end": 4}, {"start": 9, "end": 9}]) == "3-4, 9"
     assert (render.count(1, "file"), render.count(2, "file")) == ("1 file", "2 files")
+
+
+def test_each_lane_has_a_colour_of_its_own_on_a_terminal() -> None:
+    drawn = render.lanes(["ann", "ben", "ann"], ["1", "2", "3"], render.Palette(True, {}))
+    cyan, green = "\x1b[36m{}\x1b[0m".format, "\x1b[32m{}\x1b[0m".format
+    assert drawn == [
+        cyan("ann"),
+        f"{cyan('|')} {green('ben')}",
+        f"{cyan('*')} {green('|')}  1",
+        f"{cyan('|')} {green('*')}  2",
+        f"{cyan('*')}    3",
+    ]
+
+
+def test_the_colours_for_writers_begin_again() -> None:
+    colours = render.Palette(True, {})
+    assert len({colours.of(n) for n in range(6)}) == 6
+    assert colours.of(6) == colours.of(0)

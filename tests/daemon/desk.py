@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from quire_daemon.config import Settings
-from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Move, Present, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import (
     Event,
@@ -48,6 +49,7 @@ class Desk:
         self.journal = Journal.open(MemoryStore(), BEGAN_NS)
         self.files: dict[str, OnDesk] = {}
         self.health: dict[str, Any] = {}
+        self.present: dict[bytes, Present] = {}
         self.search: Callable[[Search], Answer] = run
         self.ann = self.introduce("ann", "s1")
         self.ben = self.introduce("ben", "s2")
@@ -137,6 +139,7 @@ class Desk:
                 next_seq=self.journal.head + 1,
                 first_event_ns=BEGAN_NS,
                 health=self.health,
+                present=self.present,
             )
             try:
                 decision = self._decided(tool, params, world)
@@ -147,9 +150,9 @@ class Desk:
 
     def _decided(self, tool: Tool[Any], params: Any, world: World) -> Decision:
         try:
-            return tool.decide(params, world)
+            return decided(tool, params, world)
         except NeedsSearch as needs:
-            return tool.decide(params, replace(world, found={needs.search: self.search(needs.search)}))
+            return decided(tool, params, replace(world, found={needs.search: self.search(needs.search)}))
 
     def _now(self, path: str, history: History) -> FileNow:
         lying, head = self.files.get(path), history.file(path)

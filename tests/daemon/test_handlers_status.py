@@ -1,11 +1,14 @@
-"""`status`, `who`, `op_status` and `checkpoint`."""
+"""`status`, `who` and `op_status`."""
 
 from __future__ import annotations
 
 import pytest
-from desk import Desk, lines
+from desk import BEGAN_NS, SECOND, Desk, lines
 
-from quire_daemon.handlers.status import CHECKPOINT_TOOL, OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.handlers.base import Present
+from quire_daemon.handlers.bursts import BURST_TOOL
+from quire_daemon.handlers.leases import CLAIM_TOOL
+from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
 from quire_journal.events import FileWritten, WritesAbandoned, WritesSettled
 from quire_journal.ids import blob_id
 
@@ -53,6 +56,40 @@ def test_who_lists_each_caller_once_with_its_last_change() -> None:
     assert desk.call(WHO_TOOL, desk.ann, limit=0)["error"] == "schema_invalid"
 
 
+def test_who_tells_who_is_present_first_and_on_what() -> None:
+    desk = Desk()
+    cleo = desk.introduce("cleo", "s3")
+    desk.write_all({"a.txt": lines("x"), "b.txt": lines("x")}, desk.ben)
+    desk.call(BURST_TOOL, desk.ben, action="begin", label="format")
+    desk.call(CLAIM_TOOL, desk.ben, path="src", reason="moving")
+    desk.present[cleo.key] = Present(BEGAN_NS, 1, False, (("c.txt", BEGAN_NS + SECOND),))
+    reply = desk.call(WHO_TOOL, desk.ann, minutes=0.5)
+    assert [(w["agent"], w["present"], w["connections"], w["alive"]) for w in reply["writers"]] == [
+        ("cleo", True, 1, False),
+        ("ben", True, 0, None),
+        ("ann", False, 0, None),
+    ]
+    on_cleo, on_ben, _ = (writer["on"] for writer in reply["writers"])
+    assert [file["path"] for file in on_cleo["files"]] == ["c.txt"]
+    assert sorted(file["path"] for file in on_ben["files"]) == ["a.txt", "b.txt"]
+    assert [lease["path"] for lease in on_ben["leases"]] == ["src"]
+    assert [burst["label"] for burst in on_ben["bursts"]] == ["format"]
+    assert reply["writers"][0]["last_seen"] is not None
+    assert [w["agent"] for w in desk.call(WHO_TOOL, desk.ann, present=True)["writers"]] == ["cleo", "ben"]
+
+
+def test_who_has_done_nothing_for_a_while_and_has_no_connection_is_not_present() -> None:
+    desk = Desk()
+    desk.write("a.txt", lines("x"), desk.ben)
+    desk.present[desk.ben.key] = Present(BEGAN_NS, 0)
+    for _ in range(61):
+        desk.outside("b.txt", lines("y"))
+    reply = desk.call(WHO_TOOL, desk.ann, minutes=1)
+    assert (reply["present"], reply["total"]) == (0, 2)
+    assert desk.call(WHO_TOOL, desk.ann, minutes=2)["present"] == 1
+    assert desk.call(WHO_TOOL, desk.ann, minutes=0)["error"] == "schema_invalid"
+
+
 def write_with_op(desk: Desk) -> int:
     """A write of Ann's under `OP`, not settled yet."""
     data = lines("x")
@@ -83,43 +120,3 @@ def test_an_abandoned_operation_was_not_applied() -> None:
 def test_what_is_no_operation_id_is_refused(op: str) -> None:
     desk = Desk()
     assert desk.call(OP_STATUS_TOOL, desk.ann, op=op)["error"] == "schema_invalid"
-
-
-# ── checkpoint ───────────────────────────────────────────────────────────────
-
-
-def test_a_checkpoint_is_made_listed_shown_and_dropped() -> None:
-    desk = Desk()
-    desk.write("f.txt", lines("x"), desk.ann)
-    head = desk.journal.head
-    made = desk.call(CHECKPOINT_TOOL, desk.ann, name="here", note="before the merge")
-    assert (made["ok"], made["seq"]) == (True, head)
-    (listed,) = desk.call(CHECKPOINT_TOOL, desk.ben, action="list")["checkpoints"]
-    assert (listed["name"], listed["seq"], listed["writer"]["agent"]) == ("here", head, "ann")
-    shown = desk.call(CHECKPOINT_TOOL, desk.ben, action="show", name="here")
-    assert (shown["seq"], shown["note"]) == (head, "before the merge")
-    assert desk.call(CHECKPOINT_TOOL, desk.ben, action="drop", name="here")["ok"]
-    assert desk.call(CHECKPOINT_TOOL, desk.ben, action="list")["checkpoints"] == []
-    assert desk.call(CHECKPOINT_TOOL, desk.ben, action="drop", name="here")["error"] == "not_found"
-
-
-def test_a_name_is_moved_only_when_that_is_asked_for() -> None:
-    desk = Desk()
-    desk.call(CHECKPOINT_TOOL, desk.ann, name="here")
-    desk.write("f.txt", lines("x"), desk.ann)
-    refused = desk.call(CHECKPOINT_TOOL, desk.ann, name="here")
-    assert refused["error"] == "already_exists"
-    assert desk.call(CHECKPOINT_TOOL, desk.ann, name="here", at="seq:1", move=True)["seq"] == 1
-    assert desk.call(CHECKPOINT_TOOL, desk.ann, action="show", name="here")["seq"] == 1
-
-
-@pytest.mark.parametrize("name", ["", "v12", "seq:1", "2026-01-31T12:00:00Z", "x" * 201])
-def test_a_name_that_means_another_point_is_refused(name: str) -> None:
-    desk = Desk()
-    assert desk.call(CHECKPOINT_TOOL, desk.ann, name=name)["error"] == "schema_invalid"
-
-
-def test_a_note_is_bounded_and_has_no_control_characters() -> None:
-    desk = Desk()
-    assert desk.call(CHECKPOINT_TOOL, desk.ann, name="long", note="x" * 1001)["error"] == "schema_invalid"
-    assert desk.call(CHECKPOINT_TOOL, desk.ann, name="bell", note="a\x07b\x1b[1m")["note"] == "ab[1m"

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scribe import ANN, Scribe
+from scribe import ANN, SECOND, Scribe
 
 from quire_journal.events import (
     BatchUndone,
+    BurstBegun,
+    BurstEnded,
     BytesDisplaced,
     CaptureFailed,
     CheckpointDropped,
@@ -31,6 +33,7 @@ from quire_journal.events import (
     ReplyKept,
     WatchLost,
     WorkspaceOpened,
+    WorkspaceScanned,
     WriterIntroduced,
     WritesAbandoned,
     WritesSettled,
@@ -84,6 +87,9 @@ events: st.SearchStrategy[Event] = st.one_of(
     st.builds(CheckpointDropped, st.sampled_from(["n1", "n2"])),
     st.builds(CheckpointSaved, paths, seqs),
     st.builds(CheckpointRolledBack, paths, seqs, st.just("unbalanced")),
+    st.builds(BurstBegun, st.just("label"), st.just("git"), seqs.map(lambda s: s * SECOND), st.booleans()),
+    st.builds(BurstEnded, seqs, st.sampled_from(["owner", "ttl"])),
+    st.builds(WorkspaceScanned, st.just("start"), st.just(3), st.just(1)),
     st.builds(WatchLost, st.just("overflow")),
     st.builds(WorkspaceOpened, st.just("/w"), st.just("e"), st.just("v")),
 )

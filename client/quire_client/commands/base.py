@@ -197,7 +197,18 @@ class Invocation:
             sys.stdout.write(text if exact or text.endswith("\n") else text + "\n")
         else:
             self.complain(reply)
+        self._tell_what_went_stale(reply)
         return status_of(reply)
+
+    def _tell_what_went_stale(self, reply: Mapping[str, Any]) -> None:
+        """What others changed since this agent read it; a person at a terminal does not work from what it read."""
+        if not (self.options.get("agent") or self.environ.get("QUIRE_AGENT")):
+            return
+        newest = {entry.get("path"): entry for entry in reply.get("changed_since_your_read") or ()}
+        for path, entry in newest.items():
+            hint = f" ({render.one_line(entry['hint'])})" if entry.get("hint") else ""
+            what = f"{render.one_line(path or reply.get('path', ''))} was changed since you read it"
+            self.say(f"{what}, by {render.writer(entry.get('writer'))} at {render.moment(entry.get('at', ''))}{hint}.")
 
     def complain(self, reply: Mapping[str, Any]) -> None:
         """Say a refusal: the sentence, the code, and what to do next."""

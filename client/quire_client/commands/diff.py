@@ -23,7 +23,12 @@ def run(call: Invocation) -> int:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments[1:]]
     with call.connect() as client:
         reply = client.call("diff", arguments)
-    return call.answer(reply, lambda reply: "\n".join(map(call.colours.diff_line, _lines(reply))))
+    return call.answer(reply, lambda reply: "\n".join(patches(reply, call.colours)))
+
+
+def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
+    """The lines that show how files differ."""
+    return map(colours.diff_line, _lines(reply))
 
 
 def _lines(reply: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""`quire log`: who changed what."""
+"""`quire log`: who changed what, as a table, or with a lane for each writer."""
 
 from __future__ import annotations
 
@@ -16,29 +16,40 @@ def run(call: Invocation) -> int:
     for name in ("writer", "kind", "since", "until", "contains", "cursor"):
         if name in call.options:
             arguments[name] = call.options[name]
-    limit = call.number("limit")
-    if limit is not None:
-        arguments["limit"] = limit
+    for name in ("limit", "burst"):
+        number = call.number(name)
+        if number is not None:
+            arguments[name] = number
     if "oldest" in call.options:
         arguments["order"] = "oldest"
     with call.connect() as client:
         reply = client.call("log", arguments)
-    status = call.answer(reply, _show)
+    status = call.answer(reply, lambda reply: _show(reply, call.colours if "graph" in call.options else None))
     if reply.get("next"):
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
     return status
 
 
-def _show(reply: Mapping[str, Any]) -> str:
-    rows = [row(record) for record in reply.get("records") or ()]
-    return "\n".join(render.columns(rows)) if rows else "Nothing is recorded there."
+def _show(reply: Mapping[str, Any], graph: render.Palette | None) -> str:
+    records = reply.get("records") or ()
+    if not records:
+        return "Nothing is recorded there."
+    table = render.columns(row(record) for record in records)
+    if graph is not None:
+        table = render.lanes([render.writer(record.get("writer")) for record in records], table, graph)
+    return "\n".join(table)
 
 
 def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     """A record as a line of the table: when, which version, who, what, and where."""
-    path = render.one_line(record.get("path") or record.get("name") or "")
+    path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
     if record.get("to"):
         path = f"{path} -> {render.one_line(record['to'])}"
+    if record.get("command"):
+        path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
+        path = render.one_line(path)
+    if record.get("hint"):
+        path = f"{path}  [{render.one_line(record['hint'])}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
     kind = render.one_line(record.get("kind", "")).replace("_", " ")
     if record.get("abandoned"):
@@ -57,9 +68,11 @@ COMMAND = Command(
         Option("kind", "KIND", "only records of this kind, such as file_written"),
         Option("since", "POINT", "records after it"),
         Option("until", "POINT", "records up to it"),
+        Option("burst", "N", "what belongs to this burst"),
         Option("contains", "TEXT", "versions whose bytes contain TEXT"),
         Option("limit", "N", "at most so many"),
         Option("oldest", "", "oldest first"),
+        Option("graph", "", "draw a lane for each writer"),
         Option("cursor", "C", "go on where an earlier page ended"),
     ),
 )

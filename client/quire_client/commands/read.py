@@ -17,7 +17,7 @@ def run(call: Invocation) -> int:
         arguments["hashes"] = True
     if "hashline" in call.options:
         arguments["format"] = "hashline"
-    arguments.update(_lines(call.options.get("lines", "")))
+    arguments.update(line_range(call.options.get("lines", "")))
     if "at" in call.options:
         arguments["at"] = call.options["at"]
     with call.connect() as client:
@@ -36,11 +36,11 @@ def shown(reply: Mapping[str, Any]) -> str:
     return render.clean_text(text if text.endswith("\n") else f"{text}\n")
 
 
-def _lines(text: str) -> dict[str, int]:
-    """`A:B`, `A:`, `:B` or `A` as arguments. Raises Usage."""
+def line_range(text: str) -> dict[str, int]:
+    """`A:B`, `A:`, `:B` or `A` as arguments; `A,B` is `A:B`. Raises Usage."""
     if not text:
         return {}
-    first, colon, last = text.partition(":")
+    first, colon, last = text.replace(",", ":").partition(":")
     if any(part and not (part.isascii() and part.isdigit()) for part in (first, last)) or not (first or last):
         raise Usage(f"--lines wants A:B, A:, :B or A, not {text!r}.")
     if not colon:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option
+from quire_client.commands.base import Command, Invocation, Option, Usage
 
 
 def run(call: Invocation) -> int:
     """Undo, or plan it."""
-    call.at_most(1)
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
+    with call.connect() as client:
+        reply = client.call("undo", choice(call))
+    return call.answer(reply, show_files)
+
+
+def choice(call: Invocation) -> dict[str, Any]:
+    """The arguments that choose what is undone, or redone. Raises Usage."""
+    arguments = files_named(call, call.arguments)
     for option, name in (
         ("writer", "writer"),
         ("batch", "batch"),
@@ -20,20 +26,37 @@ def run(call: Invocation) -> int:
         ("agent-session", "agent_session"),
         ("from", "from"),
         ("to", "to"),
-        ("token", "token"),
     ):
         if option in call.options:
             arguments[name] = call.options[option]
     if arguments.get("batch", "").isdigit():
         arguments["batch"] = int(arguments["batch"])
-    last = call.number("last")
-    if last is not None:
-        arguments["last"] = last
+    for name in ("burst", "last"):
+        number = call.number(name)
+        if number is not None:
+            arguments[name] = number
+    return arguments | executing(call)
+
+
+def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
+    """The argument for the files that the command line names."""
+    named = [call.in_workspace(path) for path in paths]
+    return {} if not named else {"path": named[0]} if len(named) == 1 else {"paths": named}
+
+
+def executing(call: Invocation) -> dict[str, Any]:
+    """The arguments that say how it is carried out. Raises Usage."""
+    arguments: dict[str, Any] = {}
+    conflicts = call.options.get("conflicts")
+    if conflicts is not None:
+        if conflicts not in ("skip", "markers", "abort"):
+            raise Usage(f"--conflicts is skip, markers or abort, not {conflicts!r}.")
+        arguments["conflicts"] = conflicts
+    if "token" in call.options:
+        arguments["token"] = call.options["token"]
     if "plan" in call.options:
         arguments["plan"] = True
-    with call.connect() as client:
-        reply = client.call("undo", arguments)
-    return call.answer(reply, show_files)
+    return arguments
 
 
 def show_files(reply: Mapping[str, Any]) -> str:
@@ -59,25 +82,48 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
         if isinstance(conflict, Mapping):
             who = render.writer(conflict.get("writer"))
             where = f" (lines {render.lines(conflict['lines'])})" if conflict.get("lines") else ""
-            yield f"          conflict: {who} built on it{where}"
+            version = render.one_line(conflict.get("version", ""))
+            with_ = f" with {version}" if version else ""
+            yield f"          conflict: {who} {_DID.get(str(conflict.get('why')), 'built on it')}{with_}{where}"
+    if file.get("marked"):
+        yield f"          {render.count(file['marked'], 'place')} with both sides, between conflict markers"
 
+
+_DID: Final = {
+    "deleted": "deleted it",
+    "moved": "moved it",
+    "mode": "changed its permission bits",
+    "occupied": "put something else there",
+}
+"""What was done by the record that is in the way, by the reason of a conflict; else it built on what is undone."""
+
+EXECUTING: Final = (
+    Option("conflicts", "HOW", "where others built on it: skip (if not said), markers, or abort"),
+    Option("plan", "", "only tell what would be done"),
+    Option("token", "TOKEN", "carry out this plan, unless something moved"),
+)
+"""Options of everything that goes back."""
+
+CHOICE: Final = (
+    Option("writer", "WHO", "an agent's name, w3, outside, or '*' for everyone"),
+    Option("last", "N", "the newest N batches"),
+    Option("batch", "B", "a batch, or a version that it made"),
+    Option("burst", "N", "what belongs to this burst"),
+    Option("turn", "T", "what was done in this turn"),
+    Option("agent-session", "ID", "what this agent session did"),
+    Option("from", "POINT", "batches after it"),
+    Option("to", "POINT", "batches up to it"),
+    *EXECUTING,
+)
+"""Options that choose what is undone, or redone."""
 
 COMMAND = Command(
-    arguments="[PATH]",
-    about="Undoes your own last batch, or what the options choose, in everything or in PATH. What others wrote stays;\n"
-    "what they built on the undone lines stays, too, and is listed as a conflict. An undo is recorded and can be\n"
-    "undone. With --plan nothing is done; the plan's token carries it out.",
+    arguments="[PATH ...]",
+    about="Undoes your own last batch, or what the options choose, in everything or in the PATHs. What others wrote\n"
+    "stays; what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes\n"
+    "both sides into the file, abort does nothing then. An undo is recorded and can be undone. With --plan nothing is\n"
+    "done; the plan's token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
-    options=(
-        Option("writer", "WHO", "an agent's name, w3, or outside"),
-        Option("last", "N", "the newest N batches"),
-        Option("batch", "B", "a batch, or a version that it made"),
-        Option("turn", "T", "what was done in this turn"),
-        Option("agent-session", "ID", "what this agent session did"),
-        Option("from", "POINT", "batches after it"),
-        Option("to", "POINT", "batches up to it"),
-        Option("plan", "", "only tell what would be done"),
-        Option("token", "TOKEN", "carry out this plan, unless something moved"),
-    ),
+    options=CHOICE,
 )

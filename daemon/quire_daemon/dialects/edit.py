@@ -7,7 +7,9 @@ settled by what was shown, by `occurrence`, by a line number, or not at all: not
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +29,13 @@ NEIGHBOURS: Final = 3
 
 PREVIEW_CHARS: Final = 80
 MOST_CANDIDATES: Final = 100
+MOST_CONTENT: Final = 1_000
+
+MOST_IN_FULL: Final = 20
+"""Failing operations of which everything is told; of the others only that they fail, and why."""
+
+FEW_ANCHORS: Final = 16
+"""Anchors that are looked for one by one; for more an index is made."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
 
@@ -123,15 +132,57 @@ class _Snapshot:
     sight: Sight
     hashes: LineHashes
     settings: EditDialect
+    _found: dict[str, list[int]] = field(default_factory=dict)  # by the digits
+    _shown: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)  # by the id of the first
+    _apart: dict[int, tuple[list[int], bool]] = field(default_factory=dict)  # by the id of the first
+    _listed: list[str] = field(default_factory=list)  # failures of which all candidates are listed
 
     def candidates(self, digits: str) -> list[int]:
         """The lines that an anchor's digits name, at the first level at which any do."""
-        found = self.hashes.matching(digits)
-        return found or (self.hashes.matching_context(digits) if len(digits) == FULL_DIGITS else [])
+        found = self._found.get(digits)
+        if found is None:
+            if len(self._found) == FEW_ANCHORS:
+                self.hashes.expect_many()
+            found = self.hashes.matching(digits)
+            if not found and len(digits) == FULL_DIGITS:
+                found = self.hashes.matching_context(digits)
+            self._found[digits] = found
+        return found
 
     def in_sight(self, candidates: list[int]) -> list[int]:
         """Those that the caller was shown; all of them when it was shown none."""
-        return [i for i in candidates if self.sight.was_shown(i)] or candidates
+        kept = self._shown.get(id(candidates))
+        if kept is None or kept[0] is not candidates:
+            ranges = self.sight.shown or ()
+            spans = ((bisect_left(candidates, start), bisect_left(candidates, stop)) for start, stop in ranges)
+            seen = [line for first, behind in spans for line in candidates[first:behind]]
+            kept = self._shown[id(candidates)] = candidates, seen or candidates
+        return kept[1]
+
+    def apart(self, candidates: list[int]) -> bool:
+        """Would a longer or a context anchor name each of them alone?"""
+        kept = self._apart.get(id(candidates))
+        if kept is None or kept[0] is not candidates:
+            full = self.hashes.full
+            context = self.hashes.context if len(candidates) < FEW_ANCHORS else self.hashes.contexts.__getitem__
+            differ = _all_differ(full[i] for i in candidates) or _all_differ(context(i) for i in candidates)
+            kept = self._apart[id(candidates)] = candidates, differ
+        return kept[1]
+
+    def lists(self, code: str) -> bool:
+        """Are the candidates of one more failure to be listed? Of the first ones they are."""
+        self._listed.append(code)
+        return len(self._listed) <= MOST_IN_FULL
+
+
+def _all_differ(names: Iterable[str]) -> bool:
+    """Is none of them there twice?"""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return False
+        seen.add(name)
+    return True
 
 
 def _matching(at: _Snapshot, anchor: str, name: str) -> tuple[list[int], int | None]:
@@ -166,7 +217,7 @@ def _by_occurrence(at: _Snapshot, found: list[int], occurrence: int, hint: int |
 def _by_hint(at: _Snapshot, found: list[int], hint: int, anchor: str) -> int:
     if hint in found:
         return hint
-    near = _nearest(at.in_sight(found), hint)
+    near = _nearest(found, hint)
     if len(near) > 1:
         message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
         raise _ambiguous(at, "anchor_context_ambiguous", message, near, found)
@@ -190,7 +241,7 @@ def _resolve_line(at: _Snapshot, op: AtLine) -> int:
         if not unique:
             raise _poor(at, pool if hint is None else _nearest(found, hint), found)
     if hint is not None:
-        return _by_hint(at, found, hint, op.hash)
+        return _by_hint(at, pool, hint, op.hash)
     if len(pool) > 1:
         code = "anchor_ambiguous" if _distinct(at, pool) else "anchor_context_ambiguous"
         message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
@@ -206,34 +257,36 @@ _ADVICE: Final = {
 
 def _distinct(at: _Snapshot, candidates: list[int]) -> bool:
     """Would a longer or a context anchor name each of them alone?"""
-    return len({at.hashes.full[i] for i in candidates}) == len(candidates) or len(
-        {at.hashes.context(i) for i in candidates}
-    ) == len(candidates)
+    return at.apart(candidates)
 
 
 def _ambiguous(at: _Snapshot, code: str, message: str, pool: list[int], found: list[int]) -> _Fails:
-    places = {line: n for n, line in enumerate(found, 1)}
+    if not at.lists(code):
+        return _Fails(code, message, "use_candidate_anchor", candidates=[], more_candidates=len(pool))
+    listed = pool[:MOST_CANDIDATES]
+    anchors = _telling_anchors(at, listed)
     rows = [
         {
-            "line": i + 1,
-            "preview": shown(at.hashes.text.lines[i])[:PREVIEW_CHARS],
-            "anchor": _telling_anchor(at, i, pool[:MOST_CANDIDATES]),
-            "occurrence": places[i],
+            "line": line + 1,
+            "preview": shown(at.hashes.text.lines[line][: 4 * PREVIEW_CHARS])[:PREVIEW_CHARS],
+            "anchor": anchor,
+            "occurrence": bisect_left(found, line) + 1,
         }
-        for i in pool[:MOST_CANDIDATES]
+        for line, anchor in zip(listed, anchors, strict=True)
     ]
     more = {"more_candidates": len(pool) - len(rows)} if len(pool) > len(rows) else {}
     return _Fails(code, message, "use_candidate_anchor", candidates=rows, **more)
 
 
-def _telling_anchor(at: _Snapshot, line: int, among: list[int]) -> str:
-    """An anchor for `line` that names no other candidate: longer, or of its context; its number makes it certain."""
-    full = at.hashes.full[line]
-    if sum(at.hashes.full[i] == full for i in among) == 1:
-        return f"{line + 1}#{full}"
-    context = at.hashes.context(line)
-    alone = sum(at.hashes.context(i) == context for i in among) == 1
-    return f"{line + 1}#{context if alone else full[:SHOWN_DIGITS]}"
+def _telling_anchors(at: _Snapshot, lines: list[int]) -> list[str]:
+    """An anchor for each that names no other of them: longer, or of its context; its number makes it certain."""
+    full = [at.hashes.full[line] for line in lines]
+    context = [at.hashes.context(line) for line in lines]
+    fulls, contexts = Counter(full), Counter(context)
+    return [
+        f"{line + 1}#{a if fulls[a] == 1 else b if contexts[b] == 1 else a[:SHOWN_DIGITS]}"
+        for line, a, b in zip(lines, full, context, strict=True)
+    ]
 
 
 def _poor(at: _Snapshot, pool: list[int], found: list[int]) -> _Fails:
@@ -247,7 +300,7 @@ def _poor(at: _Snapshot, pool: list[int], found: list[int]) -> _Fails:
         message,
         "use_neighbor_anchor",
         line=line + 1,
-        content=content,
+        content=content[:MOST_CONTENT],
         neighbor_anchors=_neighbour_anchors(at.hashes, line),
         **more,
     )
@@ -270,9 +323,10 @@ def _end_candidates(at: _Snapshot, anchor: str, stated: int | None, name: str) -
     """The lines that an end of a range may mean (one: settled), and all that match."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
+    pool = at.in_sight(found)
     if hint is None:
-        return at.in_sight(found), found
-    return ([hint] if hint in found else _nearest(at.in_sight(found), hint)), found
+        return pool, found
+    return ([hint] if hint in pool else _nearest(pool, hint)), found
 
 
 def _resolve_range(at: _Snapshot, op: OverRange) -> tuple[int, int]:
@@ -312,6 +366,7 @@ class _Batch:
     splices: list[tuple[Splice, int]] = field(default_factory=list)  # with the index of the operation
     failures: list[tuple[int, _Fails]] = field(default_factory=list)
     corrections: list[dict[str, str]] = field(default_factory=list)
+    named: set[int] = field(default_factory=set)  # the lines that they name
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
@@ -323,13 +378,16 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
     batch = _Batch()
     for index, op in enumerate(params.operations):
         try:
-            batch.splices.append((_splice(at, op, batch), index))
+            splice = _splice(at, op, batch)
+            batch.splices.append((splice, index))
+            batch.named.update(_named(op, splice))
         except _Fails as failure:
             batch.failures.append((index, failure))
     if batch.failures:
         raise _refusal(batch.failures, empty=not len(sight.text))
     fields = {"auto_corrections": batch.corrections} if batch.corrections else {}
-    return Plan(_in_order(batch.splices), len(params.operations), fields=fields)
+    named = tuple(sorted(batch.named))
+    return Plan(_in_order(batch.splices), len(params.operations), fields=fields, anchors=named)
 
 
 def _splice(at: _Snapshot, op: AtLine | OverRange, batch: _Batch) -> Splice:
@@ -353,6 +411,14 @@ def _splice(at: _Snapshot, op: AtLine | OverRange, batch: _Batch) -> Splice:
         case DeleteRange():
             first, last = _ordered(at, op, batch)
             return Splice(first, last + 1)
+
+
+def _named(op: AtLine | OverRange, splice: Splice) -> range:
+    """The lines that one operation names: those that it replaces, or the one that it inserts at."""
+    if splice.start < splice.stop:
+        return range(splice.start, splice.stop)
+    line = splice.start - isinstance(op, InsertAfter)
+    return range(line, line + 1)
 
 
 def _ordered(at: _Snapshot, op: OverRange, batch: _Batch) -> tuple[int, int]:
@@ -381,7 +447,7 @@ _KINDS: Final = {
 
 
 def _refusal(failures: Sequence[tuple[int, _Fails]], empty: bool) -> Refused:
-    """One refusal for all failing operations: the code of the first kind, and every failure in full."""
+    """One refusal for all failing operations: the code of the first kind, and every failure, the first ones in full."""
     kind = min(_KINDS[f.code] for _, f in failures)
     leading = [f for _, f in failures if _KINDS[f.code] == kind]
     first = leading[0]
@@ -394,8 +460,14 @@ def _refusal(failures: Sequence[tuple[int, _Fails]], empty: bool) -> Refused:
     if empty:
         message = f"The file is empty and has no anchors; use write_file. {message}"
     rows = [
-        {"operation_index": i, "error": f.code, "message": f.message, "suggested_action": f.action, **f.details}
-        for i, f in failures
+        {
+            "operation_index": i,
+            "error": f.code,
+            "message": f.message,
+            "suggested_action": f.action,
+            **(f.details if n < MOST_IN_FULL else {}),
+        }
+        for n, (i, f) in enumerate(failures)
     ]
     return Refused(first.code, message, "write_file" if empty else first.action, **details, failures=rows)
 

@@ -15,7 +15,16 @@ import msgspec
 from quire_daemon.arguments import Writing, checked_sha256
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.matching import Lines, normalised, not_in, occurrences, replaced
+from quire_daemon.dialects.matching import (
+    Lines,
+    count_of,
+    normalised,
+    not_in,
+    occurrences,
+    replaced,
+    require_few,
+    require_searchable,
+)
 from quire_daemon.manuals.edit_file import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -70,8 +79,13 @@ class Match(NamedTuple):
 
 def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
     """Every place of every edit, in the order of the file. Raises `Refused`."""
+    require_searchable(text, len(edits))
+    counts = [_count(edit, index, text) for index, edit in enumerate(edits)]
+    require_few(sum(counts))
     found = sorted(
-        Match(start, stop, index) for index, edit in enumerate(edits) for start, stop in _places(edit, index, text)
+        Match(start, stop, index)
+        for index, edit in enumerate(edits)
+        for start, stop in occurrences(text, edit.oldText, counts[index])
     )
     for before, after in pairwise(found):
         if after.start < before.stop:
@@ -82,25 +96,27 @@ def matches(edits: Sequence[TextEdit], text: Text) -> list[Match]:
     return found
 
 
-def _places(edit: TextEdit, index: int, text: Text) -> list[tuple[int, int]]:
-    """Where one edit applies. Raises `Refused` when that is nowhere, or not as often as it says."""
-    found = occurrences(text, edit.oldText)
-    if not found:
+def _count(edit: TextEdit, index: int, text: Text) -> int:
+    """At how many places one edit applies. Raises `Refused` when that is nowhere, or not as often as it says."""
+    count = count_of(text, edit.oldText)
+    if not count:
         raise not_in(text, edit.oldText, f"`oldText` of edit {index} is not in the file.", editIndex=index)
-    if edit.replaceAll or len(found) == edit.expectedOccurrences:
-        return found
-    if edit.expectedOccurrences is None:
-        found += _within(text, found) if len(found) == 1 else []
-        if len(found) == 1:
-            return found
+    if edit.replaceAll or count == edit.expectedOccurrences:
+        return count
+    found = occurrences(text, edit.oldText, MOST_RANGES)
+    if edit.expectedOccurrences is None and count == 1:
+        found += _within(text, found)
+        count = len(found)
+        if count == 1:
+            return count
     expected = edit.expectedOccurrences or 1
-    times = f"matches {len(found)} times, {expected} expected"
+    times = f"matches {count} times, {expected} expected"
     raise Refused(
         "multiple_matches",
         f"`oldText` of edit {index} {times}; add lines around it, or say `replaceAll` or `expectedOccurrences`.",
         "add_context",
         editIndex=index,
-        matchCount=len(found),
+        matchCount=count,
         expectedOccurrences=expected,
         matchRanges=_ranges(Lines(text), found),
     )

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.matching import normalised, not_in, occurrences, replaced
+from quire_daemon.dialects.matching import count_of, normalised, not_in, occurrences, replaced, require_few
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.edit_replace import MANUAL
 from quire_journal.refusals import Refused
@@ -29,14 +29,16 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
     """The first `count` places of `old_text`."""
     if not params.old_text:
         raise empty_old_text("`old_text` is empty; it must be the exact text to find.")
-    found = occurrences(sight.text, params.old_text)
+    found = count_of(sight.text, params.old_text)
     if not found:
         raise not_in(sight.text, params.old_text, "`old_text` is not in the file.")
-    chosen = found[: params.count] if params.count else found
+    made = min(found, params.count) if params.count else found
+    require_few(made)
     new = normalised(params.new_text)
+    chosen = occurrences(sight.text, params.old_text, made)
     splices, final_break = replaced(sight.text, [(start, stop, new) for start, stop in chosen])
-    warnings = (left_over(len(found), len(chosen), "`old_text`"),) if len(chosen) < len(found) else ()
-    return Plan(splices, 1, final_break, warnings, {"replacements_made": len(chosen)})
+    warnings = (left_over(found, made, "`old_text`"),) if made < found else ()
+    return Plan(splices, 1, final_break, warnings, {"replacements_made": made})
 
 
 def empty_old_text(message: str, **details: Any) -> Refused:

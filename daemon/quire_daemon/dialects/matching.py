@@ -7,9 +7,11 @@ byte offsets. What no edit names keeps its bytes, so replacements become splices
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, chain
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+from operator import ne
 from typing import Any, Final
 
 from rapidfuzz import fuzz, process
@@ -26,6 +28,22 @@ COMPARED_LINES: Final = 20_000
 """Lines that are looked through for one that is similar; in a longer file only those with the longest word."""
 
 LEAST_SIMILAR: Final = 60.0
+
+MOST_REPLACEMENTS: Final = 200_000
+"""Replacements of one call."""
+
+MOST_EDITS: Final = 5_000
+"""Edits of one call that each bring their own text."""
+
+SEARCHED_BYTES: Final = 512 * 1024 * 1024
+"""Bytes of one text that are searched in one call: each edit goes through all of it."""
+
+FEW_EDITS: Final = 256
+"""Edits of which it is looked up line by line what they leave as it is; of more, only what can be seen at once."""
+
+MOST_SPLICES: Final = 2_000
+"""Changes of one call that are told one by one; of more, those that are close to each other become one."""
+
 SHOWN_LINES: Final = 5
 SHOWN_CHARS: Final = 400
 
@@ -49,16 +67,28 @@ class Lines:
         self.text = text
         self._whole = text.normalised
         self._offset = self._line = 0  # the last answer of `at`
-        self._counted = self._crlf = 0  # lines looked at by `on_disk`, and how many end with CRLF
         self._has_crlf = b"\r\n" in text.data
 
     def at(self, offset: int) -> int:
         """The line that holds the byte at `offset`, or that ends there."""
         if offset < self._offset:
-            self._offset = self._line = 0
+            return bisect_right(self._starts, offset) - 1
         self._line += self._whole.count(b"\n", self._offset, offset)
         self._offset = offset
         return self._line
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where each line begins; for offsets that are not asked for in order."""
+        lengths = [len(line) + 1 for line in self.text.lines]
+        if not self.text.final_break:
+            lengths.pop()
+        return [*accumulate(lengths, initial=0)]
+
+    @cached_property
+    def _crlfs(self) -> list[int]:
+        """How many lines before each one end with CRLF."""
+        return [*accumulate((end == b"\r\n" for end in self.text.breaks), initial=0)]
 
     def begin(self, offset: int) -> int:
         """Where the line at `offset` begins."""
@@ -75,13 +105,8 @@ class Lines:
 
     def on_disk(self, offset: int) -> int:
         """Where the byte at `offset` stands in the file as it is: with its BOM, and CRLF as two bytes."""
-        line = self.at(offset)
-        if self._has_crlf:
-            if line < self._counted:
-                self._counted = self._crlf = 0
-            self._crlf += self.text.breaks[self._counted : line].count(b"\r\n")
-            self._counted = line
-        return offset + self._crlf + (len(BOM) if self.text.bom else 0)
+        crlf = self._crlfs[self.at(offset)] if self._has_crlf else 0
+        return offset + crlf + (len(BOM) if self.text.bom else 0)
 
 
 # ── finding ──────────────────────────────────────────────────────────────────
@@ -89,21 +114,40 @@ class Lines:
 
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
     """Where `old` stands in the normalised text, from left to right and without overlap; at most `most` of them."""
-    return places(text.normalised, old, most)
+    wanted = _wanted(old)
+    if not wanted:
+        return []
+    parts = text.normalised.split(wanted, -1 if most is None else most)
+    size = len(wanted)
+    gaps = accumulate(len(part) + size for part in parts[:-1])
+    return [(end - size, end) for end in gaps]
 
 
-def places(within: bytes, old: str, most: int | None = None) -> list[tuple[int, int]]:
-    """Where `old` stands in bytes whose line ends are LF, from left to right and without overlap.
+def count_of(text: Text, old: str) -> int:
+    """How often `old` stands in the normalised text, without overlap. Cheap where `occurrences` would be many."""
+    wanted = _wanted(old)
+    return text.normalised.count(wanted) if wanted else 0
 
-    A text with U+FFFD stands nowhere: it is what bytes are shown as that are not UTF-8.
-    """
-    wanted = normalised(old)
-    found: list[tuple[int, int]] = []
-    at = within.find(wanted) if wanted and _UNREADABLE not in old else -1
-    while at >= 0 and (most is None or len(found) < most):
-        found.append((at, at + len(wanted)))
-        at = within.find(wanted, at + len(wanted))
-    return found
+
+def _wanted(old: str) -> bytes:
+    """What is looked for. Nothing for a text with U+FFFD: it is what bytes are shown as that are not UTF-8."""
+    return b"" if _UNREADABLE in old else normalised(old)
+
+
+def require_few(replacements: int) -> None:
+    """Refuse more replacements than one call may make."""
+    if replacements > MOST_REPLACEMENTS:
+        message = f"The call would make {replacements} replacements; the limit of one call is {MOST_REPLACEMENTS}."
+        details = {"matchCount": replacements, "limit": MOST_REPLACEMENTS}
+        raise Refused("too_many_edits", message, "split_the_call", **details)
+
+
+def require_searchable(text: Text, edits: int) -> None:
+    """Refuse more edits than can be looked for in a text of this size without keeping other callers waiting."""
+    limit = min(max(SEARCHED_BYTES // max(len(text.data), 1), 1), MOST_EDITS)
+    if edits > limit:
+        message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."
+        raise Refused("too_many_edits", message, "split_the_call", editCount=edits, limit=limit)
 
 
 def not_in(text: Text, old: str, message: str, **details: Any) -> Refused:
@@ -176,37 +220,55 @@ class Draft:
     """A text under edits of which each sees what the ones before it made."""
 
     def __init__(self, text: Text) -> None:
-        self.now = text.normalised
-        self.edits: list[Edit] = []  # of the text as it was
+        self.now = bytearray(text.normalised)
+        self._made: list[Edit] = []  # of the text as it was, in order
+        self._begins: list[int] = []  # where what each of them made begins now
+
+    @property
+    def edits(self) -> list[Edit]:
+        """The edits of the text as it was that come to the same."""
+        return self._made
+
+    def replace_first(self, old: str, new: str) -> int:
+        """Replace `old` at its first place, and say at how many it stood."""
+        wanted = _wanted(old)
+        at = self.now.find(wanted) if wanted else -1
+        if at < 0:
+            return 0
+        count = 1 + self.now.count(wanted, at + len(wanted))
+        self.replace(at, at + len(wanted), normalised(new))
+        return count
 
     def replace(self, start: int, stop: int, new: bytes) -> None:
         """Replace bytes [start, stop) of the text as it is now."""
-        before: list[Edit] = []
-        after: list[Edit] = []
-        head = tail = b""
-        moved = 0  # by how much the bytes behind the edits looked at so far have moved
-        was_start: int | None = None
-        was_stop: int | None = None
-        for edit in self.edits:
-            was, until, made = edit
-            begins, ends = was + moved, was + moved + len(made)
-            if ends <= start:
-                before.append(edit)
-            elif begins >= stop:
-                after.append(edit)
-                continue
-            else:  # the new edit reaches into what this one made
-                if was_start is None:
-                    was_start = min(was, start - moved)
-                if begins < start:
-                    head = made[: start - begins]
-                if ends > stop:
-                    tail, was_stop = made[stop - begins :], until
-            moved += len(made) - (until - was)
-        was_start = start - moved if was_start is None else was_start
-        was_stop = stop - moved if was_stop is None else was_stop
-        self.edits = [*before, (was_start, was_stop, head + new + tail), *after]
-        self.now = self.now[:start] + new + self.now[stop:]
+        made, begins = self._made, self._begins
+        low = bisect_left(begins, start)
+        if low and begins[low - 1] + len(made[low - 1][2]) > start:
+            low -= 1
+        while low < len(made) and begins[low] + len(made[low][2]) <= start:
+            low += 1
+        high = bisect_left(begins, stop, low)
+        was_start, was_stop = start - self._moved(low), stop - self._moved(high)
+        begin, head, tail = start, b"", b""
+        if low < high:  # the new edit reaches into what these made
+            was, _, first = made[low]
+            was_start = min(was, was_start)
+            if begins[low] < start:
+                begin, head = begins[low], first[: start - begins[low]]
+            _, until, last = made[high - 1]
+            if begins[high - 1] + len(last) > stop:
+                was_stop, tail = until, last[stop - begins[high - 1] :]
+        self.now[start:stop] = new
+        made[low:high] = [(was_start, was_stop, head + new + tail)]
+        shift = len(new) - (stop - start)
+        begins[low:] = [begin, *(at + shift for at in begins[high:])]
+
+    def _moved(self, index: int) -> int:
+        """By how much the bytes before edit number `index` have moved."""
+        if not index:
+            return 0
+        _, until, made = self._made[index - 1]
+        return self._begins[index - 1] + len(made) - until
 
 
 def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
@@ -217,6 +279,8 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
     """
     if not edits:
         return (), None
+    if len(edits) > FEW_EDITS:
+        return _replaced_at_once(text, edits)
     lines, whole = Lines(text), text.normalised
     splices: list[Splice] = []
     final_break: bool | None = None
@@ -235,6 +299,87 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
                 new_lines.pop()
         splices += _spliced(text, first, min(last + 1, len(text)), new_lines, flat)
     return tuple(_joined(splices)), final_break
+
+
+def _replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
+    """As `replaced`, for many edits: in one pass, and without looking for lines that stay inside a replaced text."""
+    lines, spans = Lines(text), list[tuple[int, int]]()
+    reach = 0
+    for start, stop, _ in edits:
+        if not reach <= start <= stop:
+            raise ValueError(f"edit {start}..{stop} overlaps the one before")
+        reach = stop
+        spans.append((lines.at(start), lines.at(stop)))
+    even = all(until - first == new.count(b"\n") for (first, until), (_, _, new) in zip(spans, edits, strict=True))
+    apart = [] if even else [i for i in range(1, len(edits)) if spans[i][0] > spans[i - 1][1]]
+    cuts = [0, *_thinned(apart, MOST_SPLICES), len(edits)]
+    splices: list[Splice] = []
+    final_break: bool | None = None
+    for begin, end in pairwise(cuts):
+        found, final_break = _replaced_together(lines, edits[begin:end], spans[begin:end], even)
+        splices += found
+    return tuple(splices), final_break
+
+
+def _replaced_together(
+    lines: Lines, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
+) -> tuple[list[Splice], bool | None]:
+    """Edits as one splice; or, where each keeps the number of lines (`even`), one for each run of changed lines."""
+    text, whole = lines.text, lines.text.normalised
+    first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
+    at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
+    parts: list[bytes] = []
+    for begins, ends, new in edits:
+        parts += whole[at:begins], new
+        at = ends
+    made = b"".join([*parts, whole[at:end]])
+    new_lines = made.split(b"\n")
+    breaks = _breaks(text, edits, spans)
+    final_break = None
+    if end == len(whole):
+        ends_all = not new_lines[-1]
+        final_break = ends_all if ends_all != text.final_break and (first or made) else None
+        if ends_all:
+            new_lines.pop()
+            breaks.pop()
+    old = text.lines[first:stop]
+    if not even or len(old) != len(new_lines):
+        return [Splice(first, stop, tuple(new_lines), tuple(breaks))], final_break
+    changed = [i for i, differs in enumerate(map(ne, old, new_lines)) if differs]
+    begun = [0, *_thinned([n for n in range(1, len(changed)) if changed[n] > changed[n - 1] + 1], MOST_SPLICES)]
+    runs = [(changed[n], changed[m - 1] + 1) for n, m in pairwise([*begun, len(changed)])] if changed else []
+    return [Splice(first + i, first + k, tuple(new_lines[i:k]), tuple(breaks[i:k])) for i, k in runs], final_break
+
+
+def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
+    """The breaks of the lines that edits make of the lines that they touch: of each line that stands there, its own.
+
+    Those in a new text take the place of those in the old one, in order; more of them are like the last.
+    """
+    first, last = spans[0][0], spans[-1][1]
+    styles = {*text.breaks[first : last + 1]} - {b""}
+    if len(styles) < 2:
+        style = styles.pop() if styles else text.break_for(first)
+        count = last - first + 1
+        count += sum(new.count(b"\n") - (b - a) for (a, b), (_, _, new) in zip(spans, edits, strict=True))
+        breaks = [style] * count
+    else:
+        breaks, at = [], first
+        for (begins, ends), (_, _, new) in zip(spans, edits, strict=True):
+            breaks += text.breaks[at:begins]
+            lines = new.count(b"\n")
+            breaks += text.breaks[begins : min(ends, begins + lines)]
+            breaks += [text.break_for(max(ends - 1, begins))] * (lines - (ends - begins))
+            at = ends
+        breaks += text.breaks[at : last + 1] or [text.break_for(last)]
+    if last >= len(text) - 1 and not text.final_break:
+        breaks[-1] = b""
+    return breaks
+
+
+def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
+    """These places, or evenly chosen ones where they are more than `most`."""
+    return places if len(places) <= most else places[:: -(-len(places) // most)]
 
 
 def _by_lines(lines: Lines, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:

@@ -9,7 +9,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
-from quire_daemon.dialects.matching import Draft, nearest, normalised, not_in, places, replaced, why_not
+from quire_daemon.dialects.matching import Draft, nearest, not_in, replaced, require_searchable, why_not
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.multi_edit import MANUAL
 from quire_journal.refusals import Refused
@@ -42,19 +42,18 @@ def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
         if not edit.old_text:
             message = f"`old_text` of edit {number} is empty; it must be the exact text to find."
             raise empty_old_text(message, editIndex=number - 1, applied=0, failed=[f"Edit {number}: empty old_text"])
+    require_searchable(sight.text, len(params.edits))
     draft = Draft(sight.text)
     failures: list[int] = []
     warnings: list[dict[str, Any]] = []
     for index, edit in enumerate(params.edits):
-        found = places(draft.now, edit.old_text)
+        found = draft.replace_first(edit.old_text, edit.new_text)
         if not found:
             failures.append(index)
-            continue
-        if len(found) > 1:
-            warnings.append(left_over(len(found), 1, f"`old_text` of edit {index + 1}"))
-        draft.replace(*found[0], normalised(edit.new_text))
+        elif found > 1:
+            warnings.append(left_over(found, 1, f"`old_text` of edit {index + 1}"))
     applied = len(params.edits) - len(failures)
-    failed = _told(params, failures, Text.of(draft.now))
+    failed = _told(params, failures, draft) if failures else []
     if not applied:
         message = f"No edit applied. `old_text` of edit {failures[0] + 1} is not in the file."
         first = params.edits[failures[0]].old_text
@@ -63,8 +62,9 @@ def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
     return Plan(splices, applied, final_break, tuple(warnings), {"applied": applied, "failed": failed})
 
 
-def _told(params: MultiParams, failures: list[int], text: Text) -> list[str]:
+def _told(params: MultiParams, failures: list[int], draft: Draft) -> list[str]:
     """A sentence for each edit that failed."""
+    text = Text.of(bytes(draft.now))
     out: list[str] = []
     for n, index in enumerate(failures):
         old = params.edits[index].old_text

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.matching import replaced
+from quire_daemon.dialects.matching import replaced, require_few
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.regex_replace import MANUAL
 from quire_daemon.search import (
@@ -56,6 +56,7 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
             raise NeedsSearch(search)
         if not isinstance(answer, Found) or not answer.made:
             raise refusal(params, answer, most)
+        require_few(answer.made)
         splices, final_break = replaced(text, answer.edits)
         warnings = (_BEYOND,) if answer.beyond else ()
         return Plan(splices, 1, final_break, warnings, {"replacements_made": answer.made})

@@ -11,6 +11,8 @@ from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
 from quire_daemon.handlers.base import Tool
 from quire_daemon.handlers.blame import BLAME_TOOL
+from quire_daemon.handlers.bursts import BURST_TOOL
+from quire_daemon.handlers.checkpoints import CHECKPOINT_TOOL
 from quire_daemon.handlers.edit import EDIT_TOOL, edit_tool
 from quire_daemon.handlers.edit_file import EDIT_FILE_TOOL
 from quire_daemon.handlers.files import DELETE_TOOL, MOVE_TOOL
@@ -21,7 +23,7 @@ from quire_daemon.handlers.manual import MANUAL_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.regex_replace import REGEX_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
-from quire_daemon.handlers.status import CHECKPOINT_TOOL, OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_daemon.handlers.write import WRITE_TOOL
 
@@ -45,6 +47,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "rollback": ROLLBACK_TOOL,
     "restore": RESTORE_TOOL,
     "checkpoint": CHECKPOINT_TOOL,
+    "burst": BURST_TOOL,
     "claim": CLAIM_TOOL,
     "release": RELEASE_TOOL,
     "claims": CLAIMS_TOOL,

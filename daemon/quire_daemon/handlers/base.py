@@ -59,6 +59,16 @@ class FileNow:
 
 
 @dataclass(frozen=True)
+class Present:
+    """A caller of this run of the daemon."""
+
+    called_ns: int  # its last call
+    connections: int  # that are open
+    alive: bool | None = None  # the process that called last; None: it cannot be known
+    files: tuple[tuple[str, int], ...] = ()  # (path, when) that it named last, the newest first
+
+
+@dataclass(frozen=True)
 class World:
     """Everything that a decision may look at."""
 
@@ -72,6 +82,7 @@ class World:
     health: Mapping[str, Any] = field(default_factory=dict)  # what `status` tells
     grammars: Grammars = no_grammars
     found: Mapping[Search, Answer] = field(default_factory=dict)  # what came of searches that this decision asked for
+    present: Mapping[bytes, Present] = field(default_factory=dict)  # callers, by their keys; for `who`
     queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases
 
 
@@ -135,6 +146,8 @@ class Tool(Generic[P]):
     writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
     needs_text: bool = True  # False: a look at the file is enough
     catch_up: bool = False  # the watcher must have caught up with the disk first
+    settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
     paths_from: Callable[[P, History, Who], Sequence[str]] | None = None  # more paths, which only the journal knows
     needs_health: bool = False  # `World.health` is filled in
+    needs_presence: bool = False  # `World.present` is filled in
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal

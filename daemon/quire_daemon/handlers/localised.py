@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from quire_journal.line_hash import LineHashes
@@ -15,6 +16,9 @@ CONTEXT: Final = 3
 MOST_ROWS: Final = 200
 """Rows of a reply's diff."""
 
+ROW_CHARS: Final = 1_000
+"""Characters of one line that a row shows."""
+
 Ranges = tuple[tuple[int, int], ...]
 
 
@@ -23,18 +27,17 @@ def localised_diff(
 ) -> tuple[list[str], Ranges, bool]:
     """The rows of the change, the lines of `after` among them, and whether rows were left out.
 
-    Rows are those of a read with hashes behind ` `, `+` or `-`; removed lines have their old number and hash.
+    Rows are those of a read with hashes behind ` `, `+` or `-`; removed lines have their old number and hash. Of a very
+    long line only the beginning is repeated.
     """
-    old, new = LineHashes.of(before), LineHashes.of(after)
-    rows: list[str] = []
-    seen: list[tuple[int, int]] = []
-    for mark, line in _marked(splices, len(after)):
-        if len(rows) == most:
-            return rows, merge_ranges(seen), True
-        rows.append(mark + (old if mark == "-" else new).row(line))
-        if mark != "-":
-            seen.append((line, line + 1))
-    return rows, merge_ranges(seen), False
+    marked = list(islice(_marked(splices, len(after)), most + 1))
+    cut = len(marked) > most
+    del marked[most:]
+    old = iter(LineHashes.of(before).rows_of([line for mark, line in marked if mark == "-"], ROW_CHARS))
+    seen = [line for mark, line in marked if mark != "-"]
+    new = iter(LineHashes.of(after).rows_of(seen, ROW_CHARS))
+    rows = [mark + next(old if mark == "-" else new) for mark, _ in marked]
+    return rows, merge_ranges((line, line + 1) for line in seen), cut
 
 
 def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
@@ -58,13 +61,12 @@ def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]
 
 def rows_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[str], Ranges]:
     """The lines of `ranges` and a few around them, as a read with hashes shows them, and which they are."""
-    hashes = LineHashes.of(text)
     lines, seen = lines_around(text, ranges, most)
-    return [hashes.row(line) for line in lines], seen
+    return LineHashes.of(text).rows_of(lines, ROW_CHARS), seen
 
 
 def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
     """The numbers (0-based) of the lines of `ranges` and a few around them, one by one and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
-    lines = [line for start, stop in wanted for line in range(start, stop)][:most]
+    lines = list(islice((line for start, stop in wanted for line in range(start, stop)), most))
     return lines, merge_ranges((line, line + 1) for line in lines)

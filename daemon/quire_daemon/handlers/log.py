@@ -49,13 +49,39 @@ VERSION_KINDS: Final = frozenset(
 )
 """Kinds of records that make versions of a path, or keep bytes that stood there."""
 
-SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped"}
+SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", "git_ran"}
 """What is shown when nobody names a kind."""
+
+BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
+"""What is shown besides, of one burst."""
 
 _CURSOR: Final = re.compile(r"c(\d{1,19})\.([0-9a-f]{1,16})", re.ASCII)
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _GLOB: Final = re.compile(r"[*?\[]")
-_MORE_FIELDS: Final = ("to", "name", "cursor", "note", "tool", "code", "why", "undone", "how", "reason", "seqs")
+_MORE_FIELDS: Final = (
+    "to",
+    "name",
+    "cursor",
+    "note",
+    "tool",
+    "code",
+    "why",
+    "undone",
+    "how",
+    "reason",
+    "seqs",
+    "lease",
+    "strength",
+    "burst",
+    "label",
+    "form",
+    "outside",
+    "command",
+    "worktree",
+    "exit_code",
+    "head_before",
+    "head_after",
+)
 
 
 class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -66,6 +92,7 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     kind: str | list[str] = ""
     since: str = ""  # a point: records after it
     until: str = ""  # a point: records up to it
+    burst: int | str | None = None  # its number: what belongs to it, its beginning and its end
     contains: str = ""  # in the bytes of the version
     limit: int = 50
     order: str = "newest"  # or "oldest"
@@ -109,6 +136,12 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
         "evidence": getattr(event, "evidence", None),
     }
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
+    if hint := getattr(event, "hint", ""):
+        shown["hint"] = hint
+    for name in ("started", "ended"):
+        at_ns = getattr(event, f"{name}_ns", 0)
+        if at_ns:
+            shown[f"{name}_at"] = rfc3339(at_ns)
     if path is not None and record.kind in VERSION_KINDS and history.version(path, record.seq) is None:
         shown["abandoned"] = True
     return shown
@@ -182,6 +215,17 @@ def single_path(given: str, history: History) -> str | None:
     return wanted if head is not None and head.entry != FOLDER else None
 
 
+def named_burst(named: int | str, history: History) -> int:
+    """The burst with that number. Raises `Refused`."""
+    if isinstance(named, str):
+        if not (named.isascii() and named.isdigit() and len(named) < 19):
+            raise Refused("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
+        named = int(named)
+    if history.burst(named) is None:
+        raise Refused("not_found", f"There is no burst {named}.", "burst list", burst=named)
+    return named
+
+
 def _kinds(asked: str | list[str]) -> frozenset[str]:
     """The kinds that a caller asked for, or those shown by default. Raises `Refused` for one that does not exist."""
     named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
@@ -204,22 +248,34 @@ class _Filter:
     writer: Callable[[int], bool]
     path: Callable[[str], bool] | None
     contains: bytes = b""
+    burst: int = 0
 
     @classmethod
     def of(cls, params: LogParams | SinceParams, history: History) -> _Filter:
+        burst = params.burst if isinstance(params, LogParams) else None
+        kinds = _kinds(params.kind)
         return cls(
             history,
-            _kinds(params.kind),
+            kinds | BURST_KINDS if burst is not None and not params.kind else kinds,
             writer_filter(params.writer, history),
             path_filter(params.path, history) if params.path else None,
             params.contains.encode() if isinstance(params, LogParams) else b"",
+            0 if burst is None else named_burst(burst, history),
         )
 
     def admits(self, record: Record) -> bool:
         """Everything but `contains`."""
         if record.kind not in self.kinds or not self.writer(record.writer):
             return False
+        if self.burst and not self._of_the_burst(record):
+            return False
         return self.path is None or any(self.path(path) for path in _paths(record.event()))
+
+    def _of_the_burst(self, record: Record) -> bool:
+        """Is it what belongs to the burst, or its beginning or end?"""
+        if record.kind in BURST_KINDS:
+            return self.burst in (record.seq, getattr(record.event(), "burst", 0))
+        return self.history.in_burst(self.burst, record.batch)
 
     def holds(self, record: Record) -> bool:
         """Do the bytes of the version contain the text? Bytes that are not kept contain nothing."""
@@ -307,6 +363,13 @@ def _candidates(params: LogParams, kinds: frozenset[str], after: int, upto: int,
             yield record
 
 
+def _within_burst(number: int, after: int, upto: int, history: History) -> tuple[int, int]:
+    """The bounds, no wider than the burst."""
+    burst = history.burst(number)
+    ended = burst.ended if burst is not None else 0
+    return max(after, number - 1), min(upto, ended) if ended else upto
+
+
 def decide_log(params: LogParams, world: World) -> Decision:
     """The reply: `records` and `next`, the cursor of the next page or None."""
     _check_limit(params.limit)
@@ -321,6 +384,8 @@ def decide_log(params: LogParams, world: World) -> Decision:
             raise Refused("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
         after, upto = (after, min(upto, at)) if params.order == "newest" else (max(after, at), upto)
     keep = _Filter.of(params, history)
+    if params.burst is not None:
+        after, upto = _within_burst(keep.burst, after, upto, history)
     page = _page(_candidates(params, keep.kinds, after, upto, history), keep, params.limit)
     following = None
     if page.more and page.looked_to is not None:

@@ -1,25 +1,23 @@
-"""`status`, `who`, `op_status` and `checkpoint`: how the journal stands, and the names of places in it."""
+"""`status`, `who` and `op_status`: how the journal stands, who is there, and what became of an operation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
-from quire_journal.events import CheckpointDropped, CheckpointNamed, Record, WriterIntroduced
+from quire_daemon.handlers.base import Decision, Present, Tool, World
+from quire_daemon.handlers.bursts import burst_json
+from quire_daemon.handlers.held import in_force, lease_json
+from quire_journal.events import Record, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import version_token
-from quire_journal.points import FORMS, MAX_NAME, is_name, parse_point, rfc3339
+from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.views.checkpoints import Checkpoint
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
-
-MAX_NOTE: Final = 1000
-"""Characters in the note of a checkpoint."""
 
 
 class StatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,7 +28,16 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Arguments of `who`."""
 
     limit: int = 100
+    minutes: float = 15.0  # a caller is present that has a connection, or did something in this time
+    present: bool = False  # only those
 
+
+MOST_FILES: Final = 5
+"""Files that `who` lists of a caller."""
+
+MOST_MINUTES: Final = 60 * 24 * 366
+
+_SECOND: Final = 1_000_000_000
 
 MOST_OP_BYTES: Final = 16
 """Bytes of an operation id; the daemon takes no more of one."""
@@ -40,17 +47,6 @@ class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Arguments of `op_status`."""
 
     op: str  # hex, as in the reply that left it unknown
-
-
-class CheckpointParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Arguments of `checkpoint`. `move` gives a name that exists to another point."""
-
-    action: Literal["create", "list", "show", "drop"] = "create"
-    name: str = ""
-    at: str = ""  # a point; now
-    note: str = ""
-    move: bool = False
-    idempotency_key: str = ""
 
 
 # ── status ───────────────────────────────────────────────────────────────────
@@ -95,26 +91,67 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 
 
 def decide_who(params: WhoParams, world: World) -> Decision:
-    """The reply: `writers`, one entry for each caller (uid, agent, agent session), the newest first.
+    """The reply: `writers`, one entry for each caller (uid, agent, agent session); who is present first, newest first.
 
-    `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was), and `last_change`:
-    `{batch, at}` of its newest file change.
+    `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was), `last_change`:
+    `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the process that called
+    last; null where nobody can say), `last_seen`, and `on`: `files` that it named or wrote last (`{path, at}`), its
+    `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
     """
     if params.limit < 1:
         raise Refused("schema_invalid", "limit: must be at least 1.", argument="limit")
+    if not 0 < params.minutes <= MOST_MINUTES:
+        raise Refused("schema_invalid", f"minutes: must be from 0 to {MOST_MINUTES}.", argument="minutes")
     callers = _callers(world.history)
-    listed = [_caller_json(caller, world.history) for caller in callers[: params.limit]]
-    for entry, (newest, _) in zip(listed, callers, strict=False):
-        entry["you"] = world.history.caller_of(newest.id) == world.who.key
+    entries = [_who_json(caller, world, int(params.minutes * 60 * _SECOND)) for caller in callers]
+    here = [entry for entry in entries if entry["present"]]
+    listed = here if params.present else [*here, *(entry for entry in entries if not entry["present"])]
     many = len(callers)
     return Decision(
         {
             "ok": True,
-            "message": f"{many} caller{'' if many == 1 else 's'}.",
-            "writers": listed,
+            "message": f"{many} caller{'' if many == 1 else 's'}, {len(here)} present.",
+            "writers": listed[: params.limit],
+            "present": len(here),
             "total": many,
         }
     )
+
+
+def _who_json(caller: tuple[WriterIntroduced, int], world: World, within_ns: int) -> dict[str, Any]:
+    history, key = world.history, world.history.caller_of(caller[0].id)
+    there = world.present.get(key, Present(0, 0))
+    entry = _caller_json(caller, history)
+    batch = entry["last_change"]["batch"] if entry["last_change"] else 0
+    record = history.record(batch)
+    seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
+    present = there.connections > 0 or (seen_ns > 0 and world.now_ns - seen_ns <= within_ns)
+    return entry | {
+        "you": key == world.who.key,
+        "present": present,
+        "connections": there.connections,
+        "alive": there.alive,
+        "last_seen": rfc3339(seen_ns) if seen_ns else None,
+        "on": {
+            "files": _files_json(there, batch, history),
+            "leases": [lease_json(held, world) for held in in_force(world) if held.holder == key],
+            "bursts": [
+                burst_json(burst, world)
+                for burst in history.open_bursts()
+                if burst.owner == key and burst.open_at(world.now_ns)
+            ],
+        },
+    }
+
+
+def _files_json(there: Present, batch: int, history: History) -> list[dict[str, Any]]:
+    """The files that a caller named or wrote last, the newest first."""
+    at = dict(there.files)
+    for record in history.batch(batch)[:MOST_FILES] if batch else ():
+        for path in _paths(record):
+            at[path] = max(at.get(path, 0), record.at_ns)
+    newest = sorted(at.items(), key=lambda found: -found[1])[:MOST_FILES]
+    return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in newest]
 
 
 def _callers(history: History) -> list[tuple[WriterIntroduced, int]]:
@@ -190,95 +227,10 @@ def _paths(record: Record) -> set[str]:
     return {path for name in ("path", "to") if (path := getattr(event, name, None)) is not None}
 
 
-# ── checkpoint ───────────────────────────────────────────────────────────────
-
-
-def decide_checkpoint(params: CheckpointParams, world: World) -> Decision:
-    """Name a point, list the names, show one, or give one up. A checkpoint costs one record, whatever the tree.
-
-    A checkpoint in replies is `{name, seq, at, named_at, note, writer}`: `seq` is the point, `at` its time.
-    """
-    if params.action == "list":
-        listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
-        many = f"{len(listed)} checkpoint{'' if len(listed) == 1 else 's'}."
-        return Decision({"ok": True, "message": many, "checkpoints": listed})
-    if not is_name(params.name):
-        raise Refused(
-            "schema_invalid",
-            f"name: {params.name!r} cannot be a checkpoint's name: up to {MAX_NAME} printable characters that are not "
-            "a version, seq:N or a time.",
-            argument="name",
-        )
-    if params.action == "create":
-        return _create(params, world)
-    named = _named(params.name, world.history)
-    shown = _checkpoint_json(named, world.history)
-    if params.action == "show":
-        return Decision({"ok": True, "message": f"Checkpoint {named.name!r} is at seq:{named.cursor}.", **shown})
-    message = f"Checkpoint {named.name!r} is given up; the history it named stays."
-    return Decision({"ok": True, "message": message, **shown}, [CheckpointDropped(named.name)])
-
-
-def _create(params: CheckpointParams, world: World) -> Decision:
-    history = world.history
-    if len(params.note) > MAX_NOTE:
-        raise Refused("schema_invalid", f"note: at most {MAX_NOTE} characters.", argument="note")
-    existing = history.checkpoint(params.name)
-    if existing is not None and not params.move:
-        raise Refused(
-            "already_exists",
-            f"There is a checkpoint {params.name!r} at seq:{existing}; `move: true` gives the name to another point.",
-            "choose_another_name",
-            name=params.name,
-            seq=existing,
-        )
-    # Records that are noted but not committed yet belong to the state of now.
-    cursor = int(parse_point(params.at, history)) if params.at else world.next_seq - 1
-    at = history.record(cursor)
-    note = "".join(c for c in params.note if c.isprintable() or c == "\n")
-    return Decision(
-        {
-            "ok": True,
-            "message": f"Checkpoint {params.name!r} is at seq:{cursor}.",
-            "name": params.name,
-            "seq": cursor,
-            "at": rfc3339(at.at_ns if at is not None else world.now_ns),
-            "named_at": rfc3339(world.now_ns),
-            "note": note,
-            "writer": history.writer_json(world.who.writer),
-        },
-        [CheckpointNamed(params.name, cursor, note)],
-    )
-
-
-def _named(name: str, history: History) -> Checkpoint:
-    found = next((named for named in history.checkpoints() if named.name == name), None)
-    if found is None:
-        raise Refused(
-            "not_found", f"There is no checkpoint {name!r}; a point is {FORMS}.", "checkpoint list", name=name
-        )
-    return found
-
-
-def _checkpoint_json(named: Checkpoint, history: History) -> dict[str, Any]:
-    at = history.record(named.cursor)
-    return {
-        "name": named.name,
-        "seq": named.cursor,
-        "at": rfc3339(at.at_ns) if at is not None else None,
-        "named_at": rfc3339(named.at_ns),
-        "note": named.note,
-        "writer": history.writer_json(named.writer),
-    }
-
-
-def _no_paths(params: StatusParams | WhoParams | OpStatusParams | CheckpointParams) -> Sequence[str]:
+def _no_paths(params: StatusParams | WhoParams | OpStatusParams) -> Sequence[str]:
     return ()
 
 
 STATUS_TOOL: Final = Tool("status", StatusParams, _no_paths, decide_status, needs_text=False, needs_health=True)
-WHO_TOOL: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False)
+WHO_TOOL: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False, needs_presence=True)
 OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, _no_paths, decide_op_status, needs_text=False)
-CHECKPOINT_TOOL: Final = Tool(
-    "checkpoint", CheckpointParams, _no_paths, decide_checkpoint, writes=True, needs_text=False, catch_up=True
-)

@@ -17,6 +17,7 @@ import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.choosing import (
+    Batches,
     Choice,
     How,
     Params,
@@ -65,11 +66,12 @@ def _make_token(choice: Choice, actions: Sequence[Action]) -> str:
 def decide(params: Params, world: World) -> Decision:
     """Undo, redo, roll back or restore; or the plan of it."""
     history = world.history
-    choice = choose(params, history, world.who)
+    known = Batches(history)
+    choice = choose(params, known, world.who)
     if params.token and choice.how != _HOW[type(params)]:
         raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
     planning = Planning(world, params.allow_uncaptured)
-    actions = [planning.action(u) for u in outcome(history, choice)]
+    actions = [planning.action(u) for u in outcome(known, choice, world.who)]
     if params.token and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     _refuse_if_pointless(params, choice, actions, history)
@@ -83,7 +85,8 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
     doing = [a for a in actions if a.do != "none"]
     blocked = [a for a in actions if a.conflicts or a.skipped]
     files = [file_json(a, choice, history) for a in blocked]
-    aborting = not isinstance(params, RestoreParams) and params.conflicts == "abort"
+    # Of a plan that is carried out, its own word counts, and the caller may still be stricter.
+    aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)
     if blocked and (not doing or aborting):
         if all(a.skipped == "uncaptured" for a in blocked):
             message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed."

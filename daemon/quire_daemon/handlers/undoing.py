@@ -24,7 +24,7 @@ from quire_journal.events import (
     ReadServed,
 )
 from quire_journal.history import History
-from quire_journal.ids import blob_id, version_token
+from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.splice import carry_ranges
 from quire_journal.text import Text, merge_ranges
@@ -32,6 +32,9 @@ from quire_journal.unwind import Conflict, State, Unwound
 
 MOST_KEPT: Final = 20
 """Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
+
+MOST_SHOWN: Final = 50
+"""Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Action:
     unwound: Unwound
     now: FileNow | None = None  # at the path where the file is now, or where it will be made
     then: FileNow | None = None  # at the path that it will have, where that is another
-    data: bytes = b""
+    text: Text | None = None  # what it will hold
     skipped: str = ""  # why nothing is done
     conflicts: tuple[Conflict, ...] = ()
 
@@ -50,6 +53,11 @@ class Action:
     def path(self) -> str:
         """The path that the reply speaks of: where the file is now, or will be."""
         return self.unwound.now.path if self.unwound.now.present else self.unwound.path
+
+    @property
+    def after(self) -> Text:
+        """What the file will hold; nothing where it goes."""
+        return self.text if self.text is not None else Text.of(b"")
 
 
 @dataclass
@@ -109,10 +117,10 @@ class Planning:
 
     def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:
         try:
-            data = u.made.data if u.made is not None else self.world.history.bytes_of(u.blob)
+            text = u.made if u.made is not None else self.world.history.text_of(u.blob)
         except NotHeld:
             return self._skip(u, "uncaptured")
-        return Action(do, u, now, then, data, conflicts=u.conflicts)
+        return Action(do, u, now, then, text, conflicts=u.conflicts)
 
 
 # ── told ──────────────────────────────────────────────────────────────────────
@@ -123,13 +131,15 @@ SKIPPED: Final = {
     "not_a_file": "it is not a regular file",
     "occupied": "something else stands there now",
     "changed_meanwhile": "it is being changed at this moment",
+    "creation_not_seen": "it was there when it was first looked at; nothing shows that it was made then",
     "not_there_then": "it was not there at that point",
 }
 
 
 def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
-    """One entry of `files`: `{path, action, to?, kept, conflicts, skipped, why?}` and the lines' counts.
+    """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and the lines' counts.
 
+    `marked` is how many places of the file get conflict markers, where those were asked for.
     `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
     point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
     """
@@ -144,6 +154,8 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         "conflicts": [_conflict_json(conflict, history) for conflict in action.conflicts],
         "skipped": action.skipped or None,
     }
+    if choice.conflicts == "markers":
+        entry["marked"] = places_marked(action)
     if len(later) > MOST_KEPT:
         entry[f"{name}_more"] = len(later) - MOST_KEPT
     if action.do == "move":
@@ -153,6 +165,13 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     if action.do in ("write", "create", "delete", "move"):
         entry.update(_lines_json(action))
     return entry
+
+
+def places_marked(action: Action) -> int:
+    """How many places of the file have both sides in them afterwards, if markers are wanted."""
+    if action.do == "none" or not action.unwound.present:
+        return 0
+    return sum(conflict.place is not None for conflict in action.conflicts)
 
 
 def _brief(seq: int, history: History) -> dict[str, Any]:
@@ -199,6 +218,7 @@ class Performing:
         self.events: list[Event] = []
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
+        self.shown = 0
 
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
@@ -207,12 +227,13 @@ class Performing:
             version = self._perform(action) if action.do != "none" else _seq(action.unwound.now)
             entry = {**file_json(action, self.choice, self.world.history), **self._result(action, version)}
             if action.do in ("write", "create", "move"):
-                entry |= self._showing(action, version)
+                self.shown += 1
+                entry |= self._showing(action, version) if self.shown <= MOST_SHOWN else {"diff_truncated": True}
             files.append(entry)
         done = sum(a.do != "none" for a in actions)
         if done:
             # Last of its batch: whoever reads the log backwards learns first what the records before it are.
-            self.events.append(BatchUndone(self.choice.batches, self.choice.how))
+            self.events.append(BatchUndone(self.choice.batches, self.choice.how, self._paths()))
         reply: dict[str, Any] = {
             "ok": True,
             "message": self._message(actions, done),
@@ -228,13 +249,20 @@ class Performing:
         reply["writer_type"] = "undo"
         return Decision(reply, self.events, self.writes, self.blobs)
 
+    def _paths(self) -> tuple[str, ...]:
+        """What the undo was narrowed to; a restore says so by its records."""
+        return () if self.choice.how == "restore" else self.choice.paths
+
     def _message(self, actions: Sequence[Action], done: int) -> str:
         if not done:
             return "The files are like that already."
         conflicts = sum(len(a.conflicts) for a in actions)
         skipped = sum(bool(a.skipped) for a in actions)
         said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
-        if conflicts:
+        marked = sum(places_marked(a) for a in actions) if self.choice.conflicts == "markers" else 0
+        if marked:
+            said += f"; {marked} place{'' if marked == 1 else 's'} with both sides, between conflict markers"
+        if conflicts and not marked:
             said += f"; {conflicts} place{'' if conflicts == 1 else 's'} stayed, because others built on them"
         if skipped:
             said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
@@ -262,10 +290,12 @@ class Performing:
                 return self._put(action, now, base=0)
 
     def _put(self, action: Action, over: FileNow, base: int) -> int:
-        u, data = action.unwound, action.data
-        seq = self._note(FileWritten(u.path, blob_id(data), len(data), u.mode, base, "undo", over.inode))
-        self.writes.append(Put(seq, u.path, data, u.mode, over))
-        self.blobs.append(data)
+        u, text = action.unwound, action.after
+        data = text.data
+        seq = self._note(FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode))
+        self.writes.append(Put(seq, u.path, data, u.mode, over, text))
+        if u.made is not None:  # other bytes are an earlier version's, which the journal holds
+            self.blobs.append(data)
         return seq
 
     def _remove(self, u: Unwound, over: FileNow) -> int:
@@ -274,9 +304,9 @@ class Performing:
         return seq
 
     def _mode(self, action: Action, over: FileNow) -> int:
-        u, data = action.unwound, action.data
+        u, data = action.unwound, action.after.data
         seq = self._note(ModeChanged(u.path, u.blob, len(data), u.mode, _seq(u.now), "undo"))
-        self.writes.append(Put(seq, u.path, data, u.mode, over))
+        self.writes.append(Put(seq, u.path, data, u.mode, over, action.after))
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
@@ -301,8 +331,8 @@ class Performing:
         result["writer_type"] = "undo"
         result["baseline_continuity"] = self.world.history.continuity(path, "undo")
         if action.do != "delete":
-            result["sha256"] = blob_id(action.data).hex()
-            result["sizeBytes"] = len(action.data)
+            result["sha256"] = action.after.blob.hex()
+            result["sizeBytes"] = len(action.after.data)
         return result | news(self.world, path)
 
     def _showing(self, action: Action, version: int) -> dict[str, Any]:
@@ -331,7 +361,7 @@ class Performing:
 def _texts(action: Action) -> tuple[Text, Text]:
     """The file before and after an action."""
     before = action.now.text if action.now is not None and action.now.text is not None else Text.of(b"")
-    return before, action.unwound.made if action.unwound.made is not None else Text.of(action.data)
+    return before, action.after
 
 
 def _seq(state: State) -> int:

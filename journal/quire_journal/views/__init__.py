@@ -18,7 +18,19 @@ from typing import Final
 
 from quire_journal.events import Event, Record
 from quire_journal.log import Writing
-from quire_journal.views import anchors, batches, checkpoints, files, leases, paths, reads, writers
+from quire_journal.views import (
+    anchors,
+    batches,
+    bursts,
+    capture,
+    checkpoints,
+    files,
+    leases,
+    paths,
+    reads,
+    stale,
+    writers,
+)
 
 
 @dataclass(frozen=True)
@@ -41,10 +53,13 @@ VIEWS: Final[tuple[View, ...]] = (
     View("paths", 1, paths.TABLES, paths.fold),
     View("writers", 1, writers.TABLES, writers.fold),
     View("files", 1, files.TABLES, files.fold),
-    View("reads", 1, reads.TABLES, reads.fold),
+    View("reads", 2, reads.TABLES, reads.fold),
+    View("stale", 1, stale.TABLES, stale.fold, needs=("files", "reads")),
     View("anchors", 2, anchors.TABLES, anchors.fold, needs=("files",), apply_with=anchors.fold),
-    View("checkpoints", 1, checkpoints.TABLES, checkpoints.fold),
+    View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold),
     View("batches", 1, batches.TABLES, batches.fold),
+    View("bursts", 1, bursts.TABLES, bursts.fold),
+    View("capture", 1, capture.TABLES, capture.fold, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold),
 )
 """Every view, in the order in which a record is folded into them."""

@@ -100,20 +100,24 @@ def newest_of(r: Reading, caller: bytes) -> Iterator[tuple[int, int]]:
             yield int.from_bytes(key[8:], "big"), int.from_bytes(writer, "big")
 
 
+def undoers(r: Reading, batch: int) -> list[int]:
+    """The batches that say they undid this one, newest first; they may be abandoned, or undone themselves."""
+    rows = r.scan("undone", u64(batch), u64(batch + 1), reverse=True)
+    return [by for by in (int.from_bytes(value, "big") for _, value in rows) if by > batch]
+
+
 def undone_by(r: Reading, batch: int) -> int | None:
     """The newest batch that undid this one and stands: neither abandoned nor undone itself. None: it is in force."""
-    undoers: dict[int, list[int]] = {}
+    undoing: dict[int, list[int]] = {}
     todo = [batch]
     while todo:
         undone = todo.pop()
-        if undone not in undoers:
-            rows = r.scan("undone", u64(undone), u64(undone + 1), reverse=True)
-            found = [int.from_bytes(by, "big") for _, by in rows]
-            undoers[undone] = [by for by in found if by > undone]
-            todo += undoers[undone]
+        if undone not in undoing:
+            undoing[undone] = undoers(r, undone)
+            todo += undoing[undone]
     standing: dict[int, int | None] = {}  # batch → the newest that undid it and stands; newer batches come first
-    for undone in sorted(undoers, reverse=True):
-        in_force = (by for by in undoers[undone] if standing[by] is None and state(r, by) != ABANDONED)
+    for undone in sorted(undoing, reverse=True):
+        in_force = (by for by in undoing[undone] if standing[by] is None and state(r, by) != ABANDONED)
         standing[undone] = next(in_force, None)
     return standing[batch]
 

@@ -32,6 +32,8 @@ class Checkpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seq: int  # of the record that named it
     at_ns: int
     writer: int
+    uncaptured: int = 0  # files that the journal did not hold when it was named
+    blind: str = ""  # why the journal may not have known everything then
 
 
 class EditCheckpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -53,7 +55,8 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Keep, move or drop a checkpoint. A name that is given again means the new cursor."""
     match event:
         case CheckpointNamed():
-            named = Checkpoint(event.name, event.cursor, event.note, record.seq, record.at_ns, record.writer)
+            told = event.uncaptured, event.blind
+            named = Checkpoint(event.name, event.cursor, event.note, record.seq, record.at_ns, record.writer, *told)
             w.put("checkpoints", _key(event.name), _ENCODER.encode(named))
         case CheckpointDropped():
             w.delete("checkpoints", _key(event.name))

@@ -1,8 +1,8 @@
 """The leases view: who announced or claimed which ground, until when.
 
 A lease ends at its time whether or not a record says so: `now_ns` is part of every question, and `lease_expired` only
-tidies up. A broken lease stays in the table until its time would have been over or its holder gives it up, so that the
-holder can be told; it binds nobody.
+tidies up. A broken lease is kept until its time would have been over or its holder gives it up, so that the holder can
+be told; it binds nobody.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from quire_journal.events import (
 from quire_journal.log import Reading, Writing, u64
 from quire_journal.views.writers import caller_of
 
-TABLES = ("leases",)
+TABLES = ("leases", "broken_leases")
 
 INTENT: Final = "intent"
 SHARED: Final = "shared"
@@ -86,25 +86,28 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
                 reason = event.reason or held.reason
                 _put(w, msgspec.structs.replace(held, expires_ns=event.expires_ns, reason=reason))
         case LeaseReleased() | LeaseExpired():
-            w.delete("leases", _key(event.lease))
+            for table in TABLES:
+                w.delete(table, _key(event.lease))
         case LeaseBroken():
             held = lease(w, event.lease)
             if held is not None and not held.broken:
-                _put(w, msgspec.structs.replace(held, broken=record.seq))
+                w.delete("leases", _key(event.lease))
+                _put(w, msgspec.structs.replace(held, broken=record.seq), "broken_leases")
         case _:
             pass
 
 
 def lease(r: Reading, number: int) -> Lease | None:
     """The lease with this number; None when there never was one or it has ended. It may be broken, or over."""
-    found = r.get("leases", _key(number))
+    found = next((stored for table in TABLES if (stored := r.get(table, _key(number))) is not None), None)
     return None if found is None else _LEASE.decode(found)
 
 
 def leases(r: Reading) -> Iterator[Lease]:
-    """Every lease of which no record says that it ended by itself, oldest first; some may be broken, or over."""
-    for _, value in r.scan("leases"):
-        yield _LEASE.decode(value)
+    """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
+    for table in TABLES:
+        for _, value in r.scan(table):
+            yield _LEASE.decode(value)
 
 
 def _key(number: int) -> bytes:
@@ -112,11 +115,12 @@ def _key(number: int) -> bytes:
     return u64(number if 0 < number < 1 << 63 else 0)
 
 
-def _put(w: Writing, held: Lease) -> None:
-    w.put("leases", u64(held.number), _ENCODER.encode(held))
+def _put(w: Writing, held: Lease, table: str = "leases") -> None:
+    w.put(table, u64(held.number), _ENCODER.encode(held))
 
 
 def _forget_broken(w: Writing, now_ns: int) -> None:
-    for held in list(leases(w)):
-        if held.broken and held.expires_ns <= now_ns:
-            w.delete("leases", u64(held.number))
+    """Those whose holders would have to renew by now, and be told then."""
+    for key, value in list(w.scan("broken_leases")):
+        if _LEASE.decode(value).expires_ns <= now_ns:
+            w.delete("broken_leases", key)

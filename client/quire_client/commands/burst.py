@@ -1,0 +1,115 @@
+"""`quire burst`: changes that belong together, and are undone together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+
+_ACTIONS = ("begin", "end", "list", "show")
+
+
+def run(call: Invocation) -> int:
+    """Begin, end, list or show."""
+    action, *rest = call.arguments or ["list"]
+    if action not in _ACTIONS:
+        raise Usage(f"`quire burst` can {', '.join(_ACTIONS)}, not {action!r}.")
+    if len(rest) > (0 if action == "list" else 1):
+        raise Usage(f"There is no use for {rest[-1]!r}.")
+    arguments: dict[str, Any] = {"action": action, **_arguments(call, action, rest)}
+    with call.connect() as client:
+        reply = client.call("burst", arguments)
+    if action != "begin":
+        return call.answer(reply, {"list": _list, "show": _show}.get(action, _ended))
+    if reply.get("ok"):
+        call.say(render.clean_text(reply.get("message", "")))
+        for warning in reply.get("warnings") or ():
+            call.say(render.one_line(warning.get("message", "")))
+    return call.answer(reply, lambda reply: str(reply["burst"]))
+
+
+def _arguments(call: Invocation, action: str, rest: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if action == "begin":
+        if rest:
+            found["label"] = rest[0]
+        if "kind" in call.options:
+            found["kind"] = call.options["kind"]
+        ttl = call.number("ttl")
+        if ttl is not None:
+            found["ttl_s"] = ttl
+        if "outside" in call.options or "not-outside" in call.options:
+            found["outside"] = "outside" in call.options
+        return found
+    if rest:
+        if not (rest[0].isascii() and rest[0].isdigit()):
+            raise Usage(f"N is the number of a burst, not {rest[0]!r}.")
+        found["burst"] = int(rest[0])
+    elif action == "show":
+        raise Usage("N is missing.")
+    limit = call.number("limit")
+    if limit is not None:
+        found["limit"] = limit
+    return found
+
+
+def _list(reply: Mapping[str, Any]) -> str:
+    rows = [tuple(_cells(burst)) for burst in reply.get("bursts") or ()]
+    return "\n".join(render.columns(rows)) if rows else "There is no burst."
+
+
+def _cells(burst: Mapping[str, Any]) -> Iterator[str]:
+    yield str(burst.get("burst", "?"))
+    yield render.moment(burst.get("began_at") or "")
+    yield render.writer(burst.get("owner"))
+    why = burst.get("why")
+    yield "open" if burst.get("state") == "open" else f"ended ({render.one_line(why)})" if why else "ended"
+    batches = burst.get("batches", 0)
+    yield f"{batches} batch{'' if batches == 1 else 'es'}"
+    yield render.one_line(burst.get("kind", ""))
+    yield render.one_line(burst.get("label", ""))
+
+
+def _ended(reply: Mapping[str, Any]) -> str:
+    lines = [render.clean_text(reply.get("message", ""))]
+    if reply.get("batches"):
+        lines.append(f"To take it back: quire undo --burst {reply.get('burst')}")
+    return "\n".join(lines)
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    lines = ["  ".join(cell for cell in _cells(reply) if cell)]
+    lines += render.columns(tuple(_batch(batch)) for batch in reply.get("contents") or ())
+    if reply.get("more"):
+        lines.append(f"  and {reply['more']} more")
+    return "\n".join(lines)
+
+
+def _batch(batch: Mapping[str, Any]) -> Iterator[str]:
+    yield f"  {batch.get('batch', '?')}"
+    yield render.moment(batch.get("at") or "")
+    yield render.writer(batch.get("writer"))
+    state = "" if batch.get("in_force", True) else "undone"
+    yield state if batch.get("belongs", True) else f"may belong ({render.one_line(batch.get('evidence', ''))})"
+    paths = ", ".join(render.one_line(path) for path in batch.get("paths") or ())
+    yield f"{paths} and {batch['paths_more']} more" if batch.get("paths_more") else paths
+
+
+COMMAND = Command(
+    arguments="[begin [LABEL] | end [N] | list | show N]",
+    about="What you write from `begin` to `end` belongs together: a tool call, a formatter, a git operation. `begin`\n"
+    "prints the burst's number; `end` without one ends your newest. It ends by itself after --ttl seconds. With\n"
+    "--outside (the rule for formatter and git) what other programs write meanwhile belongs to it, unless another\n"
+    "such burst is open. `quire undo --burst N` takes all of it back, `quire log --burst N` lists it.",
+    example='quire burst begin "format the tree" --kind formatter --ttl 120',
+    run=run,
+    options=(
+        Option("kind", "WORD", "tool_call (if not said), formatter, git, or another word"),
+        Option("ttl", "SECONDS", "ends by itself after so long; 600 if not said"),
+        Option("outside", "", "other programs' writes belong to it, too"),
+        Option("not-outside", "", "they do not"),
+        Option("limit", "N", "list, show: at most so many"),
+    ),
+)

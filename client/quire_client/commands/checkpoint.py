@@ -1,0 +1,95 @@
+"""`quire checkpoint`: names for places to come back to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.diff import patches
+
+_ACTIONS = ("create", "list", "show", "diff", "drop")
+
+
+def run(call: Invocation) -> int:
+    """Create, list, show, compare or drop."""
+    action, *rest = call.arguments or ["list"]
+    if action not in _ACTIONS:
+        raise Usage(f"`quire checkpoint` can {', '.join(_ACTIONS)}, not {action!r}.")
+    arguments: dict[str, Any] = {"action": action}
+    if action != "list":
+        if not rest:
+            raise Usage("NAME is missing.")
+        arguments["name"] = rest.pop(0)
+    if rest and action != "diff":
+        raise Usage(f"There is no use for {rest[0]!r}.")
+    if rest:
+        arguments["paths"] = [call.in_workspace(path) for path in rest]
+    for name in ("note", "at", "to"):
+        if name in call.options:
+            arguments[name] = call.options[name]
+    if "move" in call.options:
+        arguments["move"] = True
+    limit = call.number("limit")
+    if limit is not None:
+        arguments["limit"] = limit
+    with call.connect() as client:
+        reply = client.call("checkpoint", arguments)
+    if action == "diff":
+        return call.answer(reply, lambda reply: "\n".join([*patches(reply, call.colours), *_lost(reply)]))
+    return call.answer(reply, _list if action == "list" else _show)
+
+
+def _list(reply: Mapping[str, Any]) -> str:
+    rows = [tuple(_cells(named)) for named in reply.get("checkpoints") or ()]
+    return "\n".join(render.columns(rows)) if rows else "There is no checkpoint."
+
+
+def _cells(named: Mapping[str, Any]) -> Iterator[str]:
+    yield render.one_line(named.get("name", "?"))
+    yield f"seq:{named.get('seq', '?')}"
+    yield render.moment(named.get("at") or "")
+    yield render.writer(named.get("writer"))
+    count = (named.get("not_captured") or {}).get("count")
+    yield f"{count} not captured" if count else ""
+    yield render.one_line(named.get("note", ""))
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    lines = [render.clean_text(reply.get("message", ""))]
+    if reply.get("note"):
+        lines += [f"  {line}" for line in render.clean_text(reply["note"]).splitlines()]
+    return "\n".join([*lines, *_lost(reply)])
+
+
+def _lost(reply: Mapping[str, Any]) -> Iterator[str]:
+    """What the checkpoint cannot bring back."""
+    lost = reply.get("not_captured") or {}
+    for file in lost.get("files") or ():
+        yield f"  not captured: {render.one_line(file.get('path', '?'), 4096)} ({render.one_line(file.get('why', ''))})"
+    if lost.get("more"):
+        yield f"  and {lost['more']} more"
+    elif lost.get("count") and "files" not in lost:
+        yield f"  {render.count(lost['count'], 'file')} not captured"
+    if lost.get("blind"):
+        yield f"  the journal may not have known everything: {render.one_line(lost['blind'])}"
+    if lost.get("never"):
+        yield f"  never captured: {render.one_line(lost['never'])}"
+
+
+COMMAND = Command(
+    arguments="[create|list|show|diff|drop] [NAME] [PATH ...]",
+    about="Gives this moment a NAME, whatever the size of the tree at no cost; lists the names, shows one, shows what\n"
+    "changed since (in everything or in the PATHs), or gives one up. Each says which files the journal does not hold.\n"
+    "`quire restore PATH@NAME` and `quire rollback NAME` go back to it.",
+    example='quire checkpoint create before-refactoring --note "all tests green"',
+    run=run,
+    options=(
+        Option("note", "TEXT", "create: what is to be remembered"),
+        Option("at", "POINT", "create: an earlier moment"),
+        Option("move", "", "create: give a NAME that exists to this moment"),
+        Option("to", "POINT", "diff: compare with this, not with now"),
+        Option("limit", "N", "show: at most so many files that are not captured"),
+    ),
+)

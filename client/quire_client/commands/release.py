@@ -1,0 +1,42 @@
+"""`quire release`: give leases up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+
+
+def run(call: Invocation) -> int:
+    """Release what is named, or break it."""
+    call.at_most(1)
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
+    lease = call.number("lease")
+    if lease is not None:
+        arguments["lease"] = lease
+    for name in ("all", "force"):
+        if name in call.options:
+            arguments[name] = True
+    if "reason" in call.options:
+        arguments["reason"] = call.options["reason"]
+    if not arguments.keys() & {"path", "lease", "all"}:
+        raise Usage("Say which: PATH, --lease or --all.")
+    with call.connect() as client:
+        reply = client.call("release", arguments)
+    return call.answer(reply, lambda reply: render.clean_text(reply.get("message", "")))
+
+
+COMMAND = Command(
+    arguments="[PATH]",
+    about="Gives up your leases on PATH (as it was claimed), the lease of a number, or all of them. With --force also\n"
+    "those of others are ended: that is recorded with the reason, and their holders are told.",
+    example="quire release src/app.py",
+    run=run,
+    options=(
+        Option("lease", "LEASE", "this lease"),
+        Option("all", "", "all of yours"),
+        Option("force", "", "also break leases of others"),
+        Option("reason", "TEXT", "why they are broken"),
+    ),
+)

@@ -1,0 +1,35 @@
+"""`quire rollback`: back to a point, without what others did being lost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.undo import EXECUTING, executing, files_named, show_files
+
+
+def run(call: Invocation) -> int:
+    """Roll back, or plan it."""
+    arguments: dict[str, Any] = executing(call)
+    if "token" not in call.options:
+        if not call.arguments:
+            raise Usage("CHECKPOINT is missing.")
+        arguments["to"] = call.arguments[0]
+    if call.arguments[1:]:
+        arguments |= files_named(call, call.arguments[1:])
+    if "only" in call.options:
+        arguments["writer"] = call.options["only"]
+    with call.connect() as client:
+        reply = client.call("rollback", arguments)
+    return call.answer(reply, show_files)
+
+
+COMMAND = Command(
+    arguments="CHECKPOINT [PATH ...]",
+    about="Takes back everything that you did since CHECKPOINT (or a version, seq:N, a time), in everything or in the\n"
+    "PATHs, and keeps what others did. --only names whose work it is about: an agent, outside, or '*' for everyone's.\n"
+    "It is recorded, and `quire undo` takes it back. With --plan nothing is done; the plan's token carries it out.",
+    example="quire rollback before-refactoring src --only alice --plan",
+    run=run,
+    options=(Option("only", "WRITER", "whose work: an agent's name, w3, outside, or '*' for everyone"), *EXECUTING),
+)

@@ -1,0 +1,76 @@
+"""`quire who`: who is present, and on what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+
+
+def run(call: Invocation) -> int:
+    """List the callers that are present, or all that there ever were."""
+    call.at_most(0)
+    arguments: dict[str, Any] = {"present": "all" not in call.options}
+    limit = call.number("limit")
+    if limit is not None:
+        arguments["limit"] = limit
+    if "minutes" in call.options:
+        try:
+            arguments["minutes"] = float(call.options["minutes"])
+        except ValueError:
+            raise Usage(f"--minutes wants a number, not {call.options['minutes']!r}.") from None
+    with call.connect() as client:
+        reply = client.call("who", arguments)
+    return call.answer(reply, _show)
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    writers = [writer for writer in reply.get("writers") or () if isinstance(writer, Mapping)]
+    lines = render.columns(_row(writer) for writer in writers) or ["Nobody is there."]
+    more = int(reply.get("total") or 0) - len(writers)
+    if more > 0:
+        lines.append(f"and {more} more; --all lists them" if writers else f"{more} have been; --all lists them")
+    return "\n".join(lines)
+
+
+def _row(writer: Mapping[str, Any]) -> tuple[str, ...]:
+    """A caller as a line of the table: who, how it is known to be there, when it did something, and on what."""
+    turn = render.one_line(writer.get("turn") or "", 40)
+    there = "connected" if writer.get("connections") else "present" if writer.get("present") else "away"
+    return (
+        render.one_line(writer.get("id") or ""),
+        f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
+        f"turn {turn}" if turn else "",
+        f"{there}, its process has ended" if writer.get("alive") is False else there,
+        render.moment(writer.get("last_seen") or ""),
+        "; ".join(_on(writer.get("on"))),
+    )
+
+
+def _on(on: object) -> Iterator[str]:
+    """What a caller is on: leases, bursts, files."""
+    told = on if isinstance(on, Mapping) else {}
+    for lease in told.get("leases") or ():
+        kind, path = render.one_line(lease.get("kind", "")), render.one_line(lease.get("path", ""))
+        yield f"{kind} lease on {path}"
+    for burst in told.get("bursts") or ():
+        yield f"burst {render.one_line(burst.get('burst', ''))} {render.one_line(burst.get('label', ''), 60)}".rstrip()
+    files = [render.one_line(file.get("path", "")) for file in told.get("files") or ()]
+    if files:
+        yield ", ".join(files)
+
+
+COMMAND = Command(
+    arguments="",
+    about="Lists who is present: callers with an open connection, and those that did something in the last minutes.\n"
+    "On what: their leases, open bursts, and the files that they named or wrote last.",
+    example="quire who --minutes 60",
+    run=run,
+    options=(
+        Option("minutes", "N", "how long somebody who has no connection counts as present; 15 if not said"),
+        Option("all", "", "list everybody who ever called"),
+        Option("limit", "N", "at most so many"),
+    ),
+)

@@ -1,0 +1,77 @@
+"""What bursts ask of the loop: the connections that they are bound to, and a note when their time is over.
+
+Which batches belong to a burst is decided by the journal (`quire_journal.views.bursts`), by the time of the records; so
+a burst whose time is over takes nothing more, whether or not that has been noted. How the end of a connection is found
+out says `leasing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from quire_daemon.clock import Clock
+from quire_journal.events import BurstBegun, BurstEnded, Event
+from quire_journal.ids import OUTSIDE, WriterId
+
+if TYPE_CHECKING:
+    from quire_daemon.call import Call
+    from quire_daemon.recorder import Recorder
+    from quire_daemon.server import Server
+
+LOOK_S: Final = 0.25  # between two looks at connections
+
+_CONNECTION: Final = "connection"
+
+
+class Bursting:
+    """The open bursts, as far as they end without being asked to."""
+
+    def __init__(self, server: Server, recorder: Recorder, clock: Clock) -> None:
+        self._server, self._recorder, self._clock = server, recorder, clock
+        self._bound: dict[int, bytes] = {}  # burst → connection
+        self._looked_s = -1e9
+
+    def open(self) -> None:
+        """End what was bound to connections of an earlier run."""
+        with self._recorder.history() as history:
+            bursts = history.open_bursts()
+        for burst in bursts:
+            if burst.bind == _CONNECTION:
+                self._recorder.note(BurstEnded(burst.number, "daemon"), WriterId(burst.writer))
+
+    def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
+        """Remember the connections of bursts that are bound to one."""
+        for event, seq in zip(events, seqs, strict=True):
+            if isinstance(event, BurstBegun) and event.bind == _CONNECTION:
+                self._bound[seq] = call.incoming.identity
+            elif isinstance(event, BurstEnded):
+                self._bound.pop(event.burst, None)
+
+    def look(self) -> None:
+        """End what is bound to connections that have ended."""
+        now = self._clock.mono_s()
+        if not self._bound or now < self._looked_s + LOOK_S:
+            return
+        self._looked_s = now
+        gone = [number for number, connection in self._bound.items() if not self._server.reaches(connection)]
+        if not gone:
+            return
+        with self._recorder.history() as history:
+            bursts = [burst for burst in history.open_bursts() if burst.number in gone]
+        for number in gone:
+            del self._bound[number]
+        for burst in bursts:
+            self._recorder.note(BurstEnded(burst.number, _CONNECTION), WriterId(burst.writer))
+        self._recorder.commit()
+
+    def tidy(self) -> None:
+        """Note which bursts are over, for those who read the log."""
+        self.look()
+        with self._recorder.history() as history:
+            bursts = history.open_bursts()
+        now_ns = self._clock.now_ns()
+        for burst in bursts:
+            if not burst.open_at(now_ns):
+                self._bound.pop(burst.number, None)
+                self._recorder.note(BurstEnded(burst.number, "ttl"), OUTSIDE)

@@ -1,0 +1,205 @@
+"""What git leaves behind where nobody hears it run: a HEAD that moved, and the lock that it holds while it writes.
+
+Nothing is watched. When somebody else's writes are noted, HEAD, its log, the index and `index.lock` are looked at (four
+stats). A HEAD that was moved by something that changes trees, at about the time of a write, labels that write; so does
+the index being locked then. Both are told as what they are: that git was at work, not that git wrote this file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from typing import Final
+
+from quire_journal.plain import plain
+
+BEFORE_NS: Final = 1_000_000_000
+"""How long before HEAD moves a write may belong to what moved it: git writes the tree first."""
+
+CLOCKS_NS: Final = 10_000_000
+"""How far the stamps of files may lie behind: a tick of the slowest kernel clock."""
+
+LOCKED_NS: Final = 600_000_000_000
+"""How long git holds its lock at most; one that is older was left behind."""
+
+UNSEEN_NS: Final = 50_000_000
+"""How long a lock may have been held that nobody saw, and that only the index tells of."""
+
+EXPECTED_NS: Final = 2_000_000_000
+"""How long after it held its lock git may move HEAD."""
+
+_UNLOGGED: Final = b"HEAD moved"
+"""What is told of a move in a repository that keeps no log of HEAD."""
+
+_CHANGES_TREES: Final = re.compile(r"(?:HEAD moved|am|checkout|cherry-pick|merge|pull|rebase|reset|revert|stash)\b")
+"""How the log of HEAD names what changes trees. A commit records what is there."""
+
+_TAIL_BYTES: Final = 4096
+_MOST_SAID: Final = 100
+_COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where HEAD points, and by what it came there."""
+
+    name: str  # of the branch; "" when it is detached
+    commit: str  # "" where the log does not tell
+    action: str  # "checkout: moving from main to side"
+    at_ns: int  # when it was moved
+    previous: str = ""  # the commit before, where the log tells
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.name, self.commit[:12]) if part)
+
+
+@dataclass(frozen=True)
+class Move:
+    """HEAD went from one place to another."""
+
+    before: Head
+    after: Head
+
+    @property
+    def hint(self) -> str:
+        return f"git: {self.after.action} (HEAD {self.before} -> {self.after})"
+
+
+class GitHead:
+    """HEAD and the index of the workspace's own repository, as they were at the last look."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._stamp: tuple[int, ...] = ()
+        self._move: Move | None = None
+        self._told = True  # of the last move
+        self._expected_ns = 0  # until when HEAD may move because of a lock that labelled something
+        self._lock = 0  # inode of the lock that is held
+        self._held = (0, 0)  # when the index was locked last
+        self._index_ns = 0
+        self.now = Head("", "", "", 0)
+        self.forget()
+
+    def forget(self) -> None:
+        """What has happened up to now is known."""
+        self._look()
+        self._move, self._told, self._expected_ns, self._held = None, True, 0, (0, 0)
+
+    def hint(self, at_ns: int, slack_ns: int, now_ns: int) -> str:
+        """What git was doing when somebody wrote; "" when it was at rest, for all that can be seen.
+
+        The write may have happened up to `slack_ns` before `at_ns`.
+        """
+        self._look()
+        if self._move is not None and _within(
+            at_ns, self._move.after.at_ns - BEFORE_NS, self._move.after.at_ns, slack_ns
+        ):
+            self._told = False
+            return self._move.hint
+        if not _within(at_ns, *self._held, slack_ns):
+            return ""
+        self._expected_ns = now_ns + EXPECTED_NS
+        return "git: index.lock was held"
+
+    def finished(self, now_ns: int) -> Move | None:
+        """A move that writes were labelled by, or that followed on them, and that has not been told of."""
+        if now_ns <= self._expected_ns:
+            self._look()
+        if self._told or self._move is None:
+            return None
+        self._told, self._expected_ns = True, 0
+        return self._move
+
+    def _look(self) -> None:
+        folder = git_folder(self._root)
+        files = (os.path.join(folder, "HEAD"), os.path.join(folder, "logs", "HEAD")) if folder else ()
+        stamp = tuple(number for file in files for number in _stamp(file))
+        if folder:
+            self._look_at_lock(folder)
+        if stamp == self._stamp:
+            return
+        before, first = self.now, not self._stamp
+        if not first and stamp[3:] == self._stamp[3:] and any(stamp[3:]):
+            return  # git moves HEAD and then says so in its log: it is not through
+        self._stamp = stamp
+        self.now = _read(folder)
+        if not first and before != self.now and _CHANGES_TREES.match(self.now.action):
+            self._move, self._told = Move(before, self.now), self._told and not self._expected_ns
+
+    def _look_at_lock(self, folder: str) -> None:
+        """Since when the index is locked, or from when to when it was."""
+        lock, _, locked_ns = _stamp(os.path.join(folder, "index.lock"))
+        _, _, index_ns = _stamp(os.path.join(folder, "index"))
+        if lock:
+            if lock != self._lock:
+                self._held = (locked_ns, locked_ns + LOCKED_NS)
+        elif index_ns != self._index_ns:
+            self._held = (self._held[0] if self._lock else index_ns - UNSEEN_NS, index_ns)
+        elif self._lock:
+            self._held = (0, 0)  # given up, and nothing was written
+        self._lock, self._index_ns = lock, index_ns
+
+
+def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
+    """Did it happen in this time? Stamps lie a tick behind; what has none was noticed a moment later."""
+    return bool(last_ns) and first_ns - CLOCKS_NS <= at_ns <= last_ns + slack_ns
+
+
+def git_folder(root: str) -> str:
+    """The folder of the repository whose worktree is at `root`; "" when there is none.
+
+    `.git` is a folder, or in a linked worktree a file that names one (gitrepository-layout(5)).
+    """
+    git = os.path.join(root, ".git")
+    try:
+        mode = os.stat(git, follow_symlinks=False).st_mode
+    except OSError:
+        return ""
+    if stat.S_ISDIR(mode):
+        return git
+    pointer = _tail(git)[0] if stat.S_ISREG(mode) else b""
+    return os.path.join(root, os.fsdecode(pointer[7:].strip())) if pointer.startswith(b"gitdir:") else ""
+
+
+def _read(folder: str) -> Head:
+    pointer, at_ns = _tail(os.path.join(folder, "HEAD"))
+    log, logged_ns = _tail(os.path.join(folder, "logs", "HEAD"))
+    pointer = pointer.strip()
+    name = pointer[5:].strip().removeprefix(b"refs/heads/") if pointer.startswith(b"ref: ") else b""
+    ids, _, said = log.rstrip(b"\n").rpartition(b"\n")[2].partition(b"\t")
+    commits = _COMMIT.findall(ids)
+    commit = commits[1] if len(commits) > 1 else b"" if name else pointer
+    previous = commits[0] if len(commits) > 1 else b""
+    said = said if log else _UNLOGGED
+    return Head(_text(name), _text(commit), _text(said), max(at_ns, logged_ns), _text(previous))
+
+
+def _text(raw: bytes) -> str:
+    return plain(raw.decode("utf-8", "replace"), _MOST_SAID)
+
+
+def _tail(file: str) -> tuple[bytes, int]:
+    """The end of a regular file, and when it was modified. Never waits (a FIFO), never follows a link."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b"", 0
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode):
+            return b"", 0
+        return os.pread(fd, _TAIL_BYTES, max(0, found.st_size - _TAIL_BYTES)), found.st_mtime_ns
+    except OSError:
+        return b"", 0
+    finally:
+        os.close(fd)
+
+
+def _stamp(file: str) -> tuple[int, int, int]:
+    try:
+        found = os.stat(file, follow_symlinks=False)
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)

@@ -1,0 +1,331 @@
+"""What git says about itself while it runs: a socket for its trace2 events, and the commands that they tell of.
+
+A shell in whose environment `GIT_TRACE2_EVENT=af_unix:stream:PATH` stands (`quire env` prints it) makes each of its git
+processes connect here and say, line by line, what it does (git's api-trace2). Quire never writes git configuration;
+a git that finds nobody listening goes on in silence, and so does one whose connection is closed.
+
+Nothing that comes in is trusted. The kernel attests uid and pid; command, worktree, times and labels are claims,
+cleaned and capped. A process is listened to until it is clear that it does not change a tree. Lines, connections, and
+what is remembered are bounded, and a claim that does not fit is dropped without an answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Protocol
+
+import msgspec
+
+from quire_journal.plain import plain, plain_name
+
+CHANGING: Final = frozenset(
+    {"am", "apply", "bisect", "checkout", "checkout-index", "cherry-pick", "clean", "commit", "filter-branch", "merge"}
+    | {"mv", "pull", "read-tree", "rebase", "reset", "restore", "revert", "rm", "sparse-checkout", "stash", "submodule"}
+    | {"switch", "worktree"}
+)
+"""Commands that may change a tree (`commit` by its hooks); the others are not listened to."""
+
+MOST_CONNECTIONS: Final = 64
+MOST_LINE: Final = 32 * 1024
+MOST_KEPT: Final = 64
+"""Commands that are remembered after their end."""
+
+MOST_COMMAND: Final = 120
+"""Characters of a command line that are kept."""
+
+KEPT_NS: Final = 60_000_000_000
+"""How long an ended command is remembered: what it wrote may be looked at later."""
+
+CLOCKS_NS: Final = 10_000_000
+"""How far the stamps of files may lie behind: a tick of the slowest kernel clock."""
+
+SILENT_NS: Final = 10_000_000_000
+"""How long a process may be connected without saying which command it is."""
+
+BELIEVED_NS: Final = 5_000_000_000
+"""How much earlier than it was heard something may claim to have happened."""
+
+_READ_BYTES: Final = 64 * 1024
+_CREDENTIALS: Final = struct.Struct("3i")
+_KIND: Final = re.compile(rb'\{"event":"(start|def_repo|cmd_name|def_param|exit)"')
+_USER_IN_URL: Final = re.compile(r"//[^/@\s]*@")
+
+
+class Poll(Protocol):
+    """What is asked of the server."""
+
+    def watch(self, fd: int) -> None: ...
+    def unwatch(self, fd: int) -> None: ...
+
+
+class _Said(msgspec.Struct):
+    """The fields of an event that matter."""
+
+    event: str
+    sid: str = ""
+    time: str = ""
+    argv: list[str] = []
+    worktree: str = ""
+    name: str = ""
+    param: str = ""
+    value: str = ""
+    code: int = 0
+
+
+_DECODE: Final = msgspec.json.Decoder(_Said).decode
+
+
+@dataclass
+class Command:
+    """A git process that connected."""
+
+    uid: int
+    pid: int
+    pid_start: int = 0
+    sid: str = ""
+    argv: list[str] = field(default_factory=list)
+    name: str = ""
+    worktree: str = ""
+    scope: str | None = None  # the folder of the workspace that is its worktree, with "/"; "" is all of it
+    agent: str = ""
+    agent_session: str = ""
+    exit_code: int | None = None
+    came_ns: int = 0
+    started_ns: int = 0
+    ended_ns: int = 0
+    head_before: str = ""
+    within: bool = False  # another one that is known ran it
+
+    @property
+    def counts(self) -> bool:
+        """May it change files of the workspace, on its own account?"""
+        return self.name in CHANGING and self.scope is not None and not self.within
+
+    @property
+    def hopeless(self) -> bool:
+        """Is it clear that it will never count?"""
+        return bool(self.name and not self.name.startswith("_") and self.name not in CHANGING) or (
+            bool(self.worktree) and self.scope is None
+        )
+
+    @property
+    def line(self) -> str:
+        """The command as it was called, without git's own options; names and passwords in URLs are left out."""
+        after = self.argv.index(self.name) + 1 if self.name in self.argv else len(self.argv)
+        return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
+
+    def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
+        """May it have written `path` then?"""
+        if not self.counts or not path.startswith(self.scope or ""):
+            return False
+        return self.started_ns - CLOCKS_NS <= at_ns and (not self.ended_ns or at_ns <= self.ended_ns + slack_ns)
+
+
+class Commands:
+    """The git commands that ran a short while ago, or run now, by what they say."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root.rstrip("/")
+        self._running: dict[int, Command] = {}  # by connection
+        self._over: list[Command] = []
+        self.begun: list[Command] = []  # since the last look, for the owner to take
+        self.ended: list[Command] = []  # the same
+
+    def connected(self, connection: int, command: Command) -> None:
+        """A process is there."""
+        self._running[connection] = command
+
+    def said(self, connection: int, line: bytes, now_ns: int) -> bool:
+        """One line of a process; False when nothing more has to be heard from it."""
+        command = self._running[connection]
+        if _KIND.match(line) is None:
+            return True
+        try:
+            said = _DECODE(line)
+        except (msgspec.MsgspecError, RecursionError, UnicodeError):
+            return True
+        counted = command.counts
+        match said.event:
+            case "start":
+                command.sid, command.argv = said.sid[:1000], said.argv[:100]
+                command.started_ns = _claimed(said.time, now_ns - BELIEVED_NS, now_ns)
+            case "def_repo" if not command.worktree:
+                command.worktree = plain(said.worktree, 4096)
+                command.scope = self._scope(said.worktree)
+            case "cmd_name":
+                command.name = said.name[:60]
+            case "def_param" if said.param == "QUIRE_AGENT":
+                command.agent = plain_name(said.value)
+            case "def_param" if said.param == "QUIRE_SESSION":
+                command.agent_session = plain_name(said.value)
+            case "exit":
+                command.exit_code = max(-1, min(said.code, 255))
+                command.ended_ns = _claimed(said.time, command.started_ns, now_ns)
+            case _:
+                pass
+        if command.counts and not counted:
+            command.within = any(_below(command.sid, other.sid) for other in self._all() if other.counts)
+            command.started_ns = command.started_ns or now_ns
+            if command.counts:
+                self.begun.append(command)
+        return not (command.hopeless or command.within or command.ended_ns)
+
+    def gone(self, connection: int, now_ns: int) -> None:
+        """The process said all it had to say, or ended without."""
+        command = self._running.pop(connection)
+        if command.counts:
+            command.ended_ns = command.ended_ns or now_ns
+            self._over.append(command)
+            self.ended.append(command)
+        self._over = [c for c in self._over[-MOST_KEPT:] if now_ns - c.ended_ns < KEPT_NS]
+
+    def silent(self, now_ns: int) -> list[int]:
+        """The connections that have not said in time what they are."""
+        return [
+            c for c, command in self._running.items() if not command.counts and now_ns - command.came_ns > SILENT_NS
+        ]
+
+    def writing(self, path: str, at_ns: int, slack_ns: int = 0) -> list[Command]:
+        """The commands that may have written `path` then."""
+        return [command for command in self._all() if command.wrote(path, at_ns, slack_ns)]
+
+    def _all(self) -> Iterator[Command]:
+        yield from self._running.values()
+        yield from self._over
+
+    def _scope(self, worktree: str) -> str | None:
+        """The part of the workspace that a worktree covers; None when they have nothing in common."""
+        tree = worktree.rstrip("/")
+        if not worktree.startswith("/"):
+            return None
+        if f"{self._root}/".startswith(f"{tree}/"):
+            return ""
+        return f"{tree[len(self._root) + 1 :]}/" if tree.startswith(f"{self._root}/") else None
+
+
+class GitTrace:
+    """The socket, and the connections of git processes. One thread owns it; nothing here waits."""
+
+    def __init__(self, listener: socket.socket, poll: Poll, commands: Commands) -> None:
+        self._listener, self._poll, self.commands = listener, poll, commands
+        self._connections: dict[int, socket.socket] = {}
+        self._rest: dict[int, bytearray] = {}  # an unfinished line; None in `_skipping`: of one that is too long
+        self._skipping: set[int] = set()
+        poll.watch(listener.fileno())
+
+    def look(self, now_ns: int) -> None:
+        """Take the connections and the lines that have come."""
+        for _ in range(MOST_CONNECTIONS):
+            try:
+                connection, _address = self._listener.accept()
+            except OSError:
+                break
+            self._take(connection, now_ns)
+        for fd in list(self._connections):
+            self._hear(fd, now_ns)
+        for fd in self.commands.silent(now_ns):
+            self._end(fd, now_ns)
+
+    @property
+    def open(self) -> int:
+        """How many processes are listened to."""
+        return len(self._connections)
+
+    def close(self) -> None:
+        """Give everything back."""
+        for fd in list(self._connections):
+            self._end(fd, 0)
+        self._poll.unwatch(self._listener.fileno())
+        path = self._listener.getsockname()
+        self._listener.close()
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+    def _take(self, connection: socket.socket, now_ns: int) -> None:
+        uid, pid = _peer(connection)
+        if uid != os.getuid() or len(self._connections) >= MOST_CONNECTIONS:
+            connection.close()
+            return
+        connection.setblocking(False)
+        fd = connection.fileno()
+        self._connections[fd], self._rest[fd] = connection, bytearray()
+        self._poll.watch(fd)
+        self.commands.connected(fd, Command(uid, pid, pid_start(pid), came_ns=now_ns))
+
+    def _hear(self, fd: int, now_ns: int) -> None:
+        try:
+            came = self._connections[fd].recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            came = b""
+        if not came:
+            self._end(fd, now_ns)
+            return
+        rest = self._rest[fd]
+        rest += came
+        *lines, last = bytes(rest).split(b"\n")
+        if lines and fd in self._skipping:
+            self._skipping.discard(fd)
+            lines = lines[1:]  # the end of one that was too long
+        for line in lines:
+            if len(line) <= MOST_LINE and not self.commands.said(fd, line, now_ns):
+                self._end(fd, now_ns)
+                return
+        if len(last) > MOST_LINE:
+            self._skipping.add(fd)
+            last = b""
+        self._rest[fd] = bytearray(last)
+
+    def _end(self, fd: int, now_ns: int) -> None:
+        self._poll.unwatch(fd)
+        self.commands.gone(fd, now_ns)
+        self._connections.pop(fd).close()
+        del self._rest[fd]
+        self._skipping.discard(fd)
+
+
+def pid_start(pid: int) -> int:
+    """When the process began, in clock ticks after boot: tells a recycled pid apart. 0 where it cannot be known."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            stat = file.read()
+        return int(stat[stat.rindex(b")") + 2 :].split()[19])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """(uid, pid) of the other end, from the kernel; where it does not tell, only the socket's mode protects us."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return os.getuid(), 0
+    try:
+        told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except OSError:
+        return -1, 0
+    pid, uid, _gid = _CREDENTIALS.unpack(told)
+    return uid, pid
+
+
+def _below(sid: str, above: str) -> bool:
+    """Git names a process that it runs by its own session and the new one's: `above/below`."""
+    return bool(above) and sid.startswith(f"{above}/")
+
+
+def _claimed(time: str, first_ns: int, last_ns: int) -> int:
+    """A claimed moment (RFC 3339) where it is possible, else the last one that is."""
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError:
+        return last_ns
+    if moment.tzinfo is None:
+        return last_ns
+    at_ns = int(moment.timestamp() * 1_000_000) * 1000
+    return at_ns if first_ns <= at_ns <= last_ns else last_ns

@@ -1,0 +1,105 @@
+"""Git as a writer: which outside writes a git command may have made, and a record of each such command.
+
+A command that git told of (`git_trace`) labels what was written while it ran, where it ran alone; two at once leave
+only "git". Where no command told of itself, a moved HEAD or git's lock does (`git_head`). The label is a hint beside
+the evidence: the writer stays `outside`, for another program may have written at the same moment.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from quire_daemon.clock import Clock
+from quire_daemon.git_head import GitHead, Head
+from quire_daemon.git_trace import CLOCKS_NS, Command, Commands, GitTrace
+from quire_daemon.recorder import Recorder
+from quire_journal.events import GitRan, WriterIntroduced
+from quire_journal.ids import OUTSIDE
+from quire_journal.plain import plain
+
+NOTICED_NS: Final = 60_000_000
+"""How long after it happened a change without a stamp of its own (a file that is gone) may have been noticed."""
+
+_MOST_LABEL: Final = 60
+
+
+class GitWriter:
+    """What is known of git in this workspace. Without `trace`, only what it leaves behind."""
+
+    def __init__(self, recorder: Recorder, clock: Clock, head: GitHead, commands: Commands) -> None:
+        self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
+        self.trace: GitTrace | None = None
+
+    def look(self) -> None:
+        """Hear what git processes say; note the commands that have ended."""
+        if self.trace is not None:
+            self.trace.look(self._clock.now_ns())
+        for command in self._commands.begun:
+            self._head.forget()
+            command.head_before = str(self._head.now)
+        self._commands.begun.clear()
+        for command in self._commands.ended:
+            self._note(command)
+        self._commands.ended.clear()
+
+    def tidy(self) -> None:
+        """Note a move of HEAD that writes were labelled by."""
+        move = self._head.finished(self._clock.now_ns())
+        if move is not None:
+            said, at_ns = move.after.action, move.after.at_ns
+            ran = GitRan(said, evidence="head", ended_ns=at_ns, head_before=str(move.before))
+            self._recorder.note(_with_head(ran, move.after), OUTSIDE)
+
+    def hint(self, path: str, at_ns: int, exact: bool) -> str:
+        """What git was doing when `path` was changed; `exact`: a stamp of the file says when."""
+        slack_ns = 0 if exact else NOTICED_NS
+        running = self._commands.writing(path, at_ns, slack_ns)
+        if not running:
+            self.look()  # what is being told at this moment
+            running = self._commands.writing(path, at_ns, slack_ns)
+        if not running:
+            return self._head.hint(at_ns, slack_ns, self._clock.now_ns())
+        return _label(running[0]) if len(running) == 1 else "git"
+
+    def close(self) -> None:
+        """Stop listening."""
+        if self.trace is not None:
+            self.trace.close()
+            self.trace = None
+
+    def _note(self, command: Command) -> None:
+        writer = self._recorder.writer(
+            WriterIntroduced(0, command.uid, command.pid, command.pid_start, command.agent, command.agent_session)
+        )
+        self._recorder.introduce(writer)
+        self._head.forget()
+        ran = GitRan(
+            command.line,
+            command.worktree,
+            command.agent,
+            command.agent_session,
+            command.exit_code,
+            command.started_ns,
+            command.ended_ns,
+            head_before=command.head_before,
+        )
+        self._recorder.note(_with_head(ran, self._head.now), writer)
+
+
+def _with_head(ran: GitRan, head: Head) -> GitRan:
+    """The record with where HEAD was and is, when it moved meanwhile."""
+    before, after = ran.head_before, str(head)
+    if before == after and head.at_ns >= ran.started_ns - CLOCKS_NS > 0:
+        before = head.previous[:12]  # it had moved before anybody looked
+    if before == after:
+        before = after = ""
+    return msgspec.structs.replace(ran, head_before=before, head_after=after)
+
+
+def _label(command: Command) -> str:
+    """`git checkout -q main (ada/s1, pid 812)`."""
+    names = "/".join(plain(name, _MOST_LABEL) for name in (command.agent, command.agent_session) if name)
+    who = [part for part in (names, f"pid {command.pid}" if command.pid else "") if part]
+    return f"git {command.line} ({', '.join(who)})" if who else f"git {command.line}"

@@ -1,0 +1,203 @@
+"""The ground of a lease: which files and lines it is about, and when two of them are about the same.
+
+A file is named by its path, whether it exists or not; a lease does not follow a file that gets another name. A folder
+is everything in it. A glob is a pattern as in `.gitignore`. Whether two globs (or a glob and a folder) meet is not
+decided by the files that happen to exist, which may be others a moment later: they meet unless what stands before
+their first wildcards tells them apart. So `*.py` meets every other glob that begins with a wildcard, `*.md` too.
+
+Lines are those of the version in which they were stated, carried over every version since. What its holder (or
+an outside program) writes between them belongs to them; what is put directly before or behind them does not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from pathspec import GitIgnoreSpec
+
+from quire_journal.blobs import NotHeld
+from quire_journal.carry import changes
+from quire_journal.diff import diff
+from quire_journal.events import REGULAR, LineRange
+from quire_journal.history import History
+from quire_journal.splice import Splice
+from quire_journal.text import Text, merge_ranges
+from quire_journal.views.files import Version
+from quire_journal.views.leases import Lease
+
+FILE: Final = "file"
+FOLDER: Final = "folder"
+GLOB: Final = "glob"
+
+MOST_STEPS: Final = 100
+"""Versions over which lines are carried one by one; over more they are carried in a single step, less exactly."""
+
+MOST_BYTES: Final = 16 << 20
+"""Likewise, bytes of these versions."""
+
+_WILD: Final = re.compile(r"[*?\[]")
+
+
+def is_glob(path: str) -> bool:
+    """Does `path` hold a wildcard?"""
+    return _WILD.search(path) is not None
+
+
+# ── paths ────────────────────────────────────────────────────────────────────
+
+
+def covers(lease: Lease, path: str) -> bool:
+    """Is the file `path` on the ground of `lease`, some of its lines at least?"""
+    if lease.form == GLOB:
+        return globbed(lease.path).match_file(path)
+    return path == lease.path or (lease.form == FOLDER and _within(path, lease.path))
+
+
+def meet(a: Lease, b: Lease) -> bool:
+    """Is there a file, or may there come one, on the ground of both? Lines are not looked at."""
+    if a.form == FILE:
+        return covers(b, a.path)
+    if b.form == FILE:
+        return covers(a, b.path)
+    if a.form == b.form == FOLDER:
+        return _within(a.path, b.path) or _within(b.path, a.path)
+    before, after = _beginning(a), _beginning(b)
+    return before.startswith(after) or after.startswith(before)
+
+
+@lru_cache(maxsize=256)
+def globbed(glob: str) -> GitIgnoreSpec:
+    """What a glob matches, as `log` reads globs. Raises `ValueError` for one that could never match."""
+    try:
+        spec = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob])
+    except re.error as error:
+        raise ValueError(str(error)) from None
+    if not any(pattern.include for pattern in spec.patterns):
+        raise ValueError("it matches nothing")
+    return spec
+
+
+def _within(path: str, folder: str) -> bool:
+    return folder == "." or path == folder or path.startswith(f"{folder}/")
+
+
+def _beginning(lease: Lease) -> str:
+    """How every path on this ground begins."""
+    if lease.form != GLOB:
+        return "" if lease.path == "." else f"{lease.path}/"
+    glob = lease.path.removeprefix("/")
+    anchored = "/" in lease.path.rstrip("/")
+    return re.split(r"[*?\[\\]", glob, maxsplit=1)[0] if anchored else ""
+
+
+# ── lines ────────────────────────────────────────────────────────────────────
+
+
+def lines_at(lease: Lease, head: Version | None, history: History) -> LineRange | None:
+    """Where the lines of `lease` are in the version `head` of its path; None when it is about the whole file.
+
+    So it is, too, where the lines cannot be followed: the file was gone in between, or bytes are not held.
+    """
+    if lease.lines is None or head is None:
+        return None
+    if head.seq == lease.version:
+        return lease.lines
+    first = history.version(lease.path, lease.version)
+    versions = list(history.versions(lease.path, after=lease.version, upto=head.seq))
+    if first is None or not all(map(_has_lines, (first, *versions))):
+        return None
+    if len(versions) > MOST_STEPS or sum(version.size for version in versions) > MOST_BYTES:
+        versions = versions[-1:]
+    lines = lease.lines
+    try:
+        before = history.text_of(first.blob)
+        for version in versions:
+            if version.blob != before.blob:
+                after = history.text_of(version.blob)
+                lines = carried(lines, diff(before, after))
+                before = after
+    except NotHeld:
+        return None
+    return lines
+
+
+def _has_lines(version: Version) -> bool:
+    return version.entry == REGULAR and not version.gone and not version.uncaptured
+
+
+def carried(lines: LineRange, splices: Iterable[Splice]) -> LineRange:
+    """The lines after `splices`. A splice over an end of them takes all of its new lines in; one beside them none."""
+    start, stop = lines
+    first, last = start, stop
+    for s in splices:
+        if s.stop <= start:
+            first += s.shift
+            last += s.shift
+        elif s.start < stop:
+            first -= max(0, start - s.start)
+            last += s.shift + max(0, s.stop - stop)
+    return first, max(first, last)
+
+
+def apart(a: LineRange | None, b: LineRange | None) -> bool:
+    """Have two ranges of one file no line in common? None is the whole file; a range without lines is nowhere."""
+    if a is None or b is None:
+        return False
+    return a[1] <= b[0] or b[1] <= a[0] or a[0] == a[1] or b[0] == b[1]
+
+
+def disturbs(before: Text, after: Text, lines: LineRange) -> bool:
+    """Does it change the lines, or come between them, to make `after` of `before`?
+
+    Where equal lines leave open which of them were added or removed, those that are not of `lines` were.
+    """
+    splices = changes(before, after)
+    for i, s in enumerate(splices):
+        low = splices[i - 1].stop if i else 0
+        high = splices[i + 1].start if i + 1 < len(splices) else len(before)
+        if _hits(s, lines) and not _slides_out(before, s, lines, low, high):
+            return True
+    return False
+
+
+def _hits(s: Splice, lines: LineRange) -> bool:
+    return (s.start < lines[1] and lines[0] < s.stop) or lines[0] < s.start == s.stop < lines[1]
+
+
+def _slides_out(before: Text, s: Splice, lines: LineRange, low: int, high: int) -> bool:
+    """Is the same change also one beside `lines`? Only of lines that are merely added, or merely removed."""
+    if s.lines and s.start < s.stop:
+        return False
+    new = list(zip(s.lines, s.breaks or (b"\n",) * len(s.lines), strict=True))
+    old = list(zip(before.lines[low:high], before.breaks[low:high], strict=True))
+    moving = new or old[s.start - low : s.stop - low]
+    return _slides(moving, old[: s.start - low][::-1], s.stop - lines[0], backwards=True) or _slides(
+        moving, old[s.stop - low :], lines[1] - s.start, backwards=False
+    )
+
+
+def _slides(moving: Sequence[object], over: Sequence[object], far: int, backwards: bool) -> bool:
+    """Can a run of lines move `far` lines on, over `over`, without a difference to the text?"""
+    run = deque(moving)
+    for line in over[:far]:
+        if run[-1 if backwards else 0] != line:
+            return False
+        run.rotate(1 if backwards else -1)
+    return far <= len(over)
+
+
+def free_lines(count: int, taken: Iterable[LineRange]) -> list[LineRange]:
+    """What is left of `count` lines."""
+    free: list[LineRange] = []
+    at = 0
+    for start, stop in merge_ranges(taken):
+        if at < start:
+            free.append((at, start))
+        at = stop
+    if at < count:
+        free.append((at, count))
+    return free

@@ -1,0 +1,137 @@
+"""What leases ask of the loop: a queue for claims that wait, and a look at the connections that leases are bound to.
+
+Whether a lease is in force is decided by the journal and the clock (`handlers.held`). Kept here, in memory, is only
+what ends with this run of the daemon:
+
+* The queue. A claim that cannot be granted stays among the calls and is decided again every `AGAIN_S`; each decision
+  sees the claims that came before it. A claim that waited is granted only if somebody is still there to hear it.
+* The connections. ZeroMQ does not tell when one ends; but a reply to a connection that has ended cannot be sent. So
+  before a decision that a bound lease could change, its connection is sent a reply to no request (`Server.reaches`),
+  which clients drop; a lease whose connection is gone is released first. No heartbeat runs while nobody asks, and a
+  lease may be seen up to `LOOK_S` longer than its connection lasted. With the daemon all connections end, and what
+  was bound to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from quire_daemon.clock import Clock
+from quire_daemon.handlers.base import World
+from quire_daemon.handlers.leases import ClaimParams, wanted_lease
+from quire_journal.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
+from quire_journal.ids import OUTSIDE, WriterId
+from quire_journal.refusals import Refused
+from quire_journal.views.leases import Lease
+
+if TYPE_CHECKING:
+    from quire_daemon.call import Call
+    from quire_daemon.recorder import Recorder
+
+AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
+LOOK_S: Final = 0.25  # between two looks at connections
+
+_CONNECTION: Final = "connection"
+_ENDED: Final = "connection_ended"
+
+
+class Connections(Protocol):
+    """What is asked of the server."""
+
+    def reaches(self, identity: bytes) -> bool:
+        """Is the other end of this connection still there?"""
+
+
+class Leasing:
+    """The claims that wait, and the connections that leases are bound to."""
+
+    def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
+        self._server, self._recorder, self._clock = server, recorder, clock
+        self._queue: dict[int, Lease] = {}  # id of the call → what it waits for, in the order in which they came
+        self._bound: dict[int, bytes] = {}  # lease → connection
+        self._looked_s = -1e9
+        self._unknown = False  # does someone wait whose introduction may not be committed?
+
+    def open(self) -> None:
+        """Release what was bound to connections of an earlier run."""
+        with self._recorder.history() as history:
+            for lease in history.leases():
+                if lease.bind == _CONNECTION and not lease.broken:
+                    self._release(lease)
+
+    # ── the queue ──
+
+    def before(self, call: Call) -> Sequence[Lease]:
+        """What the claims wait for that came before this call; for one that does not wait, all of them."""
+        ahead = []
+        for waiting, lease in self._queue.items():
+            if waiting == id(call):
+                break
+            ahead.append(lease)
+        return ahead
+
+    def wait(self, call: Call, refused: Refused, world: World) -> float | None:
+        """When to decide a refused claim again (monotonic); None when it does not wait (any longer)."""
+        if refused.code != "lease_held" or not isinstance(call.params, ClaimParams) or not call.params.wait_ms:
+            return None
+        now = self._clock.mono_s()
+        if id(call) not in self._queue:
+            if call.params.renew is not None:
+                return None
+            self._queue[id(call)] = wanted_lease(call.params, world)
+            call.news_until_s = now + call.params.wait_ms / 1000
+            self._unknown = True
+        if now >= call.news_until_s:
+            refused.details["waited_ms"] = call.params.wait_ms
+            return None
+        return min(now + AGAIN_S, call.news_until_s)
+
+    def require_caller(self, call: Call) -> None:
+        """Refuse to grant what a caller waited for that has gone meanwhile."""
+        if id(call) in self._queue and not self._server.reaches(call.incoming.identity):
+            raise Refused("expired", f"{call.tool.name}: its caller has gone; nothing was done.", "retry")
+
+    def answered(self, call: Call) -> None:
+        """The call waits no longer."""
+        self._queue.pop(id(call), None)
+
+    # ── connections and time ──
+
+    def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
+        """Remember the connections of leases that are bound to one."""
+        for event, seq in zip(events, seqs, strict=True):
+            if isinstance(event, LeaseGranted) and event.bind == _CONNECTION:
+                self._bound[seq] = call.incoming.identity
+
+    def look(self) -> None:
+        """Before a decision: make known who waits, and release what is bound to connections that have ended."""
+        if self._unknown:
+            self._unknown = False
+            self._recorder.commit()
+        now = self._clock.mono_s()
+        if not self._bound or now < self._looked_s + LOOK_S:
+            return
+        self._looked_s = now
+        gone = [number for number, connection in self._bound.items() if not self._server.reaches(connection)]
+        if not gone:
+            return
+        with self._recorder.history() as history:
+            leases = [history.lease(number) for number in gone]
+        for number, lease in zip(gone, leases, strict=True):
+            del self._bound[number]
+            if lease is not None and not lease.broken:
+                self._release(lease)
+        self._recorder.commit()
+
+    def tidy(self) -> None:
+        """Note which leases are over, for those who read the log."""
+        with self._recorder.history() as history:
+            leases = history.leases()
+        self._bound = {number: self._bound[number] for number in {lease.number for lease in leases} & {*self._bound}}
+        for lease in leases:
+            if lease.expires_ns <= self._clock.now_ns():
+                self._recorder.note(LeaseExpired(lease.number, lease.path), OUTSIDE)
+
+    def _release(self, lease: Lease) -> None:
+        self._recorder.note(LeaseReleased(lease.number, lease.path, _ENDED), WriterId(lease.writer))

@@ -1,0 +1,78 @@
+"""Who is there: which callers have a connection, when each called last, and on which files.
+
+Kept in memory, for `who`; it ends with this run of the daemon. What the journal knows (changes, leases, bursts) `who`
+finds there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from quire_daemon.clock import Clock
+from quire_daemon.git_trace import pid_start
+from quire_daemon.handlers.base import Present, Who
+from quire_daemon.leasing import Connections
+from quire_journal.events import WriterIntroduced
+
+MOST_CALLERS: Final = 1000
+MOST_FILES: Final = 8
+"""Files that are remembered of a caller, the last ones it named."""
+
+MOST_LINES: Final = 64
+"""Connections that are remembered of a caller: each call of the command line has one of its own."""
+
+
+@dataclass
+class _Caller:
+    called_ns: int = 0
+    process: WriterIntroduced | None = None  # that called last
+    lines: dict[bytes, None] = field(default_factory=dict)  # its connections, the newest last
+    files: dict[str, int] = field(default_factory=dict)  # path → when, the newest last
+
+
+class Presence:
+    """The callers of this run, the latest last."""
+
+    def __init__(self, connections: Connections, clock: Clock) -> None:
+        self._connections, self._clock = connections, clock
+        self._callers: dict[bytes, _Caller] = {}
+
+    def called(self, who: Who, connection: bytes, process: WriterIntroduced) -> None:
+        """A call came."""
+        caller = self._callers.pop(who.key, None) or _Caller()
+        self._callers[who.key] = caller
+        caller.called_ns, caller.process = self._clock.now_ns(), process
+        caller.lines.pop(connection, None)
+        caller.lines[connection] = None
+        if len(caller.lines) > MOST_LINES:
+            del caller.lines[next(iter(caller.lines))]
+        if len(self._callers) > MOST_CALLERS:
+            del self._callers[next(iter(self._callers))]
+
+    def named(self, who: Who, paths: Iterable[str]) -> None:
+        """The call is about these files."""
+        caller = self._callers.get(who.key)
+        if caller is None:
+            return
+        for path in paths:
+            caller.files.pop(path, None)
+            caller.files[path] = self._clock.now_ns()
+            if len(caller.files) > MOST_FILES:
+                del caller.files[next(iter(caller.files))]
+
+    def now(self) -> Mapping[bytes, Present]:
+        """Every caller as it is at this moment, by its key. Asks each connection whether somebody is there."""
+        return {key: self._present(caller) for key, caller in self._callers.items()}
+
+    def _present(self, caller: _Caller) -> Present:
+        for line in list(caller.lines):
+            if not self._connections.reaches(line):
+                del caller.lines[line]
+        process = caller.process
+        alive = None
+        if process is not None and process.pid and process.pid_start:
+            alive = pid_start(process.pid) == process.pid_start
+        files = tuple(reversed(caller.files.items()))
+        return Present(caller.called_ns, len(caller.lines), alive, files)

@@ -1,0 +1,114 @@
+"""Conflict markers: both sides of a disputed place, written into the text as git writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from quire_journal.splice import Splice, apply, new_breaks
+from quire_journal.text import Text
+
+OURS: Final = b"<<<<<<< "
+BETWEEN: Final = b"======="
+THEIRS: Final = b">>>>>>> "
+
+
+@dataclass(frozen=True, slots=True)
+class Disputed:
+    """A place that two sides changed: lines start..stop of a text that one of them made, and what the other has."""
+
+    start: int
+    stop: int
+    lines: tuple[bytes, ...]
+    breaks: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A disputed place, and what its markers say of the sides."""
+
+    place: Disputed
+    other: str  # of the lines that are not in the text
+    here: str  # of those that are
+
+
+def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> list[Disputed | None]:
+    """The places in the text that `theirs` makes of `base`, for those splices of `mine` that clash with it.
+
+    One for each of `mine`, in order; None where it shares the place of the one before.
+    """
+    found: list[Disputed | None] = []
+    groups: list[tuple[int, list[Splice], list[int]]] = []  # (index of the first, splices of `mine`, hits in `theirs`)
+    for i, s in enumerate(mine):
+        hits = [n for n, other in enumerate(theirs) if _clash(other, s)]
+        found.append(None)
+        if groups and {*groups[-1][2]} & {*hits}:
+            groups[-1][1].append(s)
+            groups[-1][2].extend(hits)
+        else:
+            groups.append((i, [s], hits))
+    for first, own, hits in groups:
+        found[first] = _place(base, own, theirs, sorted({*hits}))
+    return found
+
+
+def _clash(a: Splice, b: Splice) -> bool:
+    """Do both touch one line, or one gap?"""
+    return (a.start < b.stop and b.start < a.stop) or a.start == a.stop == b.start == b.stop
+
+
+def _place(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice], hits: Sequence[int]) -> Disputed:
+    inside = [theirs[n] for n in hits]
+    start = min(s.start for s in (*mine, *inside))
+    stop = max(s.stop for s in (*mine, *inside))
+    moved = sum(s.shift for n, s in enumerate(theirs) if s.stop <= start and n not in hits)
+    lines: list[bytes] = []
+    breaks: list[bytes] = []
+    at = start
+    for s in mine:
+        lines += [*base.lines[at : s.start], *s.lines]
+        breaks += [*base.breaks[at : s.start], *new_breaks(base, s)]
+        at = s.stop
+    lines += base.lines[at:stop]
+    breaks += base.breaks[at:stop]
+    return Disputed(start + moved, stop + moved + sum(s.shift for s in inside), tuple(lines), tuple(breaks))
+
+
+def place_after(splices: Sequence[Splice], start: int, stop: int) -> tuple[int, int]:
+    """Where lines start..stop are after `splices`, with everything that replaced some of them."""
+    moved, grown = 0, 0
+    for s in splices:
+        if s.stop <= start:
+            moved += s.shift
+        elif s.start < stop or s.start < start:
+            start, stop = min(start, s.start), max(stop, s.stop)
+            grown += s.shift
+        else:
+            break
+    return start + moved, stop + moved + grown
+
+
+def mark(text: Text, places: Sequence[Marked]) -> Text:
+    """`text` with markers around the places (sorted by where they begin). Of places that overlap it makes one."""
+    splices: list[Splice] = []
+    for marked in _apart(places):
+        place = marked.place
+        ending = text.break_for(max(place.start - 1, 0)) if len(text) else b"\n"
+        head = (OURS + marked.other.encode(), *place.lines, BETWEEN)
+        breaks = (ending, *(b or ending for b in place.breaks), ending)
+        splices.append(Splice(place.start, place.start, head, breaks))
+        splices.append(Splice(place.stop, place.stop, (THEIRS + marked.here.encode(),), (ending,)))
+    return apply(text, splices)
+
+
+def _apart(places: Sequence[Marked]) -> list[Marked]:
+    out: list[Marked] = []
+    for marked in places:
+        if out and marked.place.start < out[-1].place.stop:
+            a, b = out[-1].place, marked.place
+            both = Disputed(a.start, max(a.stop, b.stop), a.lines + b.lines, a.breaks + b.breaks)
+            out[-1] = replace(out[-1], place=both)
+        else:
+            out.append(marked)
+    return out

@@ -1,0 +1,170 @@
+"""The bursts view: what was begun and ended as one (a tool call, a formatter, a git operation), and what belongs to it.
+
+A burst is open from its beginning until a record ends it or its time is over, whichever comes first; times are those
+of the records, so replay agrees. While it is open
+
+* each batch of its caller belongs to it (evidence `own`). Bursts of one caller nest: a batch belongs to all that are
+  open;
+* what other programs write belongs to it when it was begun with `outside`, it is the only open one that was, and the
+  watcher or a call saw the write (evidence `only_outside_burst`). Where two such bursts are open nothing tells whose
+  it is (`several_open`), and a scan finds what may be older (`scanned`): those belong to none, and are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import (
+    BurstBegun,
+    BurstEnded,
+    CaptureFailed,
+    Event,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+    Record,
+)
+from quire_journal.log import Reading, Writing, u64
+from quire_journal.views.files import TOOL_WRITES
+from quire_journal.views.writers import caller_of
+
+TABLES = ("bursts", "open_bursts", "burst_batches")
+
+OWN: Final = "own"
+ONLY_OUTSIDE: Final = "only_outside_burst"
+SEVERAL_OPEN: Final = "several_open"
+SCANNED: Final = "scanned"
+
+BELONGING: Final = (OWN, ONLY_OUTSIDE)
+"""The evidence by which a batch belongs to a burst; by any other it may."""
+
+_SEEN_WHEN_IT_HAPPENED: Final = frozenset({"watched", "read", "displaced"})
+_OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideModeChanged, CaptureFailed)
+
+
+class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A burst. Without `ended` it is open until `expires_ns`."""
+
+    number: int  # seq of the record that began it
+    owner: bytes  # the caller's key
+    writer: int  # by which the owner was called then
+    label: str
+    form: str
+    began_ns: int
+    expires_ns: int
+    outside: bool = False
+    bind: str = "session"
+    ended: int = 0  # seq of the record that ended it
+    ended_ns: int = 0
+    why: str = ""  # it ended
+    last: int = 0  # newest record that belongs to it
+    batches: int = 0  # that belong to it
+    unclear: int = 0  # batches of which nobody knows whether they do
+
+    def open_at(self, now_ns: int) -> bool:
+        """Do batches of this time belong to it?"""
+        return not self.ended and now_ns < self.expires_ns
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_BURST: Final = msgspec.msgpack.Decoder(Burst)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Begin or end a burst, or say which open ones a file change belongs to."""
+    if isinstance(event, TOOL_WRITES):
+        caller = caller_of(w, record.writer)
+        for burst in list(_open(w, record.at_ns)):
+            if burst.owner == caller:
+                _add(w, burst, record, OWN)
+    elif isinstance(event, _OUTSIDE_WRITES):
+        seen = getattr(event, "evidence", "") in _SEEN_WHEN_IT_HAPPENED
+        candidates = [burst for burst in _open(w, record.at_ns) if burst.outside]
+        for burst in candidates:
+            _add(w, burst, record, SCANNED if not seen else ONLY_OUTSIDE if len(candidates) == 1 else SEVERAL_OPEN)
+    elif isinstance(event, BurstBegun):
+        _put(
+            w,
+            Burst(
+                record.seq,
+                caller_of(w, record.writer),
+                record.writer,
+                event.label,
+                event.form,
+                record.at_ns,
+                event.expires_ns,
+                event.outside,
+                event.bind,
+            ),
+        )
+        w.put("open_bursts", u64(record.seq), b"")
+    elif isinstance(event, BurstEnded):
+        _end(w, record, event)
+
+
+def burst(r: Reading, number: int) -> Burst | None:
+    """The burst that record `number` began."""
+    found = r.get("bursts", u64(number)) if 0 < number < 1 << 63 else None
+    return None if found is None else _BURST.decode(found)
+
+
+def bursts(r: Reading) -> Iterator[Burst]:
+    """Every burst, the newest first."""
+    for _, value in r.scan("bursts", reverse=True):
+        yield _BURST.decode(value)
+
+
+def open_bursts(r: Reading) -> Iterator[Burst]:
+    """The bursts of which no record says that they ended, oldest first; the time of some may be over."""
+    for key, _ in r.scan("open_bursts"):
+        found = r.get("bursts", key)
+        if found is not None:
+            yield _BURST.decode(found)
+
+
+def batches_of(r: Reading, number: int) -> Iterator[tuple[int, str]]:
+    """(batch, evidence) of what belongs, or may belong, to a burst; oldest first."""
+    for key, evidence in r.scan("burst_batches", u64(number), u64(number + 1)):
+        yield int.from_bytes(key[8:], "big"), evidence.decode()
+
+
+def belongs(r: Reading, number: int, batch: int) -> bool:
+    """Does the batch belong to the burst?"""
+    found = r.get("burst_batches", u64(number) + u64(batch))
+    return found is not None and found.decode() in BELONGING
+
+
+def _open(w: Writing, now_ns: int) -> Iterator[Burst]:
+    return (burst for burst in open_bursts(w) if burst.open_at(now_ns))
+
+
+def _add(w: Writing, burst: Burst, record: Record, evidence: str) -> None:
+    row = u64(burst.number) + u64(record.batch)
+    before = w.get("burst_batches", row)
+    new = int(before is None)
+    if evidence in BELONGING:
+        # A batch is begun by one caller, or by nobody: all its records have the same evidence.
+        burst = msgspec.structs.replace(burst, batches=burst.batches + new, last=record.seq)
+    else:
+        burst = msgspec.structs.replace(burst, unclear=burst.unclear + new)
+    if new:
+        w.put("burst_batches", row, evidence.encode())
+    _put(w, burst)
+
+
+def _end(w: Writing, record: Record, event: BurstEnded) -> None:
+    begun = burst(w, event.burst)
+    if begun is None or begun.ended:
+        return
+    w.delete("open_bursts", u64(begun.number))
+    # Where its time was over before somebody said so, that is when it ended.
+    ended_ns = min(record.at_ns, begun.expires_ns)
+    _put(w, msgspec.structs.replace(begun, ended=record.seq, ended_ns=ended_ns, why=event.why))
+
+
+def _put(w: Writing, burst: Burst) -> None:
+    w.put("bursts", u64(burst.number), _ENCODER.encode(burst))

@@ -1,0 +1,90 @@
+"""The capture view: which files the journal does not hold the bytes of, so that counting them costs nothing.
+
+Also when the whole tree was first looked at: a file that came into view after that, and was watched, was made then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quire_journal.events import (
+    CaptureFailed,
+    Event,
+    FileMoved,
+    OutsideMoved,
+    Record,
+    WorkspaceScanned,
+    WritesAbandoned,
+)
+from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.views import files
+from quire_journal.views.paths import path_id, path_of
+
+TABLES = ("uncaptured", "uncaptured_once", "scanned")
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Note a file that could not be captured; forget one whose head is held, or that is gone."""
+    if isinstance(event, CaptureFailed):
+        number = path_id(w, event.path)
+        if number is not None:
+            w.put("uncaptured_once", u32(number), b"")
+        _look(w, event.path)
+    elif isinstance(event, WorkspaceScanned):
+        if w.get("scanned", b"first") is None:
+            w.put("scanned", b"first", u64(record.seq))
+    elif isinstance(event, WritesAbandoned):
+        for _, write in files.abandoned_writes(w, record, event):
+            for path in _paths(write):
+                _look(w, path)
+    elif w.count("uncaptured"):
+        for path in _paths(event):
+            _look(w, path)
+
+
+def count(r: Reading) -> int:
+    """How many files the journal does not hold as they are now."""
+    return r.count("uncaptured")
+
+
+def uncaptured(r: Reading) -> Iterator[tuple[str, str]]:
+    """(path, why) of the files that the journal does not hold as they are now, in the order of their numbers."""
+    for key, why in r.scan("uncaptured"):
+        path = path_of(r, int.from_bytes(key, "big"))
+        if path is not None:
+            yield path, why.decode()
+
+
+def uncaptured_at(r: Reading, seq: int) -> Iterator[tuple[str, str]]:
+    """(path, why) of the files that the journal did not hold as they were after record `seq`."""
+    for key, _ in r.scan("uncaptured_once"):
+        number = int.from_bytes(key, "big")
+        version = next(files.versions(r, number, upto=seq, reverse=True), None)
+        path = path_of(r, number)
+        if path is not None and version is not None and version.uncaptured and not version.gone:
+            yield path, version.uncaptured
+
+
+def first_scan(r: Reading) -> int | None:
+    """The record that says that the whole tree was looked at for the first time."""
+    found = r.get("scanned", b"first")
+    return None if found is None else int.from_bytes(found, "big")
+
+
+def _paths(event: Event | None) -> Iterator[str]:
+    path = getattr(event, "path", None)
+    if path is not None:
+        yield path
+    if isinstance(event, FileMoved | OutsideMoved):
+        yield event.to
+
+
+def _look(w: Writing, path: str) -> None:
+    number = path_id(w, path)
+    head = None if number is None else files.head(w, number)
+    if number is None:
+        return
+    if head is not None and head.uncaptured and not head.gone:
+        w.put("uncaptured", u32(number), head.uncaptured.encode())
+    else:
+        w.delete("uncaptured", u32(number))

@@ -1,0 +1,81 @@
+"""The stale view: whose reads others have overtaken, so that each reply can say so without looking at every read.
+
+A row is a reason to look, not yet a fact: a write that was taken back leaves it. It goes when the caller reads again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quire_journal.events import (
+    CaptureFailed,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+    ReadServed,
+    Record,
+)
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.views import files, reads
+from quire_journal.views.paths import path_id, path_of
+from quire_journal.views.writers import caller_of
+
+TABLES = ("readers", "stale_reads")
+
+_CALLER_BYTES = 8
+_OF_ONE_PATH = (
+    FileWritten | FileDeleted | ModeChanged | OutsideWritten | OutsideDeleted | OutsideModeChanged | CaptureFailed
+)
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Remember who reads a path; when somebody else changes it, remember that, too."""
+    if isinstance(event, ReadServed):
+        _read(w, record, event)
+    elif isinstance(event, _OF_ONE_PATH):
+        _changed(w, record, event.path)
+    elif isinstance(event, FileMoved | OutsideMoved):
+        _changed(w, record, event.path)
+        _changed(w, record, event.to)
+
+
+def stale_reads(r: Reading, caller: bytes) -> Iterator[str]:
+    """The paths that others may have changed since the caller read them, in the order of their numbers."""
+    if caller:
+        for key, _ in r.scan("stale_reads", caller, caller + b"\xff" * 4):
+            path = path_of(r, int.from_bytes(key[_CALLER_BYTES:], "big"))
+            if path is not None:
+                yield path
+
+
+def _read(w: Writing, record: Record, event: ReadServed) -> None:
+    caller, number = caller_of(w, record.writer), path_id(w, event.path)
+    if not caller or number is None:
+        return
+    row = u32(number) + caller
+    if w.get("readers", row) is None:
+        w.put("readers", row, b"")
+    shown, head = reads.shown(w, caller, number), files.head(w, number)
+    if shown is None or head is None:
+        return
+    if head.seq <= shown.news_after:
+        w.delete("stale_reads", caller + u32(number))
+    elif caller_of(w, head.writer) != caller:
+        w.put("stale_reads", caller + u32(number), b"")
+
+
+def _changed(w: Writing, record: Record, path: str) -> None:
+    number = path_id(w, path)
+    if number is None:
+        return
+    mine = caller_of(w, record.writer)
+    for row, _ in list(w.scan("readers", u32(number), u32(number + 1))):
+        caller = row[4:]
+        if caller != mine:
+            w.put("stale_reads", caller + u32(number), b"")

@@ -1,0 +1,142 @@
+"""What it costs to take back a burst over many files, beside `git checkout` of as many.
+
+    scripts/bench undo [--files N] [--lines N] [--rounds N] [--in FOLDER] [--json]
+
+One agent edits every file within a burst; `undo` of the burst plans and carries it out in one call, journaled, synced,
+all or nothing. Beside it git writes the same files back (`git checkout -- .`), which syncs nothing, and which knows
+nothing of what others did meanwhile. What the files' own bytes cost on this disk, when each is synced before it gets
+its name, is measured too: that is the floor of everyone who does not lose them in a power cut.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from live import Live, caught_up, eventually, ok
+
+
+def text(lines: int, n: int) -> str:
+    """A source-like text in which every line is unique."""
+    return "".join(f"    value_{i} = compute({i}, {n})  # as long as code is, more or less\n" for i in range(lines))
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Milliseconds of one call."""
+    begun = time.perf_counter()
+    act()
+    return (time.perf_counter() - begun) * 1000
+
+
+def names(files: int) -> list[str]:
+    """Paths as a tree has them, twenty in a folder."""
+    return [f"src/part{n // 20}/file{n}.py" for n in range(files)]
+
+
+def quire(files: int, lines: int, rounds: int) -> dict[str, list[float]]:
+    """A burst over all files, undone; the files are as before each time."""
+    took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": []}
+    at = Live()
+    try:
+        for n, name in enumerate(names(files)):
+            at.write(name, text(lines, n))
+        client = at.connect("bench", "bench", timeout_s=120.0)
+        eventually("the first capture", lambda: ok(client.call("status", {}))["capture"]["finished"], 120.0)
+        caught_up(client)
+        for number in range(rounds):
+            burst = ok(client.call("burst", {"action": "begin", "label": f"round {number}"}))["burst"]
+            for name in names(files):
+                change = {"old_text": "value_1 = ", "new_text": f"changed_{number} = "}
+                ok(client.call("edit_replace", {"file": name, **change}))
+            ok(client.call("burst", {"action": "end"}))
+            time.sleep(1.0)  # what was displaced is let go of meanwhile
+            took["its plan alone"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b, "plan": True}))))
+            took["undo of the burst"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b}))))
+            for n, name in enumerate(names(files)):
+                assert at.read(name) == text(lines, n).encode(), name
+    finally:
+        at.close()
+    return took
+
+
+def git(files: int, lines: int, rounds: int) -> list[float]:
+    """The same files changed and written back by git."""
+    took = []
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+        root = Path(folder)
+        run = ["git", "-C", folder, "-c", "user.name=b", "-c", "user.email=b@example.org", "-c", "gc.auto=0"]
+        quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        subprocess.run([*run, "init"], **quiet)
+        for n, name in enumerate(names(files)):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text(lines, n))
+        subprocess.run([*run, "add", "-A"], **quiet)
+        subprocess.run([*run, "commit", "-m", "all"], **quiet)
+        for number in range(rounds):
+            for n, name in enumerate(names(files)):
+                (root / name).write_text(text(lines, n).replace("value_1 = ", f"changed_{number} = "))
+            took.append(timed(lambda: subprocess.run([*run, "checkout", "--", "."], **quiet)))
+    return took
+
+
+def floor(files: int, lines: int, rounds: int, workers: int) -> list[float]:
+    """Each file written beside, synced, and renamed into place, `workers` at a time."""
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder, ThreadPoolExecutor(workers) as pool:
+        root = Path(folder)
+        for name in names(files):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text("before")
+        data = [text(lines, n).encode() for n in range(files)]
+
+        def put(n: int) -> None:
+            path = root / names_[n]
+            beside = path.with_suffix(".tmp")
+            fd = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+            os.write(fd, data[n])
+            os.fsync(fd)
+            os.close(fd)
+            os.rename(beside, path)
+
+        names_ = names(files)
+        return [timed(lambda: list(pool.map(put, range(files)))) for _ in range(rounds)]
+
+
+def main() -> None:
+    """Measure, and print a table or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--lines", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--in", dest="folder", help="measure on the file system of this folder")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.folder:
+        tempfile.tempdir = os.path.abspath(options.folder)
+    sizes = options.files, options.lines, options.rounds
+    rows = quire(*sizes)
+    rows["git checkout of as many files"] = git(*sizes)
+    rows["as many files written, synced, renamed, 1 at a time"] = floor(*sizes, 1)
+    rows["the same, 8 at a time"] = floor(*sizes, 8)
+    figures = {name: round(statistics.median(took), 1) for name, took in rows.items()}
+    ratio = round(figures["undo of the burst"] / figures["git checkout of as many files"], 2)
+    if options.json:
+        print(json.dumps({"files": options.files, "median_ms": figures, "undo / git checkout": ratio}))
+        return
+    for name, figure in figures.items():
+        print(f"{name:56}{figure:>10.1f} ms")
+    sizes_told = f"{options.files} files of {options.lines} lines, {options.rounds} rounds"
+    print(f"undo / git checkout {ratio:.2f} ×    ({sizes_told})")
+
+
+if __name__ == "__main__":
+    main()

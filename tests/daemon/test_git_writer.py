@@ -1,0 +1,234 @@
+"""Which outside writes are labelled with git, by what it says and by what it leaves behind; by a clock that is set."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from test_git_trace import MS, Gits, lines
+from test_leasing import SetClock
+
+from quire_daemon.git_head import EXPECTED_NS, GitHead, git_folder
+from quire_daemon.git_writer import NOTICED_NS, GitWriter
+from quire_daemon.recorder import Recorder
+from quire_journal.events import GitRan, WriterIntroduced
+from quire_journal.journal import Journal
+from quire_journal.stores.memory import MemoryStore
+
+A, B = "a" * 40, "b" * 40
+
+
+class Repository:
+    """The files of a repository that git would change, and a clock that stamps them."""
+
+    def __init__(self, root: Path) -> None:
+        self.clock = SetClock()
+        self.git = root / ".git"
+        (self.git / "logs").mkdir(parents=True)
+        self.root = root
+        self.writes("index", "")
+        self.moves("main", A, "commit (initial): one")
+        self.clock.pass_s(60)
+
+    def writes(self, name: str, text: str) -> None:
+        (self.git / name).write_text(text)
+        os.utime(self.git / name, ns=(self.clock.ns, self.clock.ns))
+
+    def moves(self, branch: str, commit: str, said: str) -> None:
+        """HEAD moves, and its log says why."""
+        self.writes("HEAD", f"ref: refs/heads/{branch}\n")
+        log = self.git / "logs" / "HEAD"
+        before = log.read_text() if log.exists() else ""
+        previous = A if before else "0" * 40
+        self.writes("logs/HEAD", f"{before}{previous} {commit} A U <a@u> 1 +0000\t{said}\n")
+
+    def unlocks(self) -> None:
+        self.writes("index.lock", "tree")
+        (self.git / "index.lock").rename(self.git / "index")
+
+
+class Scene:
+    """The part of the loop that has to do with git."""
+
+    def __init__(self, root: Path) -> None:
+        self.repository = Repository(root)
+        self.clock = self.repository.clock
+        self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.ns), self.clock)
+        self.gits = Gits()
+        self.git = GitWriter(self.recorder, self.clock, GitHead(str(root)), self.gits.commands)
+
+    def starts(self, number: int, said: list[bytes]) -> None:
+        self.gits.starts(number, said, self.clock.ns)
+        self.git.look()
+
+    def ends(self, number: int) -> None:
+        self.gits.ends(number, self.clock.ns)
+        self.git.look()
+
+    def hint(self, ago_s: float = 0.0, exact: bool = True) -> str:
+        return self.git.hint("f.txt", self.clock.ns - int(ago_s * 1e9), exact)
+
+    def ran(self) -> list[GitRan]:
+        return [event for _, event in self.records() if isinstance(event, GitRan)]
+
+    def records(self) -> list[tuple[int, object]]:
+        self.recorder.commit()
+        with self.recorder.history() as history:
+            return [(record.writer, record.event()) for record in history.records()]
+
+
+# ── heard ────────────────────────────────────────────────────────────────────
+
+
+def test_a_write_is_labelled_with_the_one_command_that_runs_and_the_session_that_ran_it(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.starts(7, lines("checkout", "main", agent="ada", worktree="/w"))
+    assert scene.hint() == "git checkout main (ada/s1, pid 7)"
+
+
+def test_of_two_that_run_at_once_nobody_knows_which_wrote(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.starts(7, lines("checkout", agent="ada", sid="a"))
+    scene.starts(8, lines("merge", agent="ben", sid="b"))
+    assert scene.hint() == "git"
+
+
+def test_a_change_without_a_stamp_may_have_been_noticed_a_moment_later(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.starts(7, lines("checkout"))
+    scene.ends(7)
+    scene.clock.ns += NOTICED_NS
+    assert scene.hint() == ""
+    assert scene.hint(exact=False) == "git checkout (pid 7)"
+    scene.clock.ns += MS
+    assert scene.hint(exact=False) == ""
+
+
+def test_a_command_that_ended_is_recorded_by_a_writer_whose_process_the_kernel_attests(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.starts(7, lines("checkout", "side", agent="ada"))
+    scene.clock.pass_s(1)
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    scene.ends(7)
+    (ran,) = scene.ran()
+    assert (ran.command, ran.agent, ran.agent_session, ran.exit_code) == ("checkout side", "ada", "s1", 0)
+    assert (ran.ended_ns - ran.started_ns, ran.evidence) == (1_000 * MS, "trace2")
+    assert (ran.head_before, ran.head_after) == (f"main {A[:12]}", f"side {B[:12]}")
+    (number,) = (writer for writer, event in scene.records() if isinstance(event, GitRan))
+    (who,) = (event for _, event in scene.records() if isinstance(event, WriterIntroduced))
+    assert (who.id, who.uid, who.pid, who.agent) == (number, 1000, 7, "ada")
+
+
+def test_the_move_of_head_by_a_command_that_was_heard_labels_nothing_else(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.starts(7, lines("checkout", "side"))
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    scene.ends(7)
+    scene.clock.ns += MS
+    assert scene.hint() == ""
+    scene.git.tidy()
+    assert len(scene.ran()) == 1
+
+
+# ── unheard ──────────────────────────────────────────────────────────────────
+
+
+def test_a_write_just_before_head_moves_is_labelled_with_where_it_went_and_the_move_is_recorded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    moved = f"git: checkout: moving from main to side (HEAD main {A[:12]} -> side {B[:12]})"
+    assert scene.hint(ago_s=0.5) == moved
+    assert scene.hint(ago_s=1.5) == ""
+    scene.clock.pass_s(0.2)
+    assert scene.hint() == ""
+    scene.git.tidy()
+    scene.git.tidy()
+    (ran,) = scene.ran()
+    assert (ran.command, ran.evidence) == ("checkout: moving from main to side", "head")
+    assert (ran.head_before, ran.head_after) == (f"main {A[:12]}", f"side {B[:12]}")
+
+
+def test_a_head_whose_log_does_not_say_yet_why_it_moved_has_not_moved(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.writes("HEAD", "ref: refs/heads/side\n")
+    assert scene.hint() == ""
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    assert scene.hint() == f"git: checkout: moving from main to side (HEAD main {A[:12]} -> side {B[:12]})"
+
+
+def test_a_repository_that_keeps_no_log_of_head_still_tells_that_it_moved(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    (repository.git / "logs" / "HEAD").unlink()
+    head = GitHead(str(tmp_path))
+    repository.writes("HEAD", "ref: refs/heads/side\n")
+    assert head.hint(repository.clock.ns, 0, repository.clock.ns) == "git: HEAD moved (HEAD main -> side)"
+
+
+def test_a_commit_changes_no_tree(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.moves("main", B, "commit: checkout: two")
+    assert scene.hint() == ""
+    scene.git.tidy()
+    assert scene.ran() == []
+
+
+def test_a_move_that_no_write_was_labelled_by_is_not_recorded(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    scene.clock.pass_s(5)
+    assert scene.hint() == ""
+    scene.git.tidy()
+    assert scene.ran() == []
+
+
+def test_what_is_written_while_the_index_is_locked_is_labelled_so_and_the_move_that_follows_is_recorded(
+    tmp_path: Path,
+) -> None:
+    scene = Scene(tmp_path)
+    assert scene.hint() == ""
+    scene.repository.writes("index.lock", "")
+    scene.clock.pass_s(0.1)
+    assert scene.hint() == "git: index.lock was held"
+    assert scene.hint(ago_s=0.2) == "", "before the lock"
+    scene.git.tidy()
+    assert scene.ran() == []
+    scene.repository.unlocks()
+    scene.clock.pass_s(0.1)
+    assert scene.hint(ago_s=0.15) == "git: index.lock was held", "looked at late"
+    assert scene.hint() == ""
+    scene.repository.moves("side", B, "reset: moving to HEAD~1")
+    scene.git.tidy()
+    assert [ran.command for ran in scene.ran()] == ["reset: moving to HEAD~1"]
+
+
+def test_a_lock_that_nobody_saw_is_told_by_the_index(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.clock.ns += 30 * MS
+    scene.repository.unlocks()
+    assert scene.hint(ago_s=0.02) == "git: index.lock was held"
+    assert scene.hint(ago_s=0.2) == ""
+
+
+def test_a_lock_that_was_left_behind_labels_nothing_for_ever(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.writes("index.lock", "")
+    scene.clock.pass_s(3600)
+    assert scene.hint() == ""
+
+
+def test_a_move_long_after_the_lock_is_another_matter(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repository.writes("index.lock", "")
+    scene.hint()
+    scene.clock.ns += EXPECTED_NS + MS
+    scene.repository.moves("side", B, "checkout: moving from main to side")
+    scene.git.tidy()
+    assert scene.ran() == []
+
+
+def test_where_there_is_no_repository_git_is_at_rest(tmp_path: Path) -> None:
+    head = GitHead(str(tmp_path))
+    assert head.hint(1, 0, 1) == ""
+    assert git_folder(str(tmp_path)) == ""
+    (tmp_path / ".git").write_text("gitdir: elsewhere/worktrees/w\n")
+    assert git_folder(str(tmp_path)) == str(tmp_path / "elsewhere/worktrees/w")

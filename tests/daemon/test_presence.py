@@ -1,0 +1,57 @@
+"""Who is there: connections that answer, processes that live, files that were named last."""
+
+from __future__ import annotations
+
+import os
+
+from test_leasing import Lines, SetClock
+
+from quire_daemon.git_trace import pid_start
+from quire_daemon.handlers.base import Who
+from quire_daemon.presence import MOST_CALLERS, MOST_FILES, MOST_LINES, Presence
+from quire_journal.events import WriterIntroduced
+from quire_journal.ids import WriterId
+
+ANN = Who(WriterId(1), b"ann     ", "ann", "s1")
+ME = WriterIntroduced(0, 1000, os.getpid(), pid_start(os.getpid()))
+
+
+def test_a_connection_counts_as_long_as_somebody_is_there() -> None:
+    lines, clock = Lines(), SetClock()
+    presence = Presence(lines, clock)
+    presence.called(ANN, b"one", ME)
+    presence.called(ANN, b"two", ME)
+    presence.called(ANN, b"one", ME)
+    there = presence.now()[ANN.key]
+    assert (there.connections, there.alive, there.called_ns) == (2, True, clock.ns)
+    lines.gone = {b"one"}
+    assert presence.now()[ANN.key].connections == 1
+    asked = len(lines.asked)
+    presence.now()
+    assert len(lines.asked) == asked + 1, "who is gone is not asked again"
+
+
+def test_another_process_with_the_same_number_is_not_the_one_that_called() -> None:
+    presence = Presence(Lines(), SetClock())
+    presence.called(ANN, b"one", WriterIntroduced(0, 1000, os.getpid(), ME.pid_start - 1))
+    assert presence.now()[ANN.key].alive is False
+    presence.called(ANN, b"one", WriterIntroduced(0, 1000, 0, 0))
+    assert presence.now()[ANN.key].alive is None
+
+
+def test_the_files_that_were_named_last_come_first_and_nothing_grows() -> None:
+    presence = Presence(Lines(), SetClock())
+    presence.called(ANN, b"one", ME)
+    presence.named(ANN, (f"{n}.txt" for n in range(20)))
+    presence.named(ANN, ["15.txt"])
+    files = [path for path, _ in presence.now()[ANN.key].files]
+    assert files == ["15.txt", "19.txt", "18.txt", "17.txt", "16.txt", "14.txt", "13.txt", "12.txt"]
+    assert len(files) == MOST_FILES
+    for n in range(MOST_LINES + 5):
+        presence.called(ANN, b"%d" % n, ME)
+    assert presence.now()[ANN.key].connections == MOST_LINES
+    for n in range(MOST_CALLERS):
+        presence.called(Who(WriterId(n + 2), b"%08d" % n), b"x", ME)
+    assert len(presence.now()) == MOST_CALLERS
+    assert ANN.key not in presence.now()
+    presence.named(ANN, ["f.txt"])

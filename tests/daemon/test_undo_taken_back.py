@@ -1,0 +1,184 @@
+"""Undo beside other undos: what somebody did and took back again is not in the way, whatever came between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from desk import Desk, lines
+from hypothesis import given
+from hypothesis import strategies as st
+
+import ancestry
+from ancestry import Ancestry, Page, Version
+from quire_daemon.handlers.base import Who
+from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+
+START = lines("one", "two", "three", "four", "five", "six")
+
+
+def desk_with(text: bytes = START) -> Desk:
+    """A desk with one file that came from outside."""
+    desk = Desk()
+    desk.outside("f.txt", text)
+    return desk
+
+
+def put(desk: Desk, who: Who, old: str, new: str) -> int:
+    """Replace a line, or a part of one; the batch."""
+    text = desk.text("f.txt")
+    assert text is not None
+    assert text.count(old.encode()) == 1
+    return desk.write("f.txt", text.replace(old.encode(), new.encode()), who)
+
+
+def conflicts(reply: dict[str, Any]) -> list[int]:
+    """The records that the conflicts of a reply name."""
+    return [conflict["seq"] for file in reply["files"] for conflict in file["conflicts"]]
+
+
+def test_what_another_writer_took_back_is_not_in_the_way_of_work_in_between() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    put(desk, desk.ben, "TWO", "TWO by ben")
+    put(desk, desk.ann, "five", "FIVE")
+    assert desk.call(UNDO_TOOL, desk.ben)["ok"]
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert desk.text("f.txt") == START
+    assert conflicts(reply) == []
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert desk.text("f.txt") == START.replace(b"two", b"TWO").replace(b"five", b"FIVE")
+
+
+def test_what_stands_in_the_way_is_told_though_something_else_was_taken_back_there() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    put(desk, desk.ben, "TWO", "TWO by ben")
+    put(desk, desk.ann, "five", "FIVE")
+    desk.call(UNDO_TOOL, desk.ben)
+    standing = put(desk, desk.ben, "TWO", "TWO again")
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert desk.text("f.txt") == START.replace(b"two", b"TWO again")
+    assert conflicts(reply) == [standing]
+
+
+def test_a_conflict_names_the_record_that_stands_not_one_that_was_taken_back_before_it() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    put(desk, desk.ann, "six", "SIX")
+    put(desk, desk.ben, "TWO", "TWO by ben")
+    desk.call(UNDO_TOOL, desk.ben)
+    standing = put(desk, desk.ben, "TWO", "TWO again")
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert conflicts(reply) == [standing]
+
+
+def test_what_was_taken_back_together_with_older_work_is_not_in_the_way_either() -> None:
+    desk = desk_with()
+    put(desk, desk.ben, "one", "ONE")
+    put(desk, desk.ann, "two", "TWO")
+    put(desk, desk.ben, "TWO", "TWO by ben")
+    put(desk, desk.ann, "five", "FIVE")
+    desk.call(UNDO_TOOL, desk.ben, last=2)
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert desk.text("f.txt") == START
+    assert conflicts(reply) == []
+    assert [kept["batch"] for kept in reply["files"][0]["kept"]] == []
+
+
+def test_what_was_taken_back_and_redone_is_in_the_way() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    bens = put(desk, desk.ben, "TWO", "TWO by ben")
+    put(desk, desk.ann, "five", "FIVE")
+    desk.call(UNDO_TOOL, desk.ben)
+    desk.call(REDO_TOOL, desk.ben)
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert desk.text("f.txt") == START.replace(b"two", b"TWO by ben")
+    assert conflicts(reply) == [bens]
+
+
+def test_a_conflict_names_the_writer_of_the_text_that_stands_not_who_redid_it() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    bens = put(desk, desk.ben, "TWO", "TWO by ben")
+    put(desk, desk.ben, "six", "SIX")
+    desk.call(UNDO_TOOL, desk.introduce("boss", "s9"), writer="ben")
+    desk.call(REDO_TOOL, desk.introduce("boss", "s9"))
+    refused = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert refused["error"] == "conflict"
+    assert conflicts(refused) == [bens]
+
+
+# ── any order, against a model that knows nothing of the journal ─────────────
+
+AGENTS = ("ann", "ben", "cat")
+SLOTS = ["s0", "s1", "s2"]
+agents = st.sampled_from(AGENTS)
+edits = st.tuples(st.just("edit"), agents, st.sampled_from(SLOTS), st.integers(1, 2))
+undos = st.tuples(st.just("undo"), agents, agents, st.integers(1, 2))
+
+
+class Played:
+    """Three agents' edits and undos of one page, told to the model as they happen."""
+
+    def __init__(self) -> None:
+        self.desk = desk_with(ancestry.page(SLOTS, 0))
+        self.who = {"ann": self.desk.ann, "ben": self.desk.ben, "cat": self.desk.introduce("cat", "s3")}
+        self.model = Ancestry(frozenset())
+        self.undos: list[tuple[int, set[int]]] = []
+        self.tokens = 0
+        self.tell(self.desk.head_of("f.txt"), "", undoing=False)
+
+    @property
+    def data(self) -> bytes:
+        """The page as it is."""
+        return self.desk.text("f.txt") or b""
+
+    def tell(self, batch: int, agent: str, undoing: bool) -> None:
+        """The model is told of the version that is there now."""
+        version = Version(self.desk.head_of("f.txt"), batch, "file_written", agent, undoing, self.data)
+        self.model.tell("f.txt", version)
+
+    def edit(self, agent: str, slot: str, length: int) -> None:
+        """Fill a slot anew."""
+        self.tokens += 1
+        new = ancestry.block(slot, f"{agent}-{self.tokens}", length)
+        old, now = ("".join(f"{row}\n" for row in block) for block in (Page.of(self.data).slots[slot], new))
+        self.tell(
+            self.desk.write("f.txt", self.data.replace(old.encode(), now.encode()), self.who[agent]), agent, False
+        )
+
+    def undo(self, agent: str, writer: str, last: int) -> None:
+        """Take back the last work of one of them."""
+        before = self.data
+        reply = self.desk.call(UNDO_TOOL, self.who[agent], writer=writer, last=last)
+        if reply["ok"]:
+            self.undos.append((reply["batch"], {*reply["batches"]}))
+        if self.data != before:
+            self.tell(reply["batch"], agent, undoing=True)
+
+    def undone(self) -> set[int]:
+        """The batches that are not in force."""
+        found: set[int] = set()
+        for batch, named in reversed(self.undos):
+            found |= named if batch not in found else set()
+        return found
+
+
+@given(st.lists(st.one_of(edits, edits, undos), min_size=4, max_size=14), agents)
+def test_undoing_one_writer_after_any_edits_and_undos_comes_to_what_the_model_says(
+    script: list[tuple[Any, ...]], writer: str
+) -> None:
+    played = Played()
+    for what, *how in script:
+        getattr(played, what)(*how)
+    played.model.undone = played.undone()
+    wanted, was = played.model.without(writer), Page.of(played.data)
+    reply = played.desk.call(UNDO_TOOL, played.desk.introduce("boss", "s9"), writer=writer)
+    named = [c for file in reply.get("files", []) for c in file["conflicts"]]
+    for slot, text in Page.of(played.data).slots.items():
+        place, without = ("f.txt", slot), wanted["f.txt", slot]
+        told = [c for c in named if c["seq"] in played.model.changed_by[place]]
+        assert text in without.texts, (slot, text, without, was.slots[slot])
+        assert told or not without.must_conflict, (slot, without)
+        assert without.may_conflict or not any(played.model.only_changed(place, c["seq"]) for c in told), (slot, told)

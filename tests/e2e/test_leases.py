@@ -1,0 +1,131 @@
+"""Leases against the real daemon: what holds between processes, through waits, lost connections and restarts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+import live
+
+pytestmark = pytest.mark.real
+
+TEXT = "one\ntwo\nthree\n"
+
+
+def quire(at: live.Live, *words: str, agent: str = "ben") -> list[str]:
+    """A command line on the checkout."""
+    where = ["-C", str(at.root), "--state-dir", str(at.state_dir), "--agent", agent, "--session", "s1"]
+    return [sys.executable, "-m", "quire_client", *where, *words]
+
+
+def ran(at: live.Live, *words: str, agent: str = "ben") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(quire(at, *words, agent=agent), capture_output=True, text=True, timeout=30, check=False)
+
+
+class Waiting:
+    """A claim that waits on a thread of its own."""
+
+    def __init__(self, at: live.Live, agent: str, **claim: Any) -> None:
+        self.reply: dict[str, Any] = {}
+        self.client = at.connect(agent)
+        self._thread = threading.Thread(target=self._claim, args=(claim,))
+        self._thread.start()
+
+    def _claim(self, claim: dict[str, Any]) -> None:
+        self.reply = self.client.claim("f.txt", "exclusive", wait_ms=20_000, **claim)
+
+    def done(self) -> dict[str, Any]:
+        self._thread.join(25)
+        return self.reply
+
+
+def queue(at: live.Live, number: int) -> None:
+    """Wait until so many claims wait."""
+    with at.connect("looker") as looker:
+        live.eventually(f"{number} claims wait", lambda: len(looker.claims()["waiting"]) == number)
+
+
+def test_an_exclusive_lease_refuses_anothers_edit_with_exit_status_6_and_who_waits_gets_it_when_it_is_released(
+    daemon: Any,
+) -> None:
+    at = daemon()
+    at.write("f.txt", TEXT)
+    with at.connect("ann") as ann:
+        number = live.ok(ann.claim("f.txt", "exclusive", reason="rewriting", start_line=2, end_line=3))["lease"]
+        edit = {"path": "f.txt", "old_text": "two", "new_text": "TWO"}
+        refused = ran(at, "call", "edit_replace", json.dumps(edit))
+        assert refused.returncode == 6
+        told = json.loads(refused.stdout)
+        assert (told["error"], told["lease"], told["holder"]["agent"]) == ("lease_held", number, "ann")
+        assert told["free"]["lines"] == [{"start": 1, "end": 1}]
+        assert at.read("f.txt").decode() == TEXT
+        claim = ran(at, "claim", str(at.root / "f.txt"), "--kind", "exclusive")
+        assert (claim.returncode, '"rewriting"' in claim.stderr) == (6, True)
+        free = ran(at, "call", "edit_replace", json.dumps({**edit, "old_text": "one", "new_text": "ONE"}))
+        assert free.returncode == 0, free.stdout
+
+        first = Waiting(at, "ben")
+        queue(at, 1)
+        second = Waiting(at, "cleo", ttl_s=60)
+        queue(at, 2)
+        overtaking = live.refused(at.connect("dan").claim("f.txt", "exclusive"), "lease_held")
+        assert overtaking["holder"]["agent"] == "ann"
+        live.ok(ann.release(lease=number))
+        granted = live.ok(first.done())
+        assert granted["fencing"] > number
+        assert not second.reply
+        live.refused(ann.call("edit_replace", {**edit, "old_text": "two"}), "lease_held")
+        live.ok(first.client.call("edit_replace", edit))
+        live.ok(first.client.release("f.txt"))
+        assert live.ok(second.done())["fencing"] > granted["fencing"]
+        listed = ran(at, "claims", agent="ann")
+        assert (listed.returncode, "cleo/s1" in listed.stdout) == (0, True)
+        live.verified(ann)
+
+
+def test_who_was_killed_while_it_waited_is_granted_nothing(daemon: Any) -> None:
+    at = daemon()
+    at.write("f.txt", TEXT)
+    with at.connect("ann") as ann, at.connect("cleo") as cleo:
+        live.ok(ann.claim("f.txt", "exclusive"))
+        with live.running(
+            *quire(at, "claim", str(at.root / "f.txt"), "--kind", "exclusive", "--wait", "20")
+        ) as waiting:
+            queue(at, 1)
+            waiting.kill()
+            waiting.wait()
+            live.ok(ann.release(all=True))
+            live.ok(cleo.claim("f.txt", "exclusive", wait_ms=5000))
+        assert [one["holder"]["agent"] for one in cleo.claims()["leases"]] == ["cleo"]
+
+
+def test_a_lease_that_is_bound_to_a_connection_ends_with_it_and_others_outlive_even_the_daemon(daemon: Any) -> None:
+    at = daemon()
+    at.write("f.txt", TEXT)
+    ann, ben = at.connect("ann"), at.connect("ben")
+    bound = live.ok(ann.claim("f.txt", "exclusive", bind="connection"))
+    for _ in range(2):
+        live.refused(ben.claim("f.txt", "exclusive", wait_ms=300), "lease_held")
+    live.ok(ann.read_file("f.txt"))  # what tells whether it is there does not disturb its calls
+    ann.close()
+    kept = live.ok(ben.claim("f.txt", "exclusive", wait_ms=5000))
+    assert ben.op_status(kept["op"])["outcome"] == "applied"
+    (released,) = live.log(ben, kind="lease_released")
+    assert (released["lease"], released["why"], released["writer"]["agent"]) == (
+        bound["lease"],
+        "connection_ended",
+        "ann",
+    )
+
+    live.ok(ann.claim("new/", "exclusive", bind="connection"))
+    live.refused(ben.call("write_file", {"path": "new/x.txt", "content": "x\n"}), "lease_held")
+    at.kill()
+    assert [one["lease"] for one in ann.claims()["leases"]] == [kept["lease"]]
+    live.refused(ann.call("edit_replace", {"path": "f.txt", "old_text": "one", "new_text": "1"}), "lease_held")
+    live.ok(ben.call("write_file", {"path": "new/x.txt", "content": "x\n"}))
+    live.verified(ben)

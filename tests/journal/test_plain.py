@@ -1,0 +1,38 @@
+"""Text that agents supply: capped, and without what cannot be seen."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_journal.plain import MOST_NAME, plain, plain_name
+
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+nasty = st.text(st.characters() | st.sampled_from("\x00\x1b\n\t\u061c\u200e\u202e\u2066\u2069\ufeff\u2028\ud800 "))
+
+
+def seen(text: str) -> bool:
+    return not UNSEEN & {unicodedata.category(c) for c in text}
+
+
+@given(nasty | st.just("\u202ea" * 1000), st.integers(1, 50))
+def test_nothing_unseen_is_left_and_nothing_is_too_long(text: str, most: int) -> None:
+    cleaned = plain(text, most)
+    assert seen(cleaned)
+    assert len(cleaned) <= most
+    assert plain(cleaned, most) == cleaned
+
+
+@given(nasty | st.just("x" * 1000))
+def test_a_name_is_clean_and_short_and_stays_as_it_is_if_it_was(name: str) -> None:
+    cleaned = plain_name(name)
+    assert seen(cleaned)
+    assert len(cleaned) <= MOST_NAME
+    assert (cleaned == name) is (name.isprintable() and len(name) <= MOST_NAME)
+
+
+@given(nasty, nasty)
+def test_two_names_never_become_one(one: str, other: str) -> None:
+    assert (plain_name(one) == plain_name(other)) is (one == other)
