@@ -61,10 +61,10 @@ def test_every_dialect_makes_what_it_is_asked_for_where_nobody_else_did_anything
 
 def test_nothing_lands_wrong(tmp_path: Path, player: Player) -> None:
     (tmp_path / "f.py").write_bytes(source(8))
-    outcomes = [outcome for case in few(tmp_path, 30) for outcome in player.play(case)]
+    outcomes = [outcome for case in few(tmp_path, 16) for outcome in player.play(case)]
     rows = [row_of(way.name, [outcome for outcome in outcomes if outcome.way == way.name]) for way in WAYS]
     assert [row.dialect for row in rows if row.wrong] == []
-    assert min(row.right for row in rows) > 5, "many of them can be merged, and are"
+    assert min(row.right for row in rows) > 2, "many of them can be merged, and are"
 
 
 def test_changes_apart_are_right_and_changes_of_one_line_are_refused(player: Player) -> None:

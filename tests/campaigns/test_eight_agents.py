@@ -37,7 +37,7 @@ SHARED = ["shared0", "shared1"]
 OUTSIDE = "outside"
 SLOTS = [*AGENTS[:3], SHARED[0], *AGENTS[3:6], OUTSIDE, SHARED[1], *AGENTS[6:]]
 
-EDITS = live.length(100, 5000)
+EDITS = live.length(60, 5000)
 KILLS = live.length(1, 5)
 UNDOS = 0.06
 """How many of the calls that write are undos."""

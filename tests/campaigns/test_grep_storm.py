@@ -51,7 +51,7 @@ def test_two_hundred_writes_under_two_recursive_greps_are_all_journaled(daemon) 
     if not shutil.which("grep"):
         pytest.skip("there is no grep")
     at = daemon()
-    paths = plant(at.root, live.length(1_500, 20_000))
+    paths = plant(at.root, live.length(800, 20_000))
     client = at.connect("boss")
     eventually("the first scan is through", lambda: first_scan_done(client), 120)
     forever = f"while :; do grep -r hay {at.root} >/dev/null; done"

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import live
 from quire_daemon.git_trace import (
     KEPT_NS,
     MOST_CONNECTIONS,
@@ -176,7 +177,8 @@ events = st.sampled_from(["start", "def_repo", "cmd_name", "def_param", "exit", 
 anything = st.binary() | st.builds(lambda event, more: told(event, **more), events, fields)
 
 
-@given(st.lists(anything))
+@settings(max_examples=live.length(8, 500))
+@given(st.lists(anything, max_size=12))
 def test_whatever_is_said_nothing_breaks_and_everything_stays_short(said: list[bytes]) -> None:
     gits = Gits()
     gits.starts(7, [*said, *lines("checkout", "\u202e\x1b[2J" * 50, agent="a\u202eb\n" * 100)])
