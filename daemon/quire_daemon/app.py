@@ -860,12 +860,13 @@ WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", 
 
 
 def _tell_encoding(body: dict[str, Any]) -> None:
-    """Paths that are not UTF-8 go out percent-escaped, and say so."""
+    """Paths that are not UTF-8 go out percent-escaped, and say so; in the message, too."""
     lists = (body[name] for name in WITH_PATHS if isinstance(body.get(name), list))
     for one in (body, *(one for listed in lists for one in listed)):
         path = one.get("path") if isinstance(one, dict) else None
         if isinstance(path, str) and is_escaped(path):
             one["path"], one["path_encoding"] = percent_escaped(path), "percent"
+            body["message"] = body.get("message", "").replace(path, percent_escaped(path))
 
 
 def _active(protection: Protection) -> dict[str, bool]:

@@ -75,6 +75,7 @@ class Limits(Strict, frozen=True):
     """`[limits]`."""
 
     edit_bytes: int = 8 * 1024 * 1024  # text tools refuse larger files
+    edit_lines: int = 250_000  # and files of more lines
     reply_bytes: int = 256 * 1024  # of lines in one `read_file`
     regex_ms: int = 2000  # how long one pattern of `regex_replace` may run
 
@@ -111,6 +112,7 @@ _NARROWING_ONLY: tuple[tuple[str, str], ...] = (
 _LIMITS: tuple[tuple[str, str], ...] = (
     ("capture", "max_bytes"),
     ("limits", "edit_bytes"),
+    ("limits", "edit_lines"),
     ("limits", "reply_bytes"),
     ("limits", "regex_ms"),
 )

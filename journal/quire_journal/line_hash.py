@@ -6,7 +6,7 @@ how a caller points at a line that it was shown; which line that is, the caller'
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from heapq import merge
@@ -93,7 +93,7 @@ class LineHashes:
     @cached_property
     def full(self) -> Sequence[str]:
         """The hash of every line."""
-        return _hash_all(self.text.lines)
+        return hash8_each(self.text.lines)
 
     def carry(self, splices: Iterable[Splice], result: Text) -> LineHashes:
         """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
@@ -110,7 +110,7 @@ class LineHashes:
         was = self.__dict__.get("_joined", "")
         at = 0
         for s in splices:
-            new = _hash_all(s.lines)
+            new = hash8_each(s.lines)
             full += self.full[at : s.start]
             full += new
             gone += self.full[s.start : s.stop]
@@ -141,9 +141,9 @@ class LineHashes:
 
     def matching(self, prefix: str) -> list[int]:
         """The lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in order."""
-        if "_places" in self.__dict__:
-            alike = [digits for digits in self._beginning.get(prefix[:4], ()) if digits.startswith(prefix)]
-            return list(merge(*(self._places[digits] for digits in alike)))
+        if "_beginning" in self.__dict__:
+            alike = self._having(prefix[:4])
+            return list(merge(*(lines for digits, lines in alike.items() if digits.startswith(prefix))))
         found: list[int] = []
         wanted = "\n" + prefix
         at = self._joined.find(wanted)
@@ -157,16 +157,21 @@ class LineHashes:
         assert self._beginning is not None
 
     @cached_property
-    def _places(self) -> dict[str, list[int]]:
-        """The lines that have each hash."""
-        return _index(self.full)
+    def _beginning(self) -> dict[str, list[int] | dict[str, list[int]]]:
+        """The lines whose hashes begin with the same 4 digits; by the whole hash, once somebody asks for those."""
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for line, digits in enumerate(self.full):
+            found[digits[:4]].append(line)
+        return {**found}
 
-    @cached_property
-    def _beginning(self) -> dict[str, list[str]]:
-        """The hashes that begin with the same 4 digits."""
-        found: dict[str, list[str]] = {}
-        for digits in self._places:
-            found.setdefault(digits[:4], []).append(digits)
+    def _having(self, start: str) -> dict[str, list[int]]:
+        """The lines whose hash begins with these 4 digits, by their hash."""
+        found = self._beginning.get(start, {})
+        if isinstance(found, list):
+            alike: defaultdict[str, list[int]] = defaultdict(list)
+            for line in found:
+                alike[self.full[line]].append(line)
+            found = self._beginning[start] = alike
         return found
 
     def matching_context(self, context: str) -> list[int]:
@@ -175,27 +180,30 @@ class LineHashes:
 
     @cached_property
     def _by_context(self) -> dict[str, list[int]]:
-        return _index(self.contexts)
+        found: defaultdict[str, list[int]] = defaultdict(list)
+        for line, context in enumerate(self.contexts):
+            found[context].append(line)
+        return found
 
     @cached_property
     def contexts(self) -> list[str]:
         """The context form of every line."""
         lines = self.text.lines
-        return [
-            context8(before, line, after)
-            for before, line, after in zip(
-                _last_non_blank(lines), lines, reversed(_last_non_blank(lines[::-1])), strict=True
-            )
-        ]
+        before, after = _last_non_blank(lines), reversed(_last_non_blank(lines[::-1]))
+        return hash8_each([b"\n".join(three) for three in zip(before, lines, after, strict=True)])
 
     def context(self, line: int) -> str:
         """The context form of line `line`."""
+        return self.contexts_of((line,))[0]
+
+    def contexts_of(self, lines: Sequence[int]) -> list[str]:
+        """The context forms of these lines, which are sorted."""
         if "contexts" in self.__dict__:
-            return self.contexts[line]
-        lines = self.text.lines
-        before = next((lines[i] for i in range(line - 1, -1, -1) if lines[i].strip()), b"")
-        after = next((lines[i] for i in range(line + 1, len(lines)) if lines[i].strip()), b"")
-        return context8(before, lines[line], after)
+            return [self.contexts[line] for line in lines]
+        text, last = self.text.lines, len(self.text) - 1
+        before = _non_blank_before(text, lines)
+        after = _non_blank_before(text[::-1], [last - line for line in reversed(lines)])[::-1]
+        return [context8(a, text[line], b) for a, line, b in zip(before, lines, after, strict=True)]
 
     def quality(self, line: int) -> str:
         """How well line `line` serves as an anchor."""
@@ -249,6 +257,17 @@ class LineHashes:
         return [self.reference(line) for line in range(len(self.text))]
 
 
+def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:
+    """For each of `lines`, which are sorted, the nearest non-blank one before it. Looks at no line twice."""
+    out: list[bytes] = []
+    at, near = 0, b""
+    for line in lines:
+        near = next((text[i] for i in range(line - 1, at - 1, -1) if text[i].strip()), near)
+        out.append(near)
+        at = line
+    return out
+
+
 def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
     """For each line, the nearest non-blank one before it."""
     out: list[bytes] = []
@@ -259,15 +278,10 @@ def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
     return out
 
 
-def _index(names: Iterable[str]) -> dict[str, list[int]]:
-    """Where each name stands."""
-    found: dict[str, list[int]] = {}
-    for at, name in enumerate(names):
-        found.setdefault(name, []).append(at)
-    return found
-
-
-def _hash_all(lines: Sequence[bytes]) -> list[str]:
-    # `hash8` without a call for each line: this is most of the cost of a first edit
-    known = {line: md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in set(lines)}
+def hash8_each(lines: Sequence[bytes]) -> list[str]:
+    """The hash of each line: `hash8` without a call for each, which is most of the cost of a first edit."""
+    distinct = set(lines)
+    if 2 * len(distinct) > len(lines):
+        return [md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in lines]
+    known = {line: md5(line, usedforsecurity=False).hexdigest()[:FULL_DIGITS] for line in distinct}
     return [known[line] for line in lines]

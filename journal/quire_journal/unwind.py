@@ -81,9 +81,10 @@ class Life:
 class Conflict:
     """Something that stays as it is now, because record `seq` built on what should be undone.
 
-    `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode". `lines` are those
-    of the file as it is now (0-based, half-open), where the conflict is about lines that still exist; `place` is where
-    in that file markers would stand, and what would be there without the undone records. Of several conflicts at one
+    `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode"; or
+    "creation_not_seen": nobody built on that record, but it is how the file was first seen. `lines` are those of
+    the file as it is now (0-based, half-open), where the conflict is about lines that still exist; `place` is where in
+    that file markers would stand, and what would be there without the undone records. Of several conflicts at one
     place the first has it.
     """
 
@@ -153,7 +154,18 @@ def unwind(history: History, life: Life) -> Unwound:
 
     What others did and took back is not in the way, though undone steps came between: where a conflict names such a
     record, it is unwound together with what took it back, if both together are nothing to the file as it is.
+
+    As it was first seen is as far back as a file goes, when nothing shows that it was made then.
     """
+    first = life.steps[0]
+    if first.undone and any(s.undone for s in life.steps[1:]) and not _made_then(history, first):
+        found = _without_taken_back(history, Life((replace(first, undone=False), *life.steps[1:])))
+        if not _is_now(found) and not found.missing:
+            return replace(found, conflicts=(Conflict(first.seq, "creation_not_seen"), *found.conflicts))
+    return _without_taken_back(history, life)
+
+
+def _without_taken_back(history: History, life: Life) -> Unwound:
     found = _unwind(history, life)
     first = life.steps[0].seq
     cancelling: dict[int, bool] = {}

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from quire_daemon.config import Settings
 from quire_daemon.dialects.apply_patch import plan_file
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.apply_patch import PATCH_TOOL
+from quire_daemon.handlers.base import FileNow
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_journal.events import EditRefused, FileMoved, FileWritten
 from quire_journal.ids import blob_id
@@ -539,6 +541,24 @@ def test_a_path_has_one_place_in_a_patch(sections: list[str], reason: str) -> No
     reply = book.call("apply_patch", {"patch": envelope(*sections)})
     assert (reply["error"], reply["reason"]) == ("patch_apply_error", reason)
     assert book.files == {"f.txt": b"a\n", "p.txt": b"p\n"}
+
+
+class Linked(Playbook):
+    """The files of a checkout whose names are hard links to one file."""
+
+    def _gather(self, given: str) -> FileNow:
+        return replace(super()._gather(given), links=2)
+
+
+def test_a_file_with_several_names_has_one_place_in_a_patch() -> None:
+    book = Linked({"f.txt": "a\nb\n", "g.txt": "a\nb\n"})
+    twice = envelope("*** Update File: f.txt", "-a", "+A", "*** Update File: g.txt", "-b", "+B")
+    reply = book.call("apply_patch", {"patch": twice})
+    assert (reply["error"], reply["reason"], reply["path"]) == ("patch_apply_error", "duplicate_path", "g.txt")
+    assert "f.txt" in reply["message"]
+    assert book.files == {"f.txt": b"a\nb\n", "g.txt": b"a\nb\n"}
+    once = envelope("*** Update File: f.txt", "-a", "+A", "*** Add File: h.txt", "+x")
+    assert book.call("apply_patch", {"patch": once})["ok"]
 
 
 def test_a_dry_run_tells_everything_and_changes_nothing() -> None:

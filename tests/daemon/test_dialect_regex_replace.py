@@ -66,7 +66,8 @@ def test_a_version_is_replaced_wherever_it_stands() -> None:
         ("one\ntwo\nthree\n", "two\n", "", "one\nthree\n", 1),
         ("one two\n", " ", r"\n", "one\ntwo\n", 1),
         ("ab", "x*", "-", "-a-b-", 3),
-        ("", "", "new", "new", 1),
+        ("", "", "new", "new\n", 1),  # what is written into an empty file ends with a break
+        ("", "^", r"a\nb", "a\nb\n", 1),
         ("a", "a", "b", "b", 1),
         ("ä€\N{GRINNING FACE}x\n", "x", "y", "ä€\N{GRINNING FACE}y\n", 1),
         ("a\x0cb\u2028c\n", r"^\w", "x", "x\x0cb\u2028c\n", 1),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from quire_daemon.dialects.matching import Draft, Lines, nearest, normalised, occurrences, replaced
+from quire_daemon.dialects.matching import Draft, Lines, nearest, normalised, occurrences, replaced, replaced_at_once
 from quire_journal.splice import apply, trim
 from quire_journal.text import BOM, Text
 
@@ -36,10 +36,11 @@ def cases(draw: st.DrawFn, *breaks: bytes) -> tuple[Text, list[tuple[int, int, b
 
 
 def by_hand(data: bytes, edits: Sequence[tuple[int, int, bytes]]) -> bytes:
-    """The edits, done to bytes."""
+    """The edits, done to bytes. What is written into an empty file ends with a break."""
+    empty = not data
     for start, stop, new in reversed(edits):
         data = data[:start] + new + data[stop:]
-    return data
+    return data + b"\n" if empty and data and not data.endswith(b"\n") else data
 
 
 def done(text: Text, edits: Sequence[tuple[int, int, bytes]]) -> Text:
@@ -58,6 +59,18 @@ def edited(data: bytes, old: str, new: str) -> bytes:
 def test_the_text_is_what_replacing_the_bytes_gives(case: tuple[Text, list[tuple[int, int, bytes]]]) -> None:
     text, edits = case
     assert done(text, edits).normalised == by_hand(text.normalised, edits)
+
+
+@given(cases(b"\n", b"\r\n"))
+def test_it_is_the_same_where_many_edits_are_made_at_once(case: tuple[Text, list[tuple[int, int, bytes]]]) -> None:
+    text, edits = case
+    assume(edits)
+    splices, final_break = replaced_at_once(text, edits)
+    after = apply(text, trim(text, splices), final_break)
+    assert after.normalised == by_hand(text.normalised, edits)
+    touched = {n for a, b, _ in edits for n in range(Lines(text).at(a), Lines(text).at(b) + 1)}
+    kept = [n for s in splices for n in range(s.start, s.stop) if n not in touched]
+    assert kept == []
 
 
 @given(cases(b"\r", b"\r\n"))

@@ -19,7 +19,7 @@ from quire_daemon.arguments import Writing, one_base
 from quire_daemon.config import EditDialect, Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.manuals.edit import MANUAL
-from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes
+from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import content_lines, shown
@@ -34,7 +34,7 @@ MOST_CONTENT: Final = 1_000
 MOST_IN_FULL: Final = 20
 """Failing operations of which everything is told; of the others only that they fail, and why."""
 
-FEW_ANCHORS: Final = 16
+FEW_ANCHORS: Final = 64
 """Anchors that are looked for one by one; for more an index is made."""
 
 _ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
@@ -134,6 +134,7 @@ class _Snapshot:
     settings: EditDialect
     _found: dict[str, list[int]] = field(default_factory=dict)  # by the digits
     _shown: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)  # by the id of the first
+    _poor: dict[int, tuple[list[int], bool]] = field(default_factory=dict)  # by the id of the first
     _apart: dict[int, tuple[list[int], bool]] = field(default_factory=dict)  # by the id of the first
     _listed: list[str] = field(default_factory=list)  # failures of which all candidates are listed
 
@@ -159,13 +160,22 @@ class _Snapshot:
             kept = self._shown[id(candidates)] = candidates, seen or candidates
         return kept[1]
 
+    def poor(self, candidates: list[int]) -> bool:
+        """Do they all say too little to be anchored on?"""
+        kept = self._poor.get(id(candidates))
+        if kept is None or kept[0] is not candidates:
+            lines = self.hashes.text.lines
+            kept = self._poor[id(candidates)] = candidates, all(is_poor(lines[i]) for i in candidates)
+        return kept[1]
+
     def apart(self, candidates: list[int]) -> bool:
         """Would a longer or a context anchor name each of them alone?"""
         kept = self._apart.get(id(candidates))
         if kept is None or kept[0] is not candidates:
-            full = self.hashes.full
-            context = self.hashes.context if len(candidates) < FEW_ANCHORS else self.hashes.contexts.__getitem__
-            differ = _all_differ(full[i] for i in candidates) or _all_differ(context(i) for i in candidates)
+            hashes, few = self.hashes, len(candidates) < FEW_ANCHORS
+            differ = _all_differ(hashes.full[i] for i in candidates) or _all_differ(
+                hashes.contexts_of(candidates) if few else (hashes.contexts[i] for i in candidates)
+            )
             kept = self._apart[id(candidates)] = candidates, differ
         return kept[1]
 
@@ -236,7 +246,7 @@ def _resolve_line(at: _Snapshot, op: AtLine) -> int:
     pool = at.in_sight(found)
     if op.occurrence is not None:
         return _by_occurrence(at, found, op.occurrence, hint, op.hash)
-    if all(at.hashes.quality(i) == "low" for i in pool):
+    if at.poor(pool):
         unique = at.settings.low_entropy == "allow_unique" and len(found) == 1
         if not unique:
             raise _poor(at, pool if hint is None else _nearest(found, hint), found)
@@ -281,7 +291,7 @@ def _ambiguous(at: _Snapshot, code: str, message: str, pool: list[int], found: l
 def _telling_anchors(at: _Snapshot, lines: list[int]) -> list[str]:
     """An anchor for each that names no other of them: longer, or of its context; its number makes it certain."""
     full = [at.hashes.full[line] for line in lines]
-    context = [at.hashes.context(line) for line in lines]
+    context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
     return [
         f"{line + 1}#{a if fulls[a] == 1 else b if contexts[b] == 1 else a[:SHOWN_DIGITS]}"
@@ -300,7 +310,7 @@ def _poor(at: _Snapshot, pool: list[int], found: list[int]) -> _Fails:
         message,
         "use_neighbor_anchor",
         line=line + 1,
-        content=content[:MOST_CONTENT],
+        content=content if len(content) <= MOST_CONTENT else f"{content[:MOST_CONTENT]}…",
         neighbor_anchors=_neighbour_anchors(at.hashes, line),
         **more,
     )

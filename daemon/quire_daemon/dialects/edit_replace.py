@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.matching import count_of, normalised, not_in, occurrences, replaced, require_few
+from quire_daemon.dialects.matching import count_of, not_in, replaced_everywhere, require_few
 from quire_daemon.dialects.named_file import NamedFile
 from quire_daemon.manuals.edit_replace import MANUAL
 from quire_journal.refusals import Refused
@@ -34,9 +34,7 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
         raise not_in(sight.text, params.old_text, "`old_text` is not in the file.")
     made = min(found, params.count) if params.count else found
     require_few(made)
-    new = normalised(params.new_text)
-    chosen = occurrences(sight.text, params.old_text, made)
-    splices, final_break = replaced(sight.text, [(start, stop, new) for start, stop in chosen])
+    splices, final_break = replaced_everywhere(sight.text, params.old_text, params.new_text, made)
     warnings = (left_over(found, made, "`old_text`"),) if made < found else ()
     return Plan(splices, 1, final_break, warnings, {"replacements_made": made})
 

@@ -30,7 +30,7 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
     gap = {TOP: 0, END: length}.get(params.line_number, params.line_number - 1)
     if not 0 <= gap <= length:
         message = (
-            f"There is no line {params.line_number} to insert before: the file has {length} lines. "
+            f"There is no line {params.line_number} to insert before: the file has {length} in all. "
             f"Use 1 to {length + 1}, 0 for the top, -1 for the end."
         )
         details = {"line_number": params.line_number, "lineCount": length}

@@ -11,7 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, chain, pairwise
-from operator import ne
+from operator import le, ne
 from typing import Any, Final
 
 from rapidfuzz import fuzz, process
@@ -35,11 +35,14 @@ MOST_REPLACEMENTS: Final = 200_000
 MOST_EDITS: Final = 5_000
 """Edits of one call that each bring their own text."""
 
-SEARCHED_BYTES: Final = 512 * 1024 * 1024
+SEARCHED_BYTES: Final = 256 * 1024 * 1024
 """Bytes of one text that are searched in one call: each edit goes through all of it."""
 
 FEW_EDITS: Final = 256
 """Edits of which it is looked up line by line what they leave as it is; of more, only what can be seen at once."""
+
+COMPARED_AT_ONCE: Final = 10_000
+"""Line ends in replaced and new texts, up to which lines that stay are looked for."""
 
 MOST_SPLICES: Final = 2_000
 """Changes of one call that are told one by one; of more, those that are close to each other become one."""
@@ -72,13 +75,13 @@ class Lines:
     def at(self, offset: int) -> int:
         """The line that holds the byte at `offset`, or that ends there."""
         if offset < self._offset:
-            return bisect_right(self._starts, offset) - 1
+            return bisect_right(self.starts, offset) - 1
         self._line += self._whole.count(b"\n", self._offset, offset)
         self._offset = offset
         return self._line
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def starts(self) -> list[int]:
         """Where each line begins; for offsets that are not asked for in order."""
         lengths = [len(line) + 1 for line in self.text.lines]
         if not self.text.final_break:
@@ -117,10 +120,16 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
     wanted = _wanted(old)
     if not wanted:
         return []
-    parts = text.normalised.split(wanted, -1 if most is None else most)
-    size = len(wanted)
-    gaps = accumulate(len(part) + size for part in parts[:-1])
-    return [(end - size, end) for end in gaps]
+    whole, size = text.normalised, len(wanted)
+    if most is None or most > FEW_EDITS:
+        parts = whole.split(wanted, -1 if most is None else most)
+        return [(end - size, end) for end in accumulate(len(part) + size for part in parts[:-1])]
+    found: list[tuple[int, int]] = []
+    at = whole.find(wanted)
+    while at >= 0 and len(found) < most:
+        found.append((at, at + size))
+        at = whole.find(wanted, at + size) if len(found) < most else -1
+    return found
 
 
 def count_of(text: Text, old: str) -> int:
@@ -279,8 +288,8 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
     """
     if not edits:
         return (), None
-    if len(edits) > FEW_EDITS:
-        return _replaced_at_once(text, edits)
+    if len(edits) > FEW_EDITS or _lines_in(text, edits) > COMPARED_AT_ONCE:
+        return replaced_at_once(text, edits)
     lines, whole = Lines(text), text.normalised
     splices: list[Splice] = []
     final_break: bool | None = None
@@ -294,30 +303,65 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
         new_lines = made.split(b"\n")
         if end == len(whole):
             ends = not new_lines[-1]
-            final_break = ends if ends != text.final_break and (first or made) else None
+            final_break = _final_break(text, ends) if first or made else None
             if ends:
                 new_lines.pop()
         splices += _spliced(text, first, min(last + 1, len(text)), new_lines, flat)
     return tuple(_joined(splices)), final_break
 
 
-def _replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
+def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
+    """As `replaced`, for the first `count` places of one text."""
+    was, now = _wanted(old), normalised(new)
+    if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
+        return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
+    found = _line_for_line(text, text.normalised.replace(was, now, count))
+    if found is None:
+        return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
+    return found, None
+
+
+def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
+    """The splices that make the normalised text `made`, each line of which takes the place of one.
+
+    None where the end of the file becomes another.
+    """
+    new_lines = made.split(b"\n")
+    ends = not new_lines[-1]
+    if ends:
+        new_lines.pop()
+    same = ends == text.final_break and len(new_lines) == len(text)
+    return tuple(_runs(text, 0, new_lines, text.breaks)) if same else None
+
+
+def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
+    """The line ends that edits replace and make."""
+    whole = text.normalised
+    return sum(whole.count(b"\n", start, stop) + new.count(b"\n") for start, stop, new in edits)
+
+
+def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
     """As `replaced`, for many edits: in one pass, and without looking for lines that stay inside a replaced text."""
-    lines, spans = Lines(text), list[tuple[int, int]]()
-    reach = 0
-    for start, stop, _ in edits:
-        if not reach <= start <= stop:
-            raise ValueError(f"edit {start}..{stop} overlaps the one before")
-        reach = stop
-        spans.append((lines.at(start), lines.at(stop)))
+    begins, ends, news = zip(*edits, strict=True)
+    if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
+        raise ValueError("an edit overlaps the one before")
+    whole = text.normalised
+    kept = [whole[at:until] for at, until in zip((0, *ends), (*begins, len(whole)), strict=True)]
+    if b"\n" not in b"".join(news) and b"".join(kept).count(b"\n") == whole.count(b"\n"):
+        found = _line_for_line(text, b"".join(chain.from_iterable(zip(kept, (*news, b""), strict=True))))
+        if found is not None:
+            return found, None
+    lines = Lines(text)
+    starts = lines.starts
+    spans = [(bisect_right(starts, start) - 1, bisect_right(starts, stop) - 1) for start, stop, _ in edits]
     even = all(until - first == new.count(b"\n") for (first, until), (_, _, new) in zip(spans, edits, strict=True))
     apart = [] if even else [i for i in range(1, len(edits)) if spans[i][0] > spans[i - 1][1]]
     cuts = [0, *_thinned(apart, MOST_SPLICES), len(edits)]
     splices: list[Splice] = []
     final_break: bool | None = None
     for begin, end in pairwise(cuts):
-        found, final_break = _replaced_together(lines, edits[begin:end], spans[begin:end], even)
-        splices += found
+        made, final_break = _replaced_together(lines, edits[begin:end], spans[begin:end], even)
+        splices += made
     return tuple(splices), final_break
 
 
@@ -338,17 +382,29 @@ def _replaced_together(
     final_break = None
     if end == len(whole):
         ends_all = not new_lines[-1]
-        final_break = ends_all if ends_all != text.final_break and (first or made) else None
+        final_break = _final_break(text, ends_all) if first or made else None
         if ends_all:
             new_lines.pop()
             breaks.pop()
-    old = text.lines[first:stop]
-    if not even or len(old) != len(new_lines):
-        return [Splice(first, stop, tuple(new_lines), tuple(breaks))], final_break
-    changed = [i for i, differs in enumerate(map(ne, old, new_lines)) if differs]
-    begun = [0, *_thinned([n for n in range(1, len(changed)) if changed[n] > changed[n - 1] + 1], MOST_SPLICES)]
-    runs = [(changed[n], changed[m - 1] + 1) for n, m in pairwise([*begun, len(changed)])] if changed else []
-    return [Splice(first + i, first + k, tuple(new_lines[i:k]), tuple(breaks[i:k])) for i, k in runs], final_break
+    if even and len(new_lines) == stop - first:
+        return [*_runs(text, first, new_lines, breaks)], final_break
+    return [Splice(first, stop, tuple(new_lines), tuple(breaks))], final_break
+
+
+def _final_break(text: Text, ends: bool) -> bool | None:
+    """Whether the last line has a break where the result says `ends`; None: as ever. An empty file gets one."""
+    return None if ends == text.final_break or not len(text) else ends
+
+
+def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes]) -> Iterator[Splice]:
+    """Lines that are `new` from line `first` on, as splices of those that changed."""
+    changed = [i for i, differs in enumerate(map(ne, text.lines[first : first + len(new)], new)) if differs]
+    if not changed:
+        return
+    begun = [n for n in range(1, len(changed)) if changed[n] > changed[n - 1] + 1]
+    for n, m in pairwise([0, *_thinned(begun, MOST_SPLICES), len(changed)]):
+        start, stop = changed[n], changed[m - 1] + 1
+        yield Splice(first + start, first + stop, tuple(new[start:stop]), tuple(breaks[start:stop]))
 
 
 def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:

@@ -29,7 +29,7 @@ def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
         message = f"Lines {start} to {end} are no range: lines count from 1, and the start is not after the end."
         raise Refused("invalid_range", message, "fix_arguments", **where)
     if start > length:
-        message = f"There is no line {start}: the file has {length} lines."
+        message = f"There is no line {start}: the file has {length} in all."
         raise Refused("line_out_of_range", message, "re-read_file" if length else "write_file", **where)
     warnings: tuple[dict[str, Any], ...] = ()
     if end > length:

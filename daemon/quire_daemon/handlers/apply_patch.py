@@ -23,9 +23,9 @@ from quire_daemon.handlers.preconditions import (
     captured,
     require_captured,
     require_file,
+    require_fits,
     require_free,
     require_own_name,
-    require_size,
     require_text,
 )
 from quire_daemon.handlers.staleness import (
@@ -123,12 +123,19 @@ def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:
 def _require_apart(files: Sequence[FilePatch], world: World) -> None:
     """Refuse a patch that names a file twice, under whatever spelling, or needs a name as a file and as a folder."""
     named: dict[str, FilePatch] = {}
+    linked: dict[int, str] = {}  # by inode, those that have more than one name
     for file in files:
         for given in file.paths:
-            path = world.files[given].path
+            now = world.files[given]
+            path = now.path
             if path in named:
                 message = f"{path} is named twice in the patch: put all that happens to it in one place."
                 _refuse(file, "duplicate_path", message, path)
+            if now.kind == "file" and now.links > 1:
+                if now.inode in linked:
+                    message = f"{path} and {linked[now.inode]} are hard links to one file; name it once in the patch."
+                    _refuse(file, "duplicate_path", message, path)
+                linked[now.inode] = path
             named[path] = file
     for path, file in named.items():
         folder = path
@@ -240,7 +247,7 @@ class _Call:
             message = f"{now.path} exists; the patch would add it, and nothing is overwritten."
             raise Refused("already_exists", message, "choose_another_path", line=file.number)
         nothing, after = Text.of(b""), Text.of(file.content)
-        require_size(now.path, len(after.data), world)
+        require_fits(now.path, after, world)
         made = Splice(0, 0, tuple(after.lines), tuple(after.breaks))
         basis = Basis(None, nothing, (), (), nothing, now.path, world.history)
         now = replace(now, mode=EXECUTABLE) if file.executable else now
@@ -270,7 +277,7 @@ class _Call:
         after = apply(text, splices, plan.final_break)
         if file.kind == "delete":
             return self._refuse_stale(known, now, world, None) if len(after) else self._remove(now, world)
-        require_size(now.path, len(after.data), world)
+        require_fits(now.path, after, world)
         plan = replace(plan, splices=splices, fields=fields, warnings=(*lost, *plan.warnings))
         return conclude(self._result(now, there, text, after, plan, basis), world)
 

@@ -17,9 +17,9 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, Who, World
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
     require_captured,
+    require_fits,
     require_free,
     require_own_name,
-    require_size,
     require_text,
 )
 from quire_daemon.handlers.staleness import (
@@ -286,7 +286,7 @@ class _Call:
         """Apply the splices, which are in the coordinates of the file, and conclude."""
         splices = trim(self.text, splices)
         after = apply(self.text, splices, plan.final_break)
-        require_size(self.now.path, len(after.data), self.world)
+        require_fits(self.now.path, after, self.world)
         result = Result(
             tool=self.dialect.name,
             type=WRITER_TYPE,

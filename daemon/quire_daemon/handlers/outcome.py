@@ -15,7 +15,7 @@ from quire_daemon import safety
 from quire_daemon.config import Safety
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.localised import localised_diff
-from quire_daemon.handlers.preconditions import captured
+from quire_daemon.handlers.preconditions import captured, require_lines
 from quire_daemon.handlers.staleness import Ranges, news
 from quire_daemon.safety import Grammars
 from quire_journal.diff import changed_ranges, first_difference
@@ -106,6 +106,7 @@ def conclude(result: Result, world: World) -> Decision:
     head = now.version.seq if now.version else 0
     if result.same:
         return Decision(_told(result, world, head)[0])
+    require_lines(result.path, len(result.after), world)
     verdict_of: Callable[[], Verdict] = lambda: Verdict(CLEAN)  # noqa: E731
     if now.kind != "missing":
         texts = result.before, result.after
@@ -233,6 +234,8 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
     }
     if cut:
         reply["diff_truncated"] = True
+    if not result.splices and before.final_break != after.final_break and len(before):
+        reply["warnings"].append(_final_break(after))
     if unchanged:
         reply["unchanged"] = True
     if result.dry_run:
@@ -240,6 +243,12 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
     elif not unchanged:
         reply["checkpoint"] = "committed"
     return reply, fresh
+
+
+def _final_break(after: Text) -> dict[str, str]:
+    """The warning that no line differs, though the bytes do."""
+    done = "added" if after.final_break else "removed"
+    return {"type": "final_line_break", "message": f"Only the line break at the end of the file was {done}."}
 
 
 def _valid_through(result: Result) -> int:
@@ -260,9 +269,13 @@ def _sentence(result: Result, unchanged: bool) -> str:
     if unchanged:
         return f"{done} to {result.now.path}: nothing changed."
     if result.now.kind == "missing":
-        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {len(result.after)} lines."
+        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {_lines(len(result.after))}."
     if result.to is not None:
         done += f": {result.now.path} {'would be' if result.dry_run else 'is'} {result.path}"
-        return f"{done}, {len(result.before)} → {len(result.after)} lines, net {net:+d}."
-    lines = f"{len(result.before)} → {len(result.after)} lines, net {net:+d}"
+        return f"{done}, {len(result.before)} → {_lines(len(result.after))}, net {net:+d}."
+    lines = f"{len(result.before)} → {_lines(len(result.after))}, net {net:+d}"
     return f"{done} to {result.now.path}: {lines}."
+
+
+def _lines(count: int) -> str:
+    return f"{count} line{'' if count == 1 else 's'}"

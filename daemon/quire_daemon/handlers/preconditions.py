@@ -52,6 +52,13 @@ def _how_it_went(now: FileNow, world: World) -> str:
 
 def require_text(now: FileNow, world: World) -> Text:
     """The text of a file that text tools may work on. Refuses binary and too large ones."""
+    text = require_readable(now, world)
+    require_lines(now.path, len(text), world)
+    return text
+
+
+def require_readable(now: FileNow, world: World) -> Text:
+    """The text of a file that can be shown as it is, however many lines it has."""
     require_file(now, world)
     require_size(now.path, now.size if now.text is None else len(now.text.data), world)
     if now.text is None:
@@ -68,6 +75,20 @@ def require_size(path: str, size: int, world: World) -> None:
     if size > limit:
         message = f"{path} has {size} bytes; the limit for editing is {limit}."
         raise Refused("file_too_large", message, path=path, sizeBytes=size, limit=limit)
+
+
+def require_lines(path: str, lines: int, world: World) -> None:
+    """Refuse a text that has more lines than can be edited without keeping other callers waiting."""
+    limit = world.settings.limits.edit_lines
+    if lines > limit:
+        message = f"{path} has {lines} lines; the limit for editing is {limit} (edit_lines)."
+        raise Refused("file_too_large", message, path=path, lineCount=lines, limit=limit)
+
+
+def require_fits(path: str, after: Text, world: World) -> None:
+    """Refuse a result that could not be edited any more."""
+    require_size(path, len(after.data), world)
+    require_lines(path, len(after), world)
 
 
 def require_captured(now: FileNow, allowed: bool) -> list[dict[str, str]]:

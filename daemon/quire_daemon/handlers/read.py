@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
-from quire_daemon.handlers.preconditions import captured, require_size, require_text
+from quire_daemon.handlers.preconditions import captured, require_lines, require_readable, require_size
 from quire_daemon.handlers.staleness import news
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
@@ -79,7 +79,9 @@ def decide(params: ReadParams, world: World) -> Decision:
     now = world.files[params.path]
     if params.at is not None:
         return _past(params, params.at, now, world)
-    text = require_text(now, world)
+    text = require_readable(now, world)
+    if params.shape in _WITH_ANCHORS:
+        require_lines(now.path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
     reply = {**_told(part, params, now.path, now.version, world), **news(world, now.path)}
     head = captured(now)
@@ -93,8 +95,9 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
     start = min(max(params.first, 1) - 1, len(text))
     stop = len(text) if params.last is None else min(max(params.last, 0), len(text))
     stop = max(stop, start)
-    rows = _ROWS[params.shape](text, start, stop)
-    end = _fitting(rows or text.lines[start:stop], limit) + start
+    likely = _fitting(text.lines[start : min(stop, start + limit)], limit) + start  # rows are longer than their lines
+    rows = _ROWS[params.shape](text, start, likely)
+    end = _fitting(rows, limit) + start if rows else likely
     return _Slice(text, start, end, rows[: end - start], end < stop)
 
 
@@ -217,6 +220,8 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     require_size(now.path, len(text.data), world)
     if text.binary:
         raise Refused("binary_file", f"{now.path} held NUL bytes at {point}.", path=now.path)
+    if params.shape in _WITH_ANCHORS:
+        require_lines(now.path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
     return Decision({**_told(part, params, now.path, version, world), **news(world, now.path)})
 

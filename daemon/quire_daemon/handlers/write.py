@@ -9,7 +9,7 @@ from quire_daemon.arguments import Writing, checked_sha256, one_base
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering
 from quire_daemon.handlers.outcome import Result, conclude
-from quire_daemon.handlers.preconditions import require_captured, require_file, require_size, require_text
+from quire_daemon.handlers.preconditions import require_captured, require_file, require_fits, require_text
 from quire_daemon.handlers.staleness import (
     Basis,
     Stale,
@@ -136,7 +136,7 @@ def _conclude(
     warnings: tuple[dict[str, Any], ...],
     fields: dict[str, Any],
 ) -> Decision:
-    require_size(now.path, len(after.data), world)
+    require_fits(now.path, after, world)
     result = Result(
         tool="write_file",
         type=WRITER_TYPE,

@@ -31,7 +31,7 @@ from quire_journal.events import (
     Record,
     WritesAbandoned,
 )
-from quire_journal.line_hash import hash8
+from quire_journal.line_hash import hash8_each
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.text import BOM, Text
 from quire_journal.views.files import Version, abandoned_writes, version, versions
@@ -254,7 +254,7 @@ def _runs(lines: Iterable[int]) -> Runs:
 
 
 def _pack(lines: Iterable[bytes]) -> bytes:
-    return bytes.fromhex("".join(map(hash8, lines)))
+    return bytes.fromhex("".join(hash8_each([*lines])))
 
 
 def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
