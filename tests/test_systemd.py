@@ -39,4 +39,3 @@ def test_what_the_unit_exposes_is_little(installed: Path, tmp_path: Path) -> Non
     """systemd's own measure, 0 to 10, in tenths; a bare unit has 96."""
     said = analyze("security", "--offline=true", "--threshold=25", installed, tmp_path=tmp_path)
     assert said.returncode == 0, said.stdout[-400:] + said.stderr
-

@@ -150,15 +150,17 @@ def _wait_until_up(place: Place, child: Popen[bytes], until: float) -> None:
 
 
 def _last_words(place: Place, child: Popen[bytes]) -> str:
-    """What the daemon gave as its reason: the last line of its stderr."""
+    """What the daemon gave as its reason: the last line of its stderr. Without a reason of its own, where all is."""
     try:
         tail = place.start_error.read_bytes()[-4096:].decode("utf-8", "replace")
     except OSError:
         tail = ""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    if lines:
+    if not lines:
+        return f"The daemon ended at once (status {child.returncode}) and gave no reason; see {place.log}."
+    if lines[-1].startswith("quired: "):
         return f"The daemon did not start: {lines[-1].removeprefix('quired: ')}"
-    return f"The daemon ended at once (status {child.returncode}) and gave no reason; see {place.log}."
+    return f"The daemon did not start: {lines[-1]} (all of it is in {place.start_error}, its log is {place.log})"
 
 
 def _check_owner(path: str) -> None:

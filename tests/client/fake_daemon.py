@@ -91,7 +91,7 @@ def asked(request: Request) -> dict[str, object]:
 
 
 def main() -> int:
-    """The process: refuses to start in a workspace that has a file `refuse`, and counts its starts."""
+    """The process: counts its starts. In a workspace with a file `refuse` it refuses, with `break` it breaks down."""
     parser = argparse.ArgumentParser()
     for name in ("--workspace", "--state-dir", "--socket"):
         parser.add_argument(name, type=Path, required=True)
@@ -100,6 +100,8 @@ def main() -> int:
     if (place.root / "refuse").exists():
         print("Settings are read.\nquired: .quire.toml: line 3: there is no key `edti`.", file=sys.stderr)
         return 2
+    if (place.root / "break").exists():
+        raise RuntimeError("nobody expected that")
     try:
         daemon = FakeDaemon(place, args.socket)
     except BlockingIOError as error:

@@ -127,6 +127,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["call", "edit", "[]"], "The arguments must be one JSON object."),
         (["diff"], "A..B is missing."),
         (["diff", "..v2"], "A..B begins with a point, not with '..v2'."),
+        (["diff", "src"], "'src' is a path, not a point: try `quire diff v10.. src`."),
+        (["diff", "../site"], "'../site' is a path, not a point: try `quire diff v10.. ../site`."),
         (["restore", "a.py"], "PATH@POINT names a path and a point; 'a.py' does not."),
         (["restore"], "PATH@POINT is missing."),
         (["status", "--timeout", "soon"], "--timeout wants a number of seconds, not 'soon'."),
@@ -620,6 +622,19 @@ def test_manual_without_a_name_asks_for_all_of_them(quire: Quire) -> None:
     assert quire("manual", "edit", "read_file", manual=reply).status == 2
 
 
+def test_manual_needs_no_workspace_and_makes_none(
+    quire: Quire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    ran = quire("manual", "edit")
+    assert (ran.status, ran.err, ran.asked) == (0, "", [])
+    assert ran.out.startswith("# `edit`: ")
+    assert not any(elsewhere.iterdir())
+    assert quire("manual", "-C", str(elsewhere / "none"), "edit").status == 1
+
+
 def test_manual_of_what_has_none_ends_with_3(quire: Quire) -> None:
     ran = quire("manual", "sed", manual={"ok": False, "error": "not_found", "message": "There is no manual of 'sed'."})
     assert (ran.status, ran.out) == (3, "")
@@ -785,7 +800,7 @@ def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Q
     assert ran.out == (
         "\n"
         "  write   a.py\n"
-        "          conflict: alice/s1 built on it with v812 (lines 3)\n"
+        "          conflict: alice/s1 built on it with v812 (line 3)\n"
         "          conflict: outside deleted it with v9\n"
         "          1 place with both sides, between conflict markers\n"
     )

@@ -82,6 +82,16 @@ def test_the_daemons_last_words_are_the_reason(fake_program: Place) -> None:
     assert str(refused.value) == "The daemon did not start: .quire.toml: line 3: there is no key `edti`."
 
 
+def test_a_daemon_that_breaks_down_at_its_start_says_where_all_of_it_is(fake_program: Place) -> None:
+    (fake_program.root / "break").touch()
+    with pytest.raises(NoDaemon) as refused:
+        connect(fake_program.root, state_dir=fake_program.state)
+    where = f"(all of it is in {fake_program.start_error}, its log is {fake_program.log})"
+    assert str(refused.value) == f"The daemon did not start: RuntimeError: nobody expected that {where}"
+    assert "Traceback" in fake_program.start_error.read_text()
+    assert fake_program.log.exists()
+
+
 def test_a_killed_daemon_is_replaced_at_the_next_call_whatever_it_left(fake_program: Place) -> None:
     with connect(fake_program.root, state_dir=fake_program.state) as client:
         first = client.call("edit")["pid"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -13,10 +14,12 @@ import msgspec
 import pytest
 
 from playbook import Playbook
+from quire_daemon.arguments import Writing
 from quire_daemon.config import Dialects, HashlineDialect, Settings
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.manual import MANUALS, about
+from quire_daemon.manuals import writing
 from quire_daemon.manuals.filling import filled
 from quire_journal.line_hash import LineHashes
 from quire_journal.refusals import CODES
@@ -88,8 +91,8 @@ def test_without_a_name_there_is_a_list_and_all_of_it() -> None:
     assert reply["ok"]
     assert [row["name"] for row in reply["dialects"]] == list(MANUALS)
     told = reply["manual"]
-    for name in MANUALS:
-        assert manual(name) in told
+    for text in MANUALS.values():
+        assert filled(text, Settings()) in told
     for row in reply["dialects"]:
         assert f"- `{row['name']}`: {row['about']}\n" in told
 
@@ -107,6 +110,120 @@ def test_to_read_a_manual_leaves_nothing_in_the_journal() -> None:
     before = book.journal.head
     book.call("manual", {"dialect": "edit"})
     assert book.journal.head == before
+
+
+# ── what all writing tools have in common ──
+
+
+def test_what_all_writing_tools_take_is_told_alone_and_before_all_manuals() -> None:
+    alone, told = manual("writing"), Playbook().call("manual", {})["manual"]
+    assert alone.startswith("# `writing`: what every writing tool takes")
+    assert told.count(alone) == 1
+    assert told.index(alone) < told.index("# `edit`: ")
+    assert f"- `writing`: {about(alone)}\n" in told
+
+
+@pytest.mark.parametrize("name", MANUALS)
+def test_the_manual_of_a_tool_that_writes_ends_with_every_argument_of_all_that_do(name: str) -> None:
+    own, common, told = manual(name).partition("\n## What every writing tool takes\n")
+    assert own.startswith(f"# `{name}`: ")
+    assert bool(common) == TOOLS[name].writes == (name in writing.CHANGED)
+    if common:
+        arguments = {field.name for field in msgspec.structs.fields(Writing)} - {"path"}
+        assert {*re.findall(r"^- `([a-z_]+)`: ", told, re.MULTILINE)} == arguments
+        for word in ["`reject` | `rebase`", "`strict` | `warn` | `off`", "`clean`, `suspicious`", "`op_status`"]:
+            assert word in told
+        assert writing.CHANGED[name] in told
+
+
+def test_the_common_part_tells_every_argument_and_names_every_tool() -> None:
+    told = manual("writing")
+    for field in msgspec.structs.fields(Writing):
+        assert field.name == "path" or f"- `{field.name}`: " in told
+    rows = [row.split(" | ")[0] for row in told.splitlines() if row.startswith("| `")]
+    assert {*re.findall(r"`([a-z_]+)`", " ".join(rows))} - {"insert", "str_replace"} == {*writing.CHANGED}
+
+
+def test_the_defaults_of_the_safety_check_are_as_they_are_told() -> None:
+    assert {name for name, dialect in DIALECTS.items() if dialect.safety == "strict"} == {"edit"}
+    assert {dialect.safety for dialect in DIALECTS.values()} == {"strict", "warn"}
+
+
+LINES = "one\ntwo\nthree\nfour\nfive\n"
+SHA256 = hashlib.sha256(LINES.encode()).hexdigest()
+HASHES = LineHashes.of(Text.of(LINES.encode()))
+PATCH = "*** Begin Patch\n*** Update File: a.txt\n@@\n-two\n+2\n*** End Patch\n"
+
+CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("edit", {"operations": [{"op": "replace_line", "hash": HASHES.anchor(1), "content": "2"}]}, "anchor_stale"),
+    ("edit_file", {"expectedSha256": SHA256, "edits": [{"oldText": "two", "newText": "2"}]}, "stale_file"),
+    ("replace_lines", {"start_line": 2, "end_line": 2, "new_text": "2"}, "stale_base"),
+    ("insert_lines", {"line_number": 2, "text": "2"}, "stale_base"),
+    ("insert_lines", {"line_number": 0, "text": "2"}, ""),
+    ("insert_lines", {"line_number": -1, "text": "2"}, ""),
+    ("text_editor", {"command": "insert", "insert_line": 2, "insert_text": "2"}, "stale_base"),
+    ("text_editor", {"command": "insert", "insert_line": 0, "insert_text": "2"}, ""),
+    ("text_editor", {"command": "str_replace", "old_str": "two", "new_str": "2"}, ""),
+    ("hashline_edit", {"edits": [{"target": HASHES.reference(1), "new_content": ["2"]}]}, ""),
+    ("hashline_edit", {"rename": "b.txt", "edits": []}, "stale_base"),
+    ("hashline_edit", {"delete": True, "edits": []}, "stale_base"),
+    ("edit_replace", {"old_text": "two", "new_text": "2"}, ""),
+    ("multi_edit", {"edits": [{"old_text": "two", "new_text": "2"}]}, ""),
+    ("regex_replace", {"pattern": "two", "replacement": "2"}, ""),
+    ("apply_patch", {"patch": PATCH}, ""),
+    ("apply_patch", {"patch": PATCH, "expectedSha256ByPath": {"a.txt": SHA256}}, "stale_file"),
+    ("apply_patch", {"patch": "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch\n"}, "stale_file"),
+    ("write_file", {"content": "2\n", "expectedSha256": SHA256}, "stale_file"),
+    ("delete_file", {}, "stale_base"),
+    ("move_file", {"to": "b.txt"}, "stale_base"),
+]
+
+
+@pytest.mark.parametrize(("tool", "call", "code"), CALLS)
+def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
+    tool: str, call: dict[str, Any], code: str
+) -> None:
+    book = Playbook({"a.txt": LINES})
+    book.call("read_file", {"path": "a.txt", "hashes": True})
+    book.write("a.txt", LINES.replace("five", "5"))
+    reply = book.call(tool, {**call, "path": "a.txt"})
+    assert (reply["ok"], reply.get("error", "")) == (not code, code), reply
+    assert f"`{code}`" in writing.CHANGED[tool] if code else reply["changed_since_your_read"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "call"),
+    [(tool, call) for tool, call, _ in CALLS if tool in ("edit_replace", "multi_edit", "regex_replace")],
+)
+def test_a_changed_line_that_still_has_the_text_is_edited_unless_it_is_to_be_checked(
+    tool: str, call: dict[str, Any]
+) -> None:
+    book = Playbook({"a.txt": LINES})
+    for reader in ("ann", "bob"):
+        book.call("read_file", {"path": "a.txt"}, by=reader)
+    book.write("a.txt", LINES.replace("two", "two and more"))
+    assert book.call(tool, {**call, "path": "a.txt", "on_stale": "rebase"}, by="bob")["error"] == "stale_base"
+    reply = book.call(tool, {**call, "path": "a.txt"})
+    assert [warning["type"] for warning in reply["warnings"]] == ["changed_since_your_read"]
+    assert book.text("a.txt") == LINES.replace("two", "2 and more")
+
+
+@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
+def test_rebase_does_not_let_a_whole_file_go_that_others_changed(tool: str) -> None:
+    book = Playbook({"a.txt": LINES})
+    book.call("read_file", {"path": "a.txt"})
+    book.write("a.txt", LINES.replace("five", "5"))
+    call = {"path": "a.txt", "on_stale": "rebase", **({"to": "b.txt"} if tool == "move_file" else {})}
+    assert book.call(tool, call)["error"] == "stale_base"
+
+
+def test_what_a_refusal_shows_counts_as_shown_as_it_is_told() -> None:
+    book = Playbook({"a.txt": LINES})
+    book.call("read_file", {"path": "a.txt"})
+    book.write("a.txt", LINES.replace("five", "5"))
+    call = {"path": "a.txt", "start_line": 2, "end_line": 2, "new_text": "2"}
+    assert book.call("replace_lines", call)["error"] == "stale_base"
+    assert book.call("replace_lines", call)["ok"]
 
 
 # ── what they show is true ──

@@ -660,6 +660,6 @@ def test_what_a_version_took_away_and_brought_leads_from_one_bag_of_lines_to_the
 
 
 def test_a_hash_is_found_only_where_one_begins() -> None:
-    assert anchors.find(bytes.fromhex("12345678" "34567890"), "3456") == 1
-    assert anchors.find(bytes.fromhex("12345678" "34567890"), "2345") is None
+    assert anchors.find(bytes.fromhex("1234567834567890"), "3456") == 1
+    assert anchors.find(bytes.fromhex("1234567834567890"), "2345") is None
     assert anchors.find(b"", "1234") is None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -13,9 +15,14 @@ def run(call: Invocation) -> int:
     """Show the changes from one point to another, or to now."""
     if not call.arguments:
         raise Usage("A..B is missing.")
-    start, _, end = call.arguments[0].partition("..")
+    from quire_journal.ids import parse_version_token
+
+    given = call.arguments[0]
+    start, dots, end = given.partition("..")
+    if (not start or not dots) and parse_version_token(given) is None and os.path.lexists(call.folder / given):
+        raise Usage(f"{given!r} is a path, not a point: try `quire diff v10.. {shlex.quote(given)}`.")
     if not start:
-        raise Usage(f"A..B begins with a point, not with {call.arguments[0]!r}.")
+        raise Usage(f"A..B begins with a point, not with {given!r}.")
     arguments: dict[str, Any] = {"from": start}
     if end:
         arguments["to"] = end
@@ -56,7 +63,8 @@ def _without_patch(file: Mapping[str, Any]) -> str:
 COMMAND = Command(
     arguments="A..B [PATH ...]",
     about="Shows what changed from point A to point B, or to now with `A..`, in everything or in the paths named. A\n"
-    "point is a version, seq:N, a checkpoint or a time such as 2026-01-31T12:00:00Z.",
+    "point is a version, seq:N, a checkpoint or a time such as 2026-01-31T12:00:00Z. Of one file, since a version:\n"
+    "`quire diff v10.. PATH`.",
     example="quire diff v800..v812 src/app.py",
     run=run,
 )

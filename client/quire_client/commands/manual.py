@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from typing import Any
+
 from quire_client import render
 from quire_client.commands.base import Command, Invocation
 
 
 def run(call: Invocation) -> int:
     """Print the manual of one tool, or all of them."""
+    from quire_journal.places import WorkspaceRefused
+
     call.at_most(1)
-    with call.connect() as client:
-        reply = client.manual(call.arguments[0] if call.arguments else None)
+    name = call.arguments[0] if call.arguments else None
+    try:
+        with call.connect() as client:
+            reply = client.manual(name)
+    except WorkspaceRefused:
+        if "workspace" in call.options:
+            raise
+        reply = _without_a_workspace(name)
     return call.answer(reply, lambda reply: render.clean_text(reply.get("manual", "")))
+
+
+def _without_a_workspace(name: str | None) -> dict[str, Any]:
+    """What every daemon says whose workspace sets nothing: asked of a process that ends with its answer."""
+    import subprocess
+
+    words = [sys.executable, "-m", "quire_daemon.manuals", *([] if name is None else [name])]
+    done = subprocess.run(words, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, check=True)
+    reply: dict[str, Any] = json.loads(done.stdout)
+    return reply
 
 
 COMMAND = Command(
     arguments="[DIALECT]",
     about="Prints the guidance for one tool, such as edit or hashline_edit, in Markdown: text for an agent's system\n"
-    "prompt. Without DIALECT, a list of the tools and all of it.",
+    "prompt. `writing` is what all tools that write have in common; without DIALECT, a list of the tools and all of\n"
+    "it. In a workspace its daemon answers (and is started), because settings change what is told; elsewhere none is\n"
+    "needed.",
     example="quire manual edit",
     run=run,
 )

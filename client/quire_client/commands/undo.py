@@ -81,7 +81,8 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     for conflict in file.get("conflicts") or ():
         if isinstance(conflict, Mapping):
             who = render.writer(conflict.get("writer"))
-            where = f" (lines {render.lines(conflict['lines'])})" if conflict.get("lines") else ""
+            spans = render.lines(conflict["lines"]) if conflict.get("lines") else ""
+            where = f" ({'line' if spans.isdigit() else 'lines'} {spans})" if spans else ""
             version = render.one_line(conflict.get("version", ""))
             with_ = f" with {version}" if version else ""
             yield f"          conflict: {who} {_DID.get(str(conflict.get('why')), 'built on it')}{with_}{where}"
@@ -105,7 +106,7 @@ EXECUTING: Final = (
 """Options of everything that goes back."""
 
 CHOICE: Final = (
-    Option("writer", "WHO", "an agent's name, w3, outside, or '*' for everyone"),
+    Option("writer", "WHO", "what WHO did in all sessions: an agent's name, w3, outside, or '*' for everyone"),
     Option("last", "N", "the newest N batches"),
     Option("batch", "B", "a batch, or a version that it made"),
     Option("burst", "N", "what belongs to this burst"),
@@ -119,10 +120,11 @@ CHOICE: Final = (
 
 COMMAND = Command(
     arguments="[PATH ...]",
-    about="Undoes your own last batch, or what the options choose, in everything or in the PATHs. What others wrote\n"
-    "stays; what they built on the undone lines stays, too, and is listed as a conflict: --conflicts markers writes\n"
-    "both sides into the file, abort does nothing then. An undo is recorded and can be undone. With --plan nothing is\n"
-    "done; the plan's token carries it out.",
+    about="Undoes your own last batch, or what the options choose, in everything or in the PATHs. --writer WHO is all\n"
+    "that WHO did, in all sessions; with --last 1 its newest batch only. What others wrote stays; what they built on\n"
+    "the undone lines stays, too, and is listed as a conflict: --conflicts markers writes both sides into the file,\n"
+    "abort does nothing then. An undo is recorded; `quire redo` takes it back. With --plan nothing is done; the\n"
+    "plan's token carries it out.",
     example="quire undo --writer alice --last 3 --plan",
     run=run,
     options=CHOICE,

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
+from quire_daemon.config import Settings
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.base import Decision, Tool, World
-from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file
+from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
 from quire_daemon.manuals.filling import filled
 from quire_journal.refusals import Refused
 
@@ -29,20 +30,27 @@ MANUALS: Final[dict[str, str]] = {name: dialect.manual for name, dialect in DIAL
 class ManualParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `manual`."""
 
-    dialect: str | None = None  # a tool; None: all of them
+    dialect: str | None = None  # a tool, or `writing` for what all that write have in common; None: all of them
 
 
 def decide(params: ManualParams, world: World) -> Decision:
     """One manual, or all of them behind a list. Raises `Refused` for a tool that has none."""
-    manuals = {name: filled(text, world.settings) for name, text in MANUALS.items()}
+    return Decision(answer(params.dialect, world.settings))
+
+
+def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
+    """The reply. A single manual says what holds for all writing tools, too; of all of them it stands before them."""
+    manuals = {name: filled(text, settings) for name, text in MANUALS.items()}
     listed = [{"name": name, "about": about(text)} for name, text in manuals.items()]
-    if params.dialect is None:
-        message = f"The manuals of {len(manuals)} tools."
-        return _told(message, _all(manuals, listed), None, listed)
-    if params.dialect not in manuals:
-        message = f"There is no manual of {params.dialect[:MOST_SHOWN]!r}; there are {', '.join(manuals)}."
+    if dialect is None:
+        return _told(f"The manuals of {len(manuals)} tools.", _all(manuals, listed), None, listed)
+    if dialect == writing.NAME:
+        return _told("What every writing tool takes.", writing.MANUAL, dialect, listed)
+    if dialect not in manuals:
+        names = ", ".join([*manuals, writing.NAME])
+        message = f"There is no manual of {dialect[:MOST_SHOWN]!r}; there are {names}."
         raise Refused("not_found", message, "choose_dialect", argument="dialect", dialects=listed)
-    return _told(f"The manual of {params.dialect}.", manuals[params.dialect], params.dialect, listed)
+    return _told(f"The manual of {dialect}.", writing.below(manuals[dialect], dialect), dialect, listed)
 
 
 def about(manual: str) -> str:
@@ -52,13 +60,13 @@ def about(manual: str) -> str:
 
 
 def _all(manuals: dict[str, str], listed: Sequence[dict[str, str]]) -> str:
-    rows = "\n".join(f"- `{row['name']}`: {row['about']}" for row in listed)
-    return "\n".join([f"# Tools\n\n{rows}\n", *manuals.values()])
+    common = {"name": writing.NAME, "about": about(writing.MANUAL)}
+    rows = "\n".join(f"- `{row['name']}`: {row['about']}" for row in [common, *listed])
+    return "\n".join([f"# Tools\n\n{rows}\n", writing.MANUAL, *manuals.values()])
 
 
-def _told(message: str, manual: str, dialect: str | None, listed: Sequence[dict[str, str]]) -> Decision:
-    reply: dict[str, Any] = {"ok": True, "message": message, "manual": manual, "dialect": dialect, "dialects": listed}
-    return Decision(reply)
+def _told(message: str, manual: str, dialect: str | None, listed: Sequence[dict[str, str]]) -> dict[str, Any]:
+    return {"ok": True, "message": message, "manual": manual, "dialect": dialect, "dialects": listed}
 
 
 MANUAL_TOOL: Final = Tool(name="manual", params=ManualParams, paths=lambda params: (), decide=decide)

@@ -72,7 +72,9 @@ read A → read B → edit A → edit B.
 
 ## Parameter notes
 
-- Use `path` to specify the file; `file_path` is deprecated and will be rejected.
+- Use `path` to specify the file; `file_path` is deprecated and will be rejected. That is four weeks after the \
+journal's first event, or after the day in the setting `file_path_until` (`[dialects.edit]`); until \
+then a warning names the last day.
 - `replace_line` / `delete_line` / `insert_after` / `insert_before` use `hash` (single anchor).
 - `replace_range` / `delete_range` use `start_hash` + `end_hash` (two anchors).
 - Mixing these (e.g., `start_hash` on a `replace_line`) causes validation failure.

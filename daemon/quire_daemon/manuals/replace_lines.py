@@ -10,7 +10,8 @@ MANUAL: Final = """\
 Read the file first to identify the exact line range.
 Use `replace_lines` when you know the exact line range to change (pair with `read_file` line numbers).
 
-- `start_line` and `end_line`: line numbers are 1-based and inclusive on both ends.
+- `start_line` and `end_line`: line numbers are 1-based and inclusive on both ends. An `end_line` beyond \
+the file is the last line, with a warning; a `start_line` beyond it is refused (`line_out_of_range`).
 - `new_text`: the replacement text can span any number of lines; `""` removes the range.
 
 ```python
