@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,13 +10,28 @@ from desk import BEGAN_NS, Desk, OnDesk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quire_daemon.config import Policy, Settings
+from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.bursts import BURST_TOOL
-from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import BatchUndone, CheckpointNamed, FileWritten, OutsideWritten, WorkspaceScanned
+from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_journal.events import LINK, BatchUndone, CheckpointNamed, FileWritten, OutsideWritten, WorkspaceScanned
 from quire_journal.ids import BatchId, blob_id
 from quire_journal.journal import Entry
 
 START = lines("one", "two", "three", "four", "five", "six")
+
+
+class Barred(Desk):
+    """A desk some of whose files cannot be looked at: `away`, though they lie there. Keys are forbidden."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.away: set[str] = set()
+
+    def _decided(self, tool: Tool[Any], params: Any, world: World) -> Decision:
+        files = {path: now for path, now in world.files.items() if path not in self.away}
+        settings = Settings(policy=Policy(forbidden_globs=("*.key",)))
+        return super()._decided(tool, params, replace(world, files=files, settings=settings))
 
 
 def desk_with(text: bytes = START, path: str = "f.txt") -> Desk:
@@ -332,6 +348,106 @@ def test_a_file_that_was_only_found_is_not_deleted_as_if_it_had_been_made(eviden
         refused = desk.call(UNDO_TOOL, desk.ann, **args)
         assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "creation_not_seen")
     assert desk.text("own") == data
+
+
+def found_then_edited() -> Desk:
+    """A file that the journal learned of after its first whole look at the tree, and that Ann edited then."""
+    desk = Desk()
+    desk.note(WorkspaceScanned("start", 0, 0))
+    desk.note(OutsideWritten("own", blob_id(START), len(START), 0o644, "read"), blobs=(START,))
+    desk.files["own"] = OnDesk(START)
+    desk.write("own", START.replace(b"two", b"TWO"), desk.ann)
+    return desk
+
+
+def test_of_a_file_that_was_only_found_the_later_changes_come_out_and_that_it_stays_is_told() -> None:
+    desk = found_then_edited()
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="*")
+    assert desk.text("own") == START
+    assert [conflict["why"] for conflict in only_file(reply)["conflicts"]] == ["creation_not_seen"]
+    assert "others built" not in reply["message"]
+    assert len(reply["stayed"]) == 1
+
+
+def test_a_file_that_was_only_found_comes_back_when_its_deletion_is_undone_with_everything() -> None:
+    desk = found_then_edited()
+    desk.delete("own", desk.ann)
+    assert desk.call(UNDO_TOOL, desk.ann, writer="*")["ok"]
+    assert desk.text("own") == START
+
+
+def test_all_or_nothing_is_nothing_where_a_creation_was_not_seen() -> None:
+    desk = found_then_edited()
+    refused = desk.call(UNDO_TOOL, desk.ann, writer="*", conflicts="abort")
+    assert refused["error"] == "conflict"
+    assert "first looked at" in refused["message"]
+
+
+def test_a_file_that_cannot_be_looked_at_now_is_busy_and_worth_another_try() -> None:
+    desk = Barred()
+    desk.outside("f.txt", START)
+    desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+    desk.away.add("f.txt")
+    refused = desk.call(UNDO_TOOL, desk.ann)
+    assert (refused["error"], only_file(refused)["skipped"]) == ("busy", "changed_meanwhile")
+    assert refused["retry_after_ms"] > 0
+    desk.away.clear()
+    assert desk.call(UNDO_TOOL, desk.ann)["ok"]
+
+
+def test_a_batch_whose_only_file_is_skipped_stays_in_force() -> None:
+    desk = Barred()
+    for path in ("f.txt", "g.txt"):
+        desk.outside(path, START)
+    desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+    skipped = desk.write("g.txt", START.replace(b"one", b"ONE"), desk.ann)
+    desk.away.add("g.txt")
+    assert desk.call(UNDO_TOOL, desk.ann, last=2)["stayed"] == [skipped]
+    desk.away.clear()
+    assert desk.call(UNDO_TOOL, desk.ann)["batches"] == [skipped]
+    assert desk.text("g.txt") == START
+
+
+@pytest.mark.parametrize("path", ["barred.key", "deep/.git/config", ".quire.toml", "deep/.quireignore"])
+def test_a_protected_file_is_called_protected_whether_it_is_there_or_not(path: str) -> None:
+    desk = Barred()
+    desk.outside(path, START)
+    desk.outside(path, lines("later"))
+    desk.away.add(path)
+    refused = desk.call(UNDO_TOOL, desk.ann, writer="outside", last=1)
+    assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "protected")
+    desk.outside_deletes(path)
+    refused = desk.call(UNDO_TOOL, desk.ann, writer="outside", last=1)
+    assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "protected")
+
+
+def test_a_file_below_what_is_a_file_now_is_not_made() -> None:
+    desk = desk_with()
+    desk.write("folder/b", START, desk.ann)
+    desk.delete("folder/b", desk.ann)
+    desk.outside("folder", lines("a file now"))
+    refused = desk.call(UNDO_TOOL, desk.ann)
+    assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "occupied")
+    assert only_file(refused)["conflicts"][0]["writer"]["id"] == "outside"
+
+
+def test_a_file_is_made_below_a_file_that_goes_with_the_same_undo() -> None:
+    desk = desk_with()
+    desk.outside("folder/b", START)
+    desk.delete("folder/b", desk.ann)
+    desk.write("folder", lines("a file now"), desk.ann)
+    plan = desk.call(UNDO_TOOL, desk.ann, last=2, plan=True)
+    assert {f["path"]: (f["action"], f["skipped"]) for f in plan["files"]} == {
+        "folder": ("delete", None),
+        "folder/b": ("create", None),
+    }
+
+
+def test_a_restored_link_that_is_what_it_was_is_unchanged() -> None:
+    desk = Desk()
+    at = desk.note(OutsideWritten("link", blob_id(b"to"), 2, 0o777, "watched", entry=LINK), blobs=(b"to",))
+    reply = desk.call(RESTORE_TOOL, desk.ann, at=f"seq:{at}", path="link")
+    assert (reply["ok"], reply["unchanged"], only_file(reply)["skipped"]) == (True, True, None)
 
 
 def test_a_file_that_was_seen_before_the_first_whole_look_at_the_tree_is_not_deleted() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import ancestry
 from ancestry import Ancestry, Page, Version
 from quire_daemon.handlers.base import Who
-from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 
 START = lines("one", "two", "three", "four", "five", "six")
 
@@ -109,6 +109,82 @@ def test_a_conflict_names_the_writer_of_the_text_that_stands_not_who_redid_it() 
     assert conflicts(refused) == [bens]
 
 
+# ── what could not come out stays in force ───────────────────────────────────
+
+
+def test_a_batch_that_was_wholly_in_the_way_of_others_can_be_undone_when_they_are_gone() -> None:
+    desk = desk_with()
+    six = put(desk, desk.ann, "two", "TWO")
+    seven = put(desk, desk.ann, "five", "FIVE")
+    put(desk, desk.ben, "FIVE", "FIVE by ben")
+    plan = desk.call(UNDO_TOOL, desk.ann, writer="ann", last=2, plan=True)
+    assert (plan["batches"], plan["stayed"]) == ([six], [seven])
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann", last=2)
+    assert (reply["batches"], reply["stayed"]) == ([six], [seven])
+    assert len(conflicts(reply)) == 1
+    desk.call(UNDO_TOOL, desk.ben)
+    assert desk.text("f.txt") == START.replace(b"five", b"FIVE")
+    again = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert again["batches"] == [seven]
+    assert desk.text("f.txt") == START
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["error"] == "not_found"
+
+
+def test_batches_on_top_of_each_other_stay_together() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    low = put(desk, desk.ann, "five", "FIVE")
+    high = put(desk, desk.ann, "FIVE", "FIVE!")
+    put(desk, desk.ben, "FIVE!", "FIVE by ben")
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["stayed"] == [high, low]
+    desk.call(UNDO_TOOL, desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["batches"] == [high, low]
+    assert desk.text("f.txt") == START
+
+
+def test_a_batch_of_which_a_part_came_out_is_undone() -> None:
+    desk = desk_with()
+    both = desk.write("f.txt", START.replace(b"two", b"TWO").replace(b"five", b"FIVE"), desk.ann)
+    put(desk, desk.ben, "FIVE", "FIVE by ben")
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert reply["batches"] == [both]
+    assert "stayed" not in reply
+
+
+def test_a_rollback_leaves_in_force_what_stays_too() -> None:
+    desk = desk_with()
+    start = put(desk, desk.ben, "one", "ONE")
+    put(desk, desk.ann, "two", "TWO")
+    stays = put(desk, desk.ann, "five", "FIVE")
+    put(desk, desk.ben, "FIVE", "FIVE by ben")
+    assert desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{start}")["stayed"] == [stays]
+    desk.call(UNDO_TOOL, desk.ben)
+    assert desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{start}")["ok"]
+    assert desk.text("f.txt") == START.replace(b"one", b"ONE")
+
+
+def test_what_was_redone_and_then_stays_is_in_force_as_well() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    stays = put(desk, desk.ann, "five", "FIVE")
+    desk.call(UNDO_TOOL, desk.ann, last=2)
+    desk.call(REDO_TOOL, desk.ann)
+    put(desk, desk.ben, "FIVE", "FIVE by ben")
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["stayed"] == [stays]
+    desk.call(UNDO_TOOL, desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["batches"] == [stays]
+    assert desk.text("f.txt") == START
+
+
+def test_with_conflict_markers_nothing_stays_unsaid_so_all_is_undone() -> None:
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    put(desk, desk.ann, "five", "FIVE")
+    put(desk, desk.ben, "FIVE", "FIVE by ben")
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="markers")
+    assert len(reply["batches"]) == 2
+
+
 # ── any order, against a model that knows nothing of the journal ─────────────
 
 AGENTS = ("ann", "ben", "cat")
@@ -179,6 +255,7 @@ def test_undoing_one_writer_after_any_edits_and_undos_comes_to_what_the_model_sa
     for slot, text in Page.of(played.data).slots.items():
         place, without = ("f.txt", slot), wanted["f.txt", slot]
         told = [c for c in named if c["seq"] in played.model.changed_by[place]]
-        assert text in without.texts, (slot, text, without, was.slots[slot])
+        # Each edit is one slot: an undo takes it out, or leaves it in force. There is nothing in between.
+        assert without.texts == (text,), (slot, text, without, was.slots[slot])
         assert told or not without.must_conflict, (slot, without)
         assert without.may_conflict or not any(played.model.only_changed(place, c["seq"]) for c in told), (slot, told)

@@ -210,9 +210,6 @@ def test_undo_deletes_only_what_it_can_prove_that_the_undone_events_made(book: P
     assert book.files == later
 
 
-@pytest.mark.xfail(
-    strict=True, reason="where a creation was not seen, the later changes of the file are not undone either"
-)
 def test_05_everyones_changes_of_a_file_first_seen_after_the_point_come_out_and_the_file_stays(book: Playbook) -> None:
     """RooCodeInc/Roo-Code #6209: what the point does not know of. As it was first seen is as far as one can go."""
     ann = Somebody(book, "ann")
@@ -644,7 +641,6 @@ def test_18_one_file_that_may_not_be_written_now_does_not_keep_the_others_from_c
 
 
 @pytest.mark.real
-@pytest.mark.xfail(strict=True, reason="one creation below what is a file now refuses all the others")
 def test_18_a_file_in_the_place_of_a_folder_does_not_keep_the_others_from_coming_back(scene: Scene) -> None:
     """zed-industries/zed #56336, the same once more: what cannot be made is told, and the others are made."""
     scene.plant(**{"a.py": "a\n", "folder/b.py": "b\n"})
@@ -662,7 +658,6 @@ def test_18_a_file_in_the_place_of_a_folder_does_not_keep_the_others_from_coming
 
 
 @pytest.mark.real
-@pytest.mark.xfail(strict=True, reason="a link is called skipped where it is as it was then")
 def test_18_a_link_that_is_as_it_was_is_no_file_left_alone(scene: Scene) -> None:
     """zed-industries/zed #59100: whoever is told of trouble where there is none learns to ignore what is told."""
     scene.folder.mkdir()

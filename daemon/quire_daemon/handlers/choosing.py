@@ -16,6 +16,7 @@ import msgspec
 
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.log import VERSION_KINDS, named_burst, path_filter, single_path, writer_filter
+from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
 from quire_journal.events import REGULAR, BatchUndone, Record
 from quire_journal.history import History
@@ -33,6 +34,9 @@ How = Literal["undo", "redo", "rollback", "restore"]
 
 MAX_BATCHES: Final = 1000
 """Batches that one call undoes."""
+
+MOST_STEPS: Final = 2000
+"""Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
 
 MOST_NAME: Final = 60
 """Characters of a writer's name in conflict markers."""
@@ -570,6 +574,8 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
         now, then = State(path, history.file(path)), State(path, history.version_at(path, choice.at))
         if then.version is None or not then.present:
             found.append(_left_alone(now, "not_there_then"))
+        elif _same_link(now.version, then.version):
+            found.append(_left_alone(now, ""))
         elif then.version.entry != REGULAR:
             found.append(_left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
@@ -577,6 +583,13 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
         else:
             found.append(Unwound(now, True, path, then.version.mode, then.blob))
     return found
+
+
+def _same_link(now: Version | None, then: Version) -> bool:
+    """Is a link or a folder, which cannot be put back, what it was?"""
+    if now is None or now.gone or then.entry == REGULAR:
+        return False
+    return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
 
 
 def _left_alone(now: State, why: str) -> Unwound:
@@ -619,6 +632,117 @@ def outcome(known: Batches, choice: Choice, who: Who) -> list[Unwound]:
         return _restored(known.history, choice)
     found = _unwound(known, choice)
     return [_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found
+
+
+# ── what stays in force ──────────────────────────────────────────────────────
+
+
+def stayed(known: Batches, choice: Choice, found: Sequence[Unwound], skipped: Sequence[bool]) -> tuple[int, ...]:
+    """The chosen batches of which nothing comes out, in the order of the choice: they are in force as before.
+
+    `found` is the outcome, and `skipped` says of each file whether it is left alone. A redo and conflict markers leave
+    nothing: what is in the way of a redo was not undone by others, and markers hold both sides.
+    """
+    if choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
+        return ()
+    if not any(skipped) and not any(u.conflicts for u in found):
+        return ()
+    return _Staying(known, choice, found, skipped).batches()
+
+
+class _Staying:
+    """Tells what stays by leaving batches out: what comes to the same with fewer conflicts made no difference."""
+
+    def __init__(self, known: Batches, choice: Choice, found: Sequence[Unwound], skipped: Sequence[bool]) -> None:
+        self._known, self._choice = known, choice
+        self._files = list(zip(_Without(known, choice).lives(), found, skipped, strict=True))
+        self._touched: dict[int, set[int]] = {}  # by batch: which of the files it is undone in
+        for number, (life, _, _) in enumerate(self._files):
+            for step in life.steps:
+                if step.undone:
+                    self._touched.setdefault(step.batch, set()).add(number)
+        self._out: set[int] = set()
+        self._conflicts = [len(u.conflicts) for u in found]  # of each file, when those are left out
+        self._steps = 0
+
+    def batches(self) -> tuple[int, ...]:
+        """Those of which nothing comes out."""
+        self._try([batch for batch in self._choice.batches if self._may_stay(batch)])
+        eased = [
+            skipped or n < len(u.conflicts) for (_, u, skipped), n in zip(self._files, self._conflicts, strict=True)
+        ]
+        return tuple(b for b in self._choice.batches if b in self._out and all(eased[n] for n in self._touched[b]))
+
+    def _may_stay(self, batch: int) -> bool:
+        """Is all that it did in files where something stays, and is it in force by itself?"""
+        known, choice = self._known, self._choice
+        if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
+            return False
+        touched = self._touched.get(batch, set())
+        if not touched or known.undone(batch, in_paths(choice.paths, known.history)):
+            return False
+        return all(self._stuck(batch, number) for number in touched)
+
+    def _stuck(self, batch: int, number: int) -> bool:
+        """Are all the places of a file that the batch changed among those where something stays?
+
+        A cheap look at where they are now; only what passes it is tried.
+        """
+        life, found, skipped = self._files[number]
+        if skipped or not found.conflicts:
+            return skipped
+        if not all(conflict.lines for conflict in found.conflicts):
+            return True
+        ranges = [lines for conflict in found.conflicts for lines in conflict.lines]
+        steps = (step for step in life.steps if step.undone and step.batch == batch)
+        try:
+            places = [place for step in steps for place in self._places_now(step, found.now)]
+        except NotHeld:
+            return True
+        return all(any(start <= b and a <= stop for a, b in ranges) for start, stop in places)
+
+    def _places_now(self, step: Step, now: State) -> Iterator[tuple[int, int]]:
+        """Where the lines are now that a step changed."""
+        if not (step.before.present and step.after.present and now.present) or step.before.blob == step.after.blob:
+            return
+        text_of = self._known.history.text_of
+        after = text_of(step.after.blob)
+        since, shift = changes(after, text_of(now.blob)), 0
+        for splice in changes(text_of(step.before.blob), after):
+            start = splice.start + shift
+            yield place_after(since, start, start + len(splice.lines))
+            shift += splice.shift
+
+    def _try(self, candidates: Sequence[int]) -> None:
+        """Leave out as many as make no difference. They are tried together first: mostly all or none of many do."""
+        todo = [candidates] if candidates else []
+        while todo and self._steps < MOST_STEPS:
+            group = todo.pop()
+            left = self._left_with({*group})
+            if left is not None:
+                self._out |= {*group}
+                for number, conflicts in left.items():
+                    self._conflicts[number] = conflicts
+            elif len(group) > 1:
+                half = len(group) // 2
+                todo += [group[half:], group[:half]]  # the newest first: older ones may stay only below them
+
+    def _left_with(self, group: set[int]) -> dict[int, int] | None:
+        """How many conflicts each file has when these are left out, too. None when a file comes to something else."""
+        left: dict[int, int] = {}
+        for number in {n for batch in group for n in self._touched[batch]}:
+            life, was, skipped = self._files[number]
+            if skipped:
+                continue
+            self._steps += len(life.steps)
+            kept = self._out | group
+            steps = tuple(replace(s, undone=s.undone and s.batch not in kept) for s in life.steps)
+            now = unwind(self._known.history, Life(steps))
+            same = (now.present, now.path, now.mode, now.blob) == (was.present, was.path, was.mode, was.blob)
+            if not same or now.missing or len(now.conflicts) > self._conflicts[number]:
+                return None
+            left[number] = len(now.conflicts)
+        return left
 
 
 def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:

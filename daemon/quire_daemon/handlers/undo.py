@@ -29,11 +29,15 @@ from quire_daemon.handlers.choosing import (
     outcome,
     paths_of,
     read_token,
+    stayed,
 )
-from quire_daemon.handlers.undoing import SKIPPED, Action, Performing, Planning, file_json
+from quire_daemon.handlers.undoing import SKIPPED, Action, Performing, Planning, batches_json, file_json
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
+
+RETRY_MS: Final = 250
+"""When to try again where other programs hold the files open."""
 
 
 def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
@@ -70,14 +74,15 @@ def decide(params: Params, world: World) -> Decision:
     choice = choose(params, known, world.who)
     if params.token and choice.how != _HOW[type(params)]:
         raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
-    planning = Planning(world, params.allow_uncaptured)
-    actions = [planning.action(u) for u in outcome(known, choice, world.who)]
+    found = outcome(known, choice, world.who)
+    actions = Planning(world, params.allow_uncaptured).actions(found)
     if params.token and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     _refuse_if_pointless(params, choice, actions, history)
+    staying = stayed(known, choice, found, [bool(a.skipped) for a in actions])
     if params.plan or params.dry_run:
-        return Decision(_plan_reply(choice, actions, history))
-    return Performing(world, choice).decision(actions)
+        return Decision(_plan_reply(choice, actions, staying, history))
+    return Performing(world, choice, staying).decision(actions)
 
 
 def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Action], history: History) -> None:
@@ -93,6 +98,9 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
             raise Refused("uncaptured", message, files=files)
         if all(a.skipped == "not_there_then" for a in blocked):
             raise Refused("not_found", "None of these files was there at that point.", "log", files=files)
+        if all(a.skipped == "changed_meanwhile" for a in blocked):
+            message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
+            raise Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
         raise Refused("conflict", _conflict_sentence(blocked, history), "plan", files=files)
     if not doing and choice.how != "restore":
         by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
@@ -103,10 +111,15 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
 def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
     for action in blocked:
         for conflict in action.conflicts:
+            if action.skipped in ("protected", "changed_meanwhile"):
+                continue  # whoever built on it: that is not why
+            if conflict.why == "creation_not_seen":
+                continue
             who = _who(conflict.seq, history)
             return f"{action.path}: {who} built on it with {version_token(conflict.seq)}; nothing was changed."
     first = blocked[0]
-    return f"{first.path}: {SKIPPED.get(first.skipped, first.skipped)}; nothing was changed."
+    why = first.skipped or first.conflicts[0].why
+    return f"{first.path}: {SKIPPED.get(why, why)}; nothing was changed."
 
 
 def _who(seq: int, history: History) -> str:
@@ -125,14 +138,14 @@ _HOW: Final[dict[type[Params], How]] = {
 }
 
 
-def _plan_reply(choice: Choice, actions: Sequence[Action], history: History) -> dict[str, Any]:
+def _plan_reply(choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History) -> dict[str, Any]:
     return {
         "ok": True,
         "message": f"Plan: {_summary(actions)}.",
         "plan": True,
         "dry_run": True,
         "valid": True,
-        "batches": list(choice.batches),
+        **batches_json(choice, staying),
         "files": [file_json(a, choice, history) for a in actions],
         "token": _make_token(choice, actions),
     }

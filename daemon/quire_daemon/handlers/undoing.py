@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import pathspec
+
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.choosing import Choice, How, is_now
 from quire_daemon.handlers.localised import localised_diff
@@ -14,6 +16,7 @@ from quire_daemon.handlers.staleness import news
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import (
+    FOLDER,
     REGULAR,
     BatchUndone,
     Event,
@@ -29,9 +32,14 @@ from quire_journal.points import rfc3339
 from quire_journal.splice import carry_ranges
 from quire_journal.text import Text, merge_ranges
 from quire_journal.unwind import Conflict, State, Unwound
+from quire_journal.views.files import Version
 
 MOST_KEPT: Final = 20
 """Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
+
+PROTECTED_ANYWHERE: Final = frozenset({".git", ".quireignore"})
+PROTECTED_AT_ROOT: Final = frozenset({".quire", ".quire.toml"})
+"""Names that no tool writes; `workspace.places` keeps them."""
 
 MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
@@ -67,6 +75,13 @@ class Planning:
     world: World
     allow_uncaptured: bool
     taken: set[str] = field(default_factory=set)
+    leaving: set[str] = field(default_factory=set)  # paths that become free
+
+    def actions(self, found: Sequence[Unwound]) -> list[Action]:
+        """What is to be done for all of the files."""
+        gone = (u for u in found if u.now.present and not u.missing and (not u.present or u.path != u.now.path))
+        self.leaving = {u.now.path for u in gone}
+        return [self.action(u) for u in found]
 
     def action(self, u: Unwound) -> Action:
         """What is to be done for one file."""
@@ -92,12 +107,40 @@ class Planning:
 
     def _create(self, u: Unwound) -> Action:
         there = self.world.files.get(u.path)
+        if there is None and self._protected(u.path):
+            return self._skip(u, "protected")
         if there is None or there.kind != "missing" or there.path != u.path:
             return self._occupied(u, there)
+        above = self._file_above(u.path)
+        if above is not None:
+            return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
         return self._with_data("create", u, there)
+
+    def _file_above(self, path: str) -> Version | None:
+        """What is no folder where one of the folders of `path` would be, and does not go either."""
+        names = path.split("/")
+        for folder in ("/".join(names[:count]) for count in range(1, len(names))):
+            head = self.world.history.file(folder)
+            if head is not None and not head.gone and head.entry != FOLDER and folder not in self.leaving:
+                return head
+        return None
+
+    def _protected(self, path: str) -> bool:
+        """Is that why a file was not looked at? The look itself refuses it; here it is only given its name."""
+        names = [name.casefold() for name in path.split("/")]
+        if PROTECTED_ANYWHERE.intersection(names) or names[0] in PROTECTED_AT_ROOT:
+            return True
+        globs = [glob for glob in self.world.settings.policy.forbidden_globs if not glob.startswith("!")]
+        lines = [*globs, *(glob.casefold() for glob in globs)]
+        forbidden = pathspec.PathSpec.from_lines("gitignore", lines, backend="simple")
+        return forbidden.match_file(path) or forbidden.match_file(path.casefold())
 
     def _change(self, u: Unwound) -> Action:
         now, head = self.world.files.get(u.now.path), u.now.version
+        if now is None and self._protected(u.now.path):
+            return self._skip(u, "protected")
+        if now is None and head is not None and head.entry != REGULAR:
+            return self._skip(u, "not_a_file")
         if now is None or head is None:
             return self._skip(u, "changed_meanwhile")
         if now.path != u.now.path or now.kind != "file" or head.entry != REGULAR:
@@ -110,8 +153,13 @@ class Planning:
             return Action("delete", u, now, conflicts=u.conflicts)
         if u.path != u.now.path:
             there = self.world.files.get(u.path)
+            if there is None and self._protected(u.path):
+                return self._skip(u, "protected")
             if there is None or there.kind != "missing" or there.path != u.path:
                 return self._occupied(u, there)
+            above = self._file_above(u.path)
+            if above is not None:
+                return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
             return self._with_data("move", u, now, there)
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
@@ -129,6 +177,7 @@ class Planning:
 SKIPPED: Final = {
     "uncaptured": "bytes that are needed, or that would be lost, are not in the journal",
     "not_a_file": "it is not a regular file",
+    "protected": "it is protected, or forbidden by the settings; tools leave it alone",
     "occupied": "something else stands there now",
     "changed_meanwhile": "it is being changed at this moment",
     "creation_not_seen": "it was there when it was first looked at; nothing shows that it was made then",
@@ -165,6 +214,12 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     if action.do in ("write", "create", "delete", "move"):
         entry.update(_lines_json(action))
     return entry
+
+
+def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
+    """`batches` are those that are undone from now on; `stayed` those of which nothing comes out, if there are any."""
+    undone = [batch for batch in choice.batches if batch not in stayed]
+    return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}
 
 
 def places_marked(action: Action) -> int:
@@ -212,9 +267,10 @@ def _lines_json(action: Action) -> dict[str, Any]:
 class Performing:
     """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
 
-    def __init__(self, world: World, choice: Choice) -> None:
+    def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = ()) -> None:
         self.world = world
         self.choice = choice
+        self.stayed = stayed  # chosen batches of which nothing comes out: they are in force as before
         self.events: list[Event] = []
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
@@ -233,12 +289,13 @@ class Performing:
         done = sum(a.do != "none" for a in actions)
         if done:
             # Last of its batch: whoever reads the log backwards learns first what the records before it are.
-            self.events.append(BatchUndone(self.choice.batches, self.choice.how, self._paths()))
+            undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
+            self.events.append(BatchUndone(undone, self.choice.how, self._paths()))
         reply: dict[str, Any] = {
             "ok": True,
             "message": self._message(actions, done),
             "batch": self.world.next_seq if done else None,
-            "batches": list(self.choice.batches),
+            **batches_json(self.choice, self.stayed),
             "files": files,
         }
         if not done:
@@ -256,7 +313,8 @@ class Performing:
     def _message(self, actions: Sequence[Action], done: int) -> str:
         if not done:
             return "The files are like that already."
-        conflicts = sum(len(a.conflicts) for a in actions)
+        unseen = sum(c.why == "creation_not_seen" for a in actions for c in a.conflicts)
+        conflicts = sum(len(a.conflicts) for a in actions) - unseen
         skipped = sum(bool(a.skipped) for a in actions)
         said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
         marked = sum(places_marked(a) for a in actions) if self.choice.conflicts == "markers" else 0
@@ -264,6 +322,8 @@ class Performing:
             said += f"; {marked} place{'' if marked == 1 else 's'} with both sides, between conflict markers"
         if conflicts and not marked:
             said += f"; {conflicts} place{'' if conflicts == 1 else 's'} stayed, because others built on them"
+        if unseen:
+            said += f"; {unseen} file{' stays' if unseen == 1 else 's stay'} as first looked at"
         if skipped:
             said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
         return said + "."
