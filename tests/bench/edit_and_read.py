@@ -52,10 +52,16 @@ def measure(act: Callable[[int], object], rounds: int, warm_up: int = 20) -> lis
 
 
 def text(lines: int) -> str:
-    """A source-like text in which every line is unique."""
-    return "".join(
-        f"    value_{n} = compute({n}, 'some words that make it as long as code is')\n" for n in range(lines)
-    )
+    """Functions, as source has them (a grammar reads it after each edit), in which every line is unique."""
+    made: list[str] = []
+    for n in range(lines // 4 + 1):
+        made += [
+            f"def function_{n}(value):  # one of many",
+            f"    found_{n} = compute(value, 'some words that make it as long as code is', {n})",
+            f"    if found_{n} > {n}:",
+            f"        return found_{n} - {n}",
+        ]
+    return "\n".join(made[:lines]) + "\n"
 
 
 def echo(folder: Path, request: int, reply: int, rounds: int) -> list[float]:
