@@ -131,3 +131,12 @@ def test_a_text_that_still_matches_in_a_line_that_somebody_changed_is_edited_wit
     assert (warning["type"], warning["line"]) == ("changed_since_your_read", 1)
     assert "ben" in warning["message"]
     assert book.call("edit_replace", {"path": "f.txt", "old_text": "b = 2", "new_text": "b = 3"})["warnings"] == []
+
+
+def test_a_refusal_says_once_whether_a_change_touches_the_lines_of_the_call() -> None:
+    book = Playbook({"f.txt": text(BEFORE)})
+    book.call("read_file", {"path": "f.txt"})
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "line 2\n", "new_text": "x\n"}, by="ben")["ok"]
+    reply = book.call("replace_lines", {"path": "f.txt", "start_line": 20, "end_line": 20, "new_text": "ANN"})
+    assert (reply["error"], reply["touches"]) == ("stale_base", "none")
+    assert [entry["touches"] for entry in reply["changed_since_your_read"]] == ["none"]
