@@ -294,8 +294,12 @@ def _meaning(
     return relation([Splice(a, b) for a, b in later], lines)
 
 
-def news(world: World, path: str) -> dict[str, Any]:
-    """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing."""
+def news(world: World, path: str, needs: Ranges | None = None, needs_at: Version | None = None) -> dict[str, Any]:
+    """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
+
+    `touches` is about the lines `needs` of version `needs_at`, those of a call; without them, about all that the caller
+    has been shown.
+    """
     seen = world.history.shown(world.who.key, path)
     if seen is None:
         return {}
@@ -304,8 +308,10 @@ def news(world: World, path: str) -> dict[str, Any]:
     others = [v for v in since if history.caller_of(v.writer) != world.who.key][::-1]
     if not others:
         return {}
-    at = history.version(path, seen.version)
-    told = [{"path": path, **entry} for entry in changes_told(history, path, others, seen.lines, at)]
+    lines, at = seen.lines, history.version(path, seen.version)
+    if needs is not None and needs_at is not None:
+        lines, at = needs, needs_at
+    told = [{"path": path, **entry} for entry in changes_told(history, path, others, lines, at)]
     return {"changed_since_your_read": told, **_rest("changed_since_your_read_more", others)}
 
 
@@ -354,7 +360,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         "diff": preview,
         **({"diff_truncated": True} if cut else {}),
         **(stale.more or {}),
-        **news(world, now.path),
+        **news(world, now.path, stale.needs, basis.version),
     }
     if stale.conflict is not None:
         details["conflict"] = _three_ways(basis, stale.conflict)
