@@ -92,10 +92,12 @@ class Playbook:
         with self.journal.store.reading() as reading:
             history = History(reading)
             world = World(self.now_ns, who, self.settings, files, history, self.journal.head + 1, self.first_event_ns)
-            try:
-                return decided(tool, params, world)
-            except NeedsSearch as needs:
-                return decided(tool, params, replace(world, found={needs.search: self.search(needs.search)}))
+            while True:
+                try:
+                    return decided(tool, params, world)
+                except NeedsSearch as needs:
+                    assert needs.search not in world.found
+                    world = replace(world, found={**world.found, needs.search: self.search(needs.search)})
 
     def who(self, name: str) -> Who:
         """The caller of that name, introduced on its first call."""

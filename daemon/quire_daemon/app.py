@@ -646,7 +646,7 @@ class App:
         for ticket, answer in self.searching.look(self.clock.mono_s()):
             for call in self._calls:
                 if call.ticket == ticket and call.searching is not None:
-                    call.found = {call.searching: answer}
+                    call.found = {**call.found, call.searching: answer}
                     call.ticket, call.searching, call.retry_s = 0, None, 0.0
 
     def _end_searches(self) -> None:

@@ -264,3 +264,13 @@ def test_an_answer_to_another_search_is_no_answer() -> None:
 def test_a_workspace_can_shorten_the_limit_and_not_lengthen_it() -> None:
     assert load("[limits]\nregex_ms = 100\n", None).limits.regex_ms == 100
     assert load("[limits]\nregex_ms = 100000\n", None).limits == Limits()
+
+
+def test_under_rebase_a_pattern_may_name_what_came_after_the_callers_base() -> None:
+    book = Playbook({"f.txt": "count 0\n"})
+    book.call("read_file", {"path": "f.txt"})
+    added = {"file": "f.txt", "line_number": -1, "text": "news 1"}
+    assert book.call("insert_lines", added, by="ben")["ok"]
+    args = {"file": "f.txt", "pattern": r"news \d", "replacement": "old", "on_stale": "rebase"}
+    assert book.call("regex_replace", args)["ok"]
+    assert book.text("f.txt") == "count 0\nold\n"

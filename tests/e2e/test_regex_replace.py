@@ -160,3 +160,12 @@ def test_a_text_that_changes_meanwhile_is_searched_again(at: live.Live, pool: Th
         reply = live.ok(call.result())
         assert reply["replacements_made"] == 2
         assert at.read("other.txt") == b"number n n\n"
+
+
+def test_a_pattern_for_what_came_after_the_callers_base_is_found_under_rebase_too(at: live.Live) -> None:
+    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+        live.ok(ada.call("read_file", {"path": "other.txt"}))
+        live.ok(ben.call("edit_replace", {"file": "other.txt", "old_text": "count 0", "new_text": "count 0\nnews 1"}))
+        args = {"file": "other.txt", "pattern": r"news \d", "replacement": "old", "on_stale": "rebase"}
+        live.ok(ada.call("regex_replace", args))
+        assert at.read("other.txt") == b"count 0\nold\n"
