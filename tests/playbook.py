@@ -96,8 +96,9 @@ class Playbook:
                 try:
                     return decided(tool, params, world)
                 except NeedsSearch as needs:
-                    assert needs.search not in world.found
-                    world = replace(world, found={**world.found, needs.search: self.search(needs.search)})
+                    asked = needs.search
+                assert asked not in world.found
+                world = replace(world, found={**world.found, asked: self.search(asked)})
 
     def who(self, name: str) -> Who:
         """The caller of that name, introduced on its first call."""

@@ -8,6 +8,7 @@ on them and carried over what others did. A removal that brings no text along ha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -36,6 +37,7 @@ from quire_daemon.handlers.staleness import (
     current_version,
     find_basis,
     news,
+    on_stale,
     refuse_stale,
     version_with,
 )
@@ -260,12 +262,10 @@ class _Call:
         lost = require_captured(now, self.params.allow_uncaptured)
         known = self._knowledge(now, text, world)
         basis = known.basis
-        rebase = (self.params.on_stale or world.settings.edit.on_stale) == "rebase"
+        rebase = on_stale(self.params, world) == "rebase"
         if known.stale and not rebase:
             return self._refuse_stale(known, now, world, self._needs(file, basis))
-        if rebase and basis.behind and not known.stated and self._fits(file, basis):
-            known = replace(known, stated=True)
-        plan = self._plan(file, known, text)
+        known, plan = self._plan(file, known, text, rebase)
         fields = dict(plan.fields)
         splices: tuple[Splice, ...] | Conflict = plan.splices
         if known.stated and basis.behind:
@@ -281,20 +281,19 @@ class _Call:
         plan = replace(plan, splices=splices, fields=fields, warnings=(*lost, *plan.warnings))
         return conclude(self._result(now, there, text, after, plan, basis), world)
 
-    def _fits(self, file: FilePatch, basis: Basis) -> bool:
-        """Was the patch made for the base? Not so where it names what came only later."""
-        try:
-            plan_file(file, basis.text, known=True)
-        except Refused:
-            return False
-        return True
+    def _plan(self, file: FilePatch, known: _Knowledge, text: Text, rebase: bool) -> tuple[_Knowledge, Plan]:
+        """The plan on the base where the caller states it, else on the file as it is. Raises `Refused`.
 
-    def _plan(self, file: FilePatch, known: _Knowledge, text: Text) -> Plan:
-        """The plan on the base, or on the file as it is where the caller states none. Raises `Refused`."""
+        To be rebased, a patch is planned on the base that it was made for, and thereby states it; one that names what
+        came only later was not.
+        """
         basis = known.basis
         if known.stated:
-            return plan_file(file, basis.text, known=True)
-        return plan_file(file, text, known=basis.version is not None and not basis.behind)
+            return known, plan_file(file, basis.text, known=True)
+        if rebase and basis.behind:
+            with suppress(Refused):
+                return replace(known, stated=True), plan_file(file, basis.text, known=True)
+        return known, plan_file(file, text, known=basis.version is not None and not basis.behind)
 
     def _result(
         self, now: FileNow, there: FileNow | None, before: Text, after: Text, plan: Plan, basis: Basis

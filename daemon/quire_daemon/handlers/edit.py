@@ -29,6 +29,7 @@ from quire_daemon.handlers.staleness import (
     current_version,
     find_basis,
     news,
+    on_stale,
     refuse_mismatch,
     refuse_stale,
     refuse_unseen,
@@ -108,13 +109,14 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     basis = find_basis(params, now, text, world, dialect.stale)
     call = _Call(dialect, params, now, text, basis, world)
     proof = dialect.proof(params)
-    if proof == "text" and not (call.on_stale == "rebase" and call.plans_on_its_base()):
+    made_for_base = call.plan_made_for_base() if proof == "text" and call.on_stale == "rebase" else None
+    if proof == "text" and made_for_base is None:
         plan = call.plan_on_now()
         return call.finish(plan, plan.splices, {}, [*warnings, *lost, *call.built_on(plan)])
     if proof == "base" and basis.others and call.on_stale == "reject":
         return call.refuse(call.needed_lines())
     try:
-        plan = call.plan_on(basis.text, basis.shown)
+        plan = made_for_base or call.plan_on(basis.text, basis.shown)
     except Refused as refused:
         if refused.code != HASH_MISMATCH:
             raise
@@ -155,7 +157,7 @@ class _Call:
     @property
     def on_stale(self) -> str:
         """What a change by another writer means for this call."""
-        return self.params.on_stale or self.world.settings.edit.on_stale
+        return on_stale(self.params, self.world)
 
     def plan_on(self, text: Text, shown: Ranges | None) -> Plan:
         """The dialect's plan. A refusal for a missing anchor learns where the line went."""
@@ -168,15 +170,14 @@ class _Call:
             refused.details = {"path": self.now.path, **refused.details, **current_version(self.now)}
             raise
 
-    def plans_on_its_base(self) -> bool:
-        """Is there an older text that the call was made for? Not so where it names one that came only later."""
+    def plan_made_for_base(self) -> Plan | None:
+        """The plan on the older text that the call was made for; None where it names what came only later."""
         if not self.basis.behind:
-            return False
+            return None
         try:
-            self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
+            return self.dialect.plan(self.params, Sight(self.basis.text, self.basis.shown), self.world.settings)
         except Refused:
-            return False
-        return True
+            return None
 
     def plan_on_now(self) -> Plan:
         """The plan on the file as it is."""

@@ -112,6 +112,11 @@ class Basis:
         return at
 
 
+def on_stale(params: Writing, world: World) -> str:
+    """What a change by another writer means for a call: `reject` or `rebase`."""
+    return params.on_stale or world.settings.edit.on_stale
+
+
 def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """The caller's base for the file `now`, whose text is `text`.
 

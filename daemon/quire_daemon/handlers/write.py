@@ -16,6 +16,7 @@ from quire_daemon.handlers.staleness import (
     basis_at,
     current_version,
     find_basis,
+    on_stale,
     refuse_stale,
     version_with,
 )
@@ -62,7 +63,7 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
     if not code:
         return _conclude(params, now, world, before, mine, basis, lost, {})
     stale = Stale("write_file", code, basis, now, None, more=_both_hashes(params, before))
-    if (params.on_stale or world.settings.edit.on_stale) != "rebase":
+    if on_stale(params, world) != "rebase":
         return refuse_stale(stale, world, params.dry_run)
     merged = merge(basis.text, mine, before)
     if merged.conflicts:
