@@ -439,7 +439,7 @@ class App:
                 return None
         if call.tool.catch_up:
             self._catch_up(call)
-        files = self._gather(call, paths)
+        files, kept_off = self._gather(call, paths)
         self.presence.named(call.who, (now.path for now in files.values()))
         if not self._read_only:
             self.leasing.look()
@@ -460,6 +460,7 @@ class App:
                 call.found,
                 self.presence.now() if call.tool.needs_presence else {},
                 self.leasing.before(call),
+                kept_off,
             )
             decision = self._under_leases(call, world)
         self._wait_for_news(call, decision)
@@ -584,11 +585,11 @@ class App:
         if now < call.give_up_s + patience_s and not (told and self.outside.idle()):
             raise _NotYet(now + RETRY_S)
 
-    def _gather(self, call: Call, taken: set[str]) -> dict[str, FileNow]:
+    def _gather(self, call: Call, taken: set[str]) -> tuple[dict[str, FileNow], dict[str, str]]:
         """The files that the call names, by the names that the caller used.
 
         Of those that it only implies (an undo, a restore) one that cannot be looked at, or must not be written, is
-        missing: the others do not wait for it, and the decision tells.
+        missing, and the code of the refusal stands beside: the others do not wait for it, and the decision tells.
         """
         names = list(call.tool.paths(call.params))
         named = len(names)
@@ -597,6 +598,7 @@ class App:
                 names += [n for n in call.tool.paths_from(call.params, history, call.who) if n not in names]
         now = self.clock.mono_s()
         files: dict[str, FileNow] = {}
+        kept_off: dict[str, str] = {}
         for number, name in enumerate(names):
             patient = now < call.give_up_s
             try:
@@ -616,13 +618,14 @@ class App:
                     retry_after_ms=100,
                     path=name,
                 ) from None
-            except Refused:
+            except Refused as refused:
                 if number >= named:
+                    kept_off[name] = refused.code
                     continue
                 raise
             if files[name].path in taken:
                 raise _NotYet(now)  # another request of this turn writes it: first that one
-        return files
+        return files, kept_off
 
     # ── searches that decisions need ──
 

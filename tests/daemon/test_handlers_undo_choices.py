@@ -10,7 +10,6 @@ from desk import BEGAN_NS, Desk, OnDesk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_daemon.config import Policy, Settings
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
@@ -22,16 +21,17 @@ START = lines("one", "two", "three", "four", "five", "six")
 
 
 class Barred(Desk):
-    """A desk some of whose files cannot be looked at: `away`, though they lie there. Keys are forbidden."""
+    """A desk some of whose files cannot be looked at: `away`, though they lie there; `barred`, by what refused it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.away: set[str] = set()
+        self.barred: dict[str, str] = {}
 
     def _decided(self, tool: Tool[Any], params: Any, world: World) -> Decision:
-        files = {path: now for path, now in world.files.items() if path not in self.away}
-        settings = Settings(policy=Policy(forbidden_globs=("*.key",)))
-        return super()._decided(tool, params, replace(world, files=files, settings=settings))
+        unseen = self.away | self.barred.keys()
+        files = {path: now for path, now in world.files.items() if path not in unseen}
+        return super()._decided(tool, params, replace(world, files=files, kept_off=self.barred))
 
 
 def desk_with(text: bytes = START, path: str = "f.txt") -> Desk:
@@ -413,7 +413,7 @@ def test_a_protected_file_is_called_protected_whether_it_is_there_or_not(path: s
     desk = Barred()
     desk.outside(path, START)
     desk.outside(path, lines("later"))
-    desk.away.add(path)
+    desk.barred[path] = "permission_denied"
     refused = desk.call(UNDO_TOOL, desk.ann, writer="outside", last=1)
     assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "protected")
     desk.outside_deletes(path)

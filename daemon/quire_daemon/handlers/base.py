@@ -84,6 +84,7 @@ class World:
     found: Mapping[Search, Answer] = field(default_factory=dict)  # what came of searches that this decision asked for
     present: Mapping[bytes, Present] = field(default_factory=dict)  # callers, by their keys; for `who`
     queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases
+    kept_off: Mapping[str, str] = field(default_factory=dict)  # implied files that were not looked at: path → code
 
 
 @dataclass(frozen=True)

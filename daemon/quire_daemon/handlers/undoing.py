@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import pathspec
-
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
 from quire_daemon.handlers.choosing import Choice, How, is_now
 from quire_daemon.handlers.localised import localised_diff
@@ -36,10 +34,6 @@ from quire_journal.views.files import Version
 
 MOST_KEPT: Final = 20
 """Entries of `kept` and `takes_back` that a reply lists for a file; the rest is counted."""
-
-PROTECTED_ANYWHERE: Final = frozenset({".git", ".quireignore"})
-PROTECTED_AT_ROOT: Final = frozenset({".quire", ".quire.toml"})
-"""Names that no tool writes; `workspace.places` keeps them."""
 
 MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
@@ -126,14 +120,8 @@ class Planning:
         return None
 
     def _protected(self, path: str) -> bool:
-        """Is that why a file was not looked at? The look itself refuses it; here it is only given its name."""
-        names = [name.casefold() for name in path.split("/")]
-        if PROTECTED_ANYWHERE.intersection(names) or names[0] in PROTECTED_AT_ROOT:
-            return True
-        globs = [glob for glob in self.world.settings.policy.forbidden_globs if not glob.startswith("!")]
-        lines = [*globs, *(glob.casefold() for glob in globs)]
-        forbidden = pathspec.PathSpec.from_lines("gitignore", lines, backend="simple")
-        return forbidden.match_file(path) or forbidden.match_file(path.casefold())
+        """Was the daemon refused a look at it?"""
+        return self.world.kept_off.get(path) == "permission_denied"
 
     def _change(self, u: Unwound) -> Action:
         now, head = self.world.files.get(u.now.path), u.now.version
