@@ -27,10 +27,10 @@ import queue
 import secrets
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -46,7 +46,7 @@ from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace, pid_start
 from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, FileNow, Put, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Put, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
 from quire_daemon.leasing import Leasing
@@ -58,11 +58,11 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.search import NeedsSearch, Search
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Peer, Server, listen
+from quire_daemon.services import SERVICES
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
-from quire_journal.check import check
 from quire_journal.events import (
     EditRefused,
     Event,
@@ -73,7 +73,7 @@ from quire_journal.events import (
 )
 from quire_journal.ids import Seq, is_escaped, percent_escaped
 from quire_journal.journal import Journal
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import StoreFailed
 from quire_journal.places import trace_socket
 from quire_journal.plain import plain_name
 from quire_journal.refusals import Refused
@@ -93,18 +93,7 @@ SAVE_S = 60.0  # between two saves of the cache of the disk
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
 
-class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Arguments of a tool that takes none."""
-
-
-def _by_the_app(params: NoArguments, world: World) -> Decision:
-    raise AssertionError("the app answers this tool before it comes to a decision")
-
-
-SERVICES: dict[str, Tool[NoArguments]] = {
-    name: Tool(name, NoArguments, lambda params: (), _by_the_app) for name in ("verify", "doctor", "shutdown")
-}
-"""Tools about the daemon itself: not decisions, so they are answered here (`App._services`)."""
+_SERVED: Final = {name: service.tool() for name, service in SERVICES.items()}
 
 
 class App:
@@ -144,7 +133,7 @@ class App:
         self._jobs = ThreadPoolExecutor(2, thread_name_prefix="job")
         self._jobs_done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.watcher = Watcher(root, ignore.ignored, server.wake)
-        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self._start_job, self._reload)
+        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
         self._stopping = False
         self._read_settings = read_settings
@@ -158,11 +147,6 @@ class App:
         self._root_at = 0.0
         self._first_event_ns = 0
         self._asked_s = -1e9  # when the last request came
-        self._services: Mapping[str, Callable[[Call], None]] = {
-            "verify": self._verify,
-            "shutdown": self._shutdown,
-            "doctor": self._doctor,
-        }
 
     # ── life ──
 
@@ -215,8 +199,7 @@ class App:
         self.performing.close()
         self.grammars.close()
         try:
-            self.performing.note_settled()
-            self.recorder.commit()
+            self.settle()
             self.recorder.save_seen()
         except StoreFailed:
             self.log.fault("close")
@@ -279,8 +262,7 @@ class App:
             if not self._flush_at:
                 self._flush_at = now + FLUSH_S
             elif now >= self._flush_at and not self._read_only:
-                self.performing.note_settled()
-                self.recorder.commit()
+                self.settle()
                 self._flush_at = 0.0
         else:
             self._flush_at = 0.0
@@ -343,7 +325,7 @@ class App:
                 "run `quire down` and try again, so that both are of one installation.",
                 "restart_daemon",
             )
-        tool = TOOLS.get(request.tool) or SERVICES.get(request.tool)
+        tool = TOOLS.get(request.tool) or _SERVED.get(request.tool)
         if tool is None:
             known = ", ".join(sorted(TOOLS.keys() | SERVICES.keys()))
             raise Refused("unknown_tool", f"There is no tool {request.tool[:80]!r}; there are {known}.")
@@ -411,9 +393,9 @@ class App:
             except Refused as refused:
                 self._answer_refusal(call, refused)
             except StoreFailed as error:
-                self._answer(call, self._store_failed(error))
+                self.answer(call, self._store_failed(error))
             except Exception:  # noqa: BLE001  one call's fault is that call's answer
-                self._answer(call, self._fault(call.tool.name))
+                self.answer(call, self._fault(call.tool.name))
             else:
                 if started is not None:
                     going.append(started)
@@ -423,9 +405,9 @@ class App:
     def _decide(self, call: Call, paths: set[str]) -> Going | None:
         """Gather and decide one call; answered here when nothing is to be written."""
         self._check_time(call)
-        service = self._services.get(call.tool.name)
+        service = SERVICES.get(call.tool.name)
         if service is not None:
-            service(call)
+            service.run(call, self)
             return None
         if call.tool.writes:
             if self._read_only:
@@ -435,7 +417,7 @@ class App:
             self._take_turn(call)
             repeated = self._repeated(call)
             if repeated is not None:
-                self._answer(call, repeated)
+                self.answer(call, repeated)
                 return None
         if call.tool.catch_up:
             self._catch_up(call)
@@ -479,7 +461,7 @@ class App:
         if not decision.writes:
             if decision.blobs or lasting:
                 self.recorder.commit()  # a success that is only a record is durable, too
-            self._answer(call, dict(decision.reply))
+            self.answer(call, dict(decision.reply))
             return None
         for write in decision.writes:
             paths.update(names(write))
@@ -669,7 +651,7 @@ class App:
         except StoreFailed as error:
             reply = self._store_failed(error)
             for one in going:
-                self._answer(one.call, dict(reply))
+                self.answer(one.call, dict(reply))
             return
         for one, outcome in outcomes:
             self._answer_outcome(one, outcome)
@@ -680,7 +662,7 @@ class App:
             reply = dict(one.decision.reply)
             if outcome.warnings:
                 reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
-            self._answer(call, reply)
+            self.answer(call, reply)
         elif isinstance(outcome, Failed):
             self._answer_refusal(call, outcome.refused)
         elif isinstance(outcome, Overtaken):
@@ -688,9 +670,9 @@ class App:
         else:
             self.log.problem("perform", outcome.error)
             if isinstance(outcome.error, StoreFailed):
-                self._answer(call, {**self._store_failed(outcome.error), "outcome": "unknown"})
+                self.answer(call, {**self._store_failed(outcome.error), "outcome": "unknown"})
             else:
-                self._answer(call, {**self._fault(call.tool.name), "outcome": "unknown"})
+                self.answer(call, {**self._fault(call.tool.name), "outcome": "unknown"})
 
     def _try_again(self, one: Going) -> None:
         """The call lost a race to an outside program: decide it again, on what is there now."""
@@ -706,7 +688,7 @@ class App:
 
     # ── answering ──
 
-    def _answer(self, call: Call, body: dict[str, Any]) -> None:
+    def answer(self, call: Call, body: dict[str, Any]) -> None:
         request = call.incoming.request
         assert request is not None
         self.leasing.answered(call)
@@ -723,7 +705,7 @@ class App:
             path = next(iter(call.tool.paths(call.params)), "")
             self.recorder.introduce(call.who.writer)
             self.recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), call.who.writer)
-        self._answer(call, refused.reply())
+        self.answer(call, refused.reply())
 
     def _store_failed(self, error: StoreFailed) -> dict[str, Any]:
         """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
@@ -771,6 +753,7 @@ class App:
             "journal_bytes": self.recorder.journal.store.size_bytes(),
             "journal_versions": self.recorder.versions(),
             "undeliverable": self.server.undeliverable,
+            "read_only": self._read_only,
         }
 
     def _reload(self) -> None:
@@ -784,7 +767,12 @@ class App:
             self._bad_settings = str(error)
         self.log.info("settings", problem=self._bad_settings)
 
-    def _start_job(self, work: Callable[[], Callable[[], None]]) -> None:
+    def settle(self) -> None:
+        """Commit everything that is noted, and that the writes performed are on disk."""
+        self.performing.note_settled()
+        self.recorder.commit()
+
+    def start_job(self, work: Callable[[], Callable[[], None]]) -> None:
         """Run `work` on a worker thread; what it returns is called in the loop."""
 
         def run() -> None:
@@ -799,63 +787,6 @@ class App:
             self.server.wake()
 
         self._jobs.submit(run)
-
-    def _verify(self, call: Call) -> None:
-        """`verify`: on a worker thread, against one state of the journal."""
-        store = self.recorder.journal.store
-
-        def work() -> Callable[[], None]:
-            try:
-                findings = [str(f) for f in check(store)]
-            except Damaged as error:
-                findings = [str(error)]
-            body: dict[str, Any] = {
-                "ok": not findings,
-                "message": "The journal is sound." if not findings else f"{len(findings)} findings.",
-                "findings": findings[:200],
-            }
-            if findings:
-                body["error"] = "journal_damaged"
-            return lambda: self._answer(call, body)
-
-        self.performing.note_settled()
-        self.recorder.commit()
-        self._start_job(work)
-
-    def _doctor(self, call: Call) -> None:
-        """`doctor`: which protections are active, and whether everything that should run does."""
-        health = self.health()
-        checks = [
-            {
-                "name": f"protection: {name}",
-                "ok": bool(on),
-                "detail": "active" if on else "not available here; the documented fallback is used",
-            }
-            for name, on in health["protection"].items()
-        ]
-        coverage = health["coverage"]
-        checks.append(
-            {
-                "name": "watcher",
-                "ok": coverage.get("state") == "full",
-                "detail": "; ".join(coverage.get("reasons", ())) or "sees the whole tree",
-            }
-        )
-        checks.append({"name": "journal", "ok": not self._read_only, "detail": self._read_only or "takes records"})
-        ok = all(c["ok"] for c in checks)
-        self._answer(
-            call,
-            {
-                "ok": True,
-                "message": "All is well." if ok else "Something needs a look.",
-                "healthy": ok,
-                "checks": checks,
-            },
-        )
-
-    def _shutdown(self, call: Call) -> None:
-        self._answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
-        self.stop()
 
 
 WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")

@@ -1,0 +1,71 @@
+"""Services: tools about the daemon and the journal as a whole. They are not decisions on files.
+
+A service runs in the loop, and must return at once: what takes longer goes to a worker thread by `Host.start_job`,
+whose result comes back into the loop. It answers its call exactly once, by `Host.answer`, now or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+
+import msgspec
+
+from quire_daemon.call import Call
+from quire_daemon.clock import Clock
+from quire_daemon.config import Settings
+from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.recorder import Recorder
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+Job = Callable[[], Callable[[], None]]
+"""Work for a worker thread; what it returns is called in the loop."""
+
+
+class Host(Protocol):
+    """What a service may ask of the daemon that it runs in."""
+
+    root: Path
+    state_dir: Path
+    settings: Settings
+    clock: Clock
+    recorder: Recorder
+
+    def answer(self, call: Call, body: dict[str, Any]) -> None:
+        """Send the reply of `call`."""
+
+    def start_job(self, work: Job) -> None:
+        """Run `work` on a worker thread, and what it returns in the loop. A fault in it is logged, and nobody told."""
+
+    def settle(self) -> None:
+        """Commit everything that is noted, so that the store holds all that happened."""
+
+    def health(self) -> dict[str, Any]:
+        """What `status` tells."""
+
+    def stop(self) -> None:
+        """End the daemon after this turn."""
+
+
+class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of a service that takes none."""
+
+
+@dataclass(frozen=True)
+class Service(Generic[P]):
+    """A service: its arguments, and what runs in the loop. The table is in `services/__init__.py`."""
+
+    name: str
+    params: type[P]
+    run: Callable[[Call, Host], None]
+
+    def tool(self) -> Tool[P]:
+        """The tool as which calls of this service are taken."""
+        return Tool(self.name, self.params, lambda params: (), _not_a_decision)
+
+
+def _not_a_decision(params: msgspec.Struct, world: World) -> Decision:
+    raise AssertionError("a service is run, not decided")

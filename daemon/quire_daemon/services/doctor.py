@@ -1,0 +1,34 @@
+"""`doctor`: which protections are active, and whether everything that should run does."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.call import Call
+from quire_daemon.services.base import Host, NoArguments, Service
+
+
+def run(call: Call, host: Host) -> None:
+    """Answer `healthy`, and `checks` of `{name, ok, detail}`."""
+    health = host.health()
+    checks: list[dict[str, Any]] = [
+        {
+            "name": f"protection: {name}",
+            "ok": bool(on),
+            "detail": "active" if on else "not available here; the documented fallback is used",
+        }
+        for name, on in health["protection"].items()
+    ]
+    coverage = health["coverage"]
+    reasons = "; ".join(coverage.get("reasons", ()))
+    checks.append(
+        {"name": "watcher", "ok": coverage.get("state") == "full", "detail": reasons or "sees the whole tree"}
+    )
+    read_only = health["read_only"]
+    checks.append({"name": "journal", "ok": not read_only, "detail": read_only or "takes records"})
+    healthy = all(check["ok"] for check in checks)
+    message = "All is well." if healthy else "Something needs a look."
+    host.answer(call, {"ok": True, "message": message, "healthy": healthy, "checks": checks})
+
+
+DOCTOR: Final = Service("doctor", NoArguments, run)

@@ -1,0 +1,18 @@
+"""`shutdown`: the daemon answers, and ends after this turn."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from quire_daemon.call import Call
+from quire_daemon.services.base import Host, NoArguments, Service
+
+
+def run(call: Call, host: Host) -> None:
+    """Answer with the `pid` that is about to end."""
+    host.answer(call, {"ok": True, "message": "The daemon stops.", "pid": os.getpid()})
+    host.stop()
+
+
+SHUTDOWN: Final = Service("shutdown", NoArguments, run)
