@@ -48,6 +48,7 @@ DECISIONS = (
     "quire_daemon.manuals",
     "quire_daemon.rebase",
     "quire_daemon.safety",
+    "quire_daemon.schemas",
     "quire_daemon.search",
 )
 """The parts of the daemon that decide: values in, values out."""

@@ -246,6 +246,10 @@ class Client:
         """Who wrote each line of `path`, as it is or at a point: record, writer, turn and time."""
         return self.call("blame", _given(path=path, at=at, start_line=start_line, end_line=end_line))
 
+    def describe(self, tool: str | None = None, *, offered: bool | None = None) -> Answer:
+        """What each tool takes (a flat JSON Schema) and may do; `offered`: only those that agents are offered."""
+        return self.call("describe", _given(tool=tool, offered=offered))
+
     def manual(self, dialect: str | None = None) -> Answer:
         """The guidance of a dialect, for an agent's instructions."""
         return self.call("manual", _given(dialect=dialect))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -86,6 +86,26 @@ class Journal(Strict, frozen=True):
     durability: str = "normal"  # "strict": folder fsync too; "fast": the journal is synced on a timer
 
 
+Dialect = Literal[
+    "edit",
+    "hashline_edit",
+    "edit_file",
+    "edit_replace",
+    "insert_lines",
+    "replace_lines",
+    "multi_edit",
+    "regex_replace",
+    "text_editor",
+    "apply_patch",
+]
+
+
+class Mcp(Strict, frozen=True):
+    """`[mcp]`: what agents are offered over MCP."""
+
+    dialects: tuple[Dialect, ...] = ("edit", "edit_replace", "apply_patch")  # in this order
+
+
 class Settings(Strict, frozen=True):
     """Everything that can be set."""
 
@@ -96,6 +116,7 @@ class Settings(Strict, frozen=True):
     capture: Capture = Capture()
     limits: Limits = Limits()
     journal: Journal = Journal()
+    mcp: Mcp = Mcp()
 
 
 class BadSettings(Exception):

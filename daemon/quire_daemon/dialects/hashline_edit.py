@@ -83,6 +83,11 @@ _VARIANTS: Final[tuple[tuple[type[Edit], frozenset[str], frozenset[str]], ...]] 
 """Each variant with the fields that it must have and those that it may have."""
 
 
+def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
+    """The shapes that an edit can have."""
+    return tuple(shape for shape, _, _ in _VARIANTS if allow_replace_text or shape is not ReplaceText)
+
+
 class HashlineParams(Writing, frozen=True, kw_only=True):
     """Arguments of `hashline_edit`."""
 

@@ -13,6 +13,7 @@ from quire_daemon.handlers.base import Tool
 from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.checkpoints import CHECKPOINT_TOOL
+from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.edit import EDIT_TOOL, edit_tool
 from quire_daemon.handlers.edit_file import EDIT_FILE_TOOL
 from quire_daemon.handlers.files import DELETE_TOOL, MOVE_TOOL
@@ -62,3 +63,5 @@ TOOLS: Final[dict[str, Tool[Any]]] = _OWN | {
     name: edit_tool(dialect, _OWN) for name, dialect in DIALECTS.items() if name not in _OWN
 }
 """Name → tool."""
+
+TOOLS["describe"] = describe_tool(TOOLS)

@@ -1,0 +1,126 @@
+"""`describe` tells what each tool takes and may do, in a form that every client of MCP can list."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, get_args
+
+import pytest
+
+from playbook import Playbook
+from quire_daemon.config import BadSettings, Dialect, Mcp, Settings, load
+from quire_daemon.dialects import DIALECTS
+from quire_daemon.handlers import TOOLS
+from quire_daemon.handlers.describe import NATURES, offered
+from quire_daemon.manuals.summary import MOST, ascii_text, summary
+from quire_daemon.schemas import flat
+
+ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))
+
+
+def listed(settings: Settings | None = None, **arguments: Any) -> dict[str, dict[str, Any]]:
+    """The reply of `describe`, by name."""
+    reply = Playbook(settings=settings).call("describe", arguments)
+    assert reply["ok"], reply
+    return {tool["name"]: tool for tool in reply["tools"]}
+
+
+def test_by_default_fewer_than_twenty_one_tools_are_offered() -> None:
+    names = list(listed(offered=True))
+    assert len(names) <= 20
+    assert names[:4] == ["read_file", "edit", "edit_replace", "apply_patch"]
+    assert {"undo", "log", "diff", "blame", "since", "checkpoint", "claim"} <= set(names)
+
+
+def test_the_settings_choose_the_dialects_and_their_order() -> None:
+    settings = load('[mcp]\ndialects = ["hashline_edit", "edit"]', None)
+    assert offered(settings)[:3] == ("read_file", "hashline_edit", "edit")
+    assert "apply_patch" not in listed(settings, offered=True)
+
+
+def test_a_dialect_that_there_is_not_is_an_error_of_the_settings() -> None:
+    with pytest.raises(BadSettings, match=r"line 2: .*mcp\.dialects"):
+        load('[mcp]\ndialects = ["edti"]', None)
+
+
+def test_the_settings_know_every_dialect() -> None:
+    assert set(get_args(Dialect)) == {*DIALECTS, "apply_patch"}
+
+
+def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_set() -> None:
+    words = ("purge", "gc", "repair", "shutdown", "retention", "export", "burst")
+    assert not [name for name in offered(ALL) if any(word in name for word in words)]
+
+
+@pytest.mark.parametrize("name", offered(ALL))
+def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
+    """Names are cut after 30 characters or so, descriptions after 2 KiB; some pass only ASCII."""
+    tool = listed(ALL, tool=name)[name]
+    assert re.fullmatch(r"[a-z_]{1,30}", name)
+    assert 0 < len(tool["description"]) <= MOST
+    assert tool["description"].isascii()
+    schema = tool["schema"]
+    assert schema["type"] == "object"
+    assert len(json.dumps(schema)) < 5000
+    undescribed = [prop for prop, below in schema["properties"].items() if not below.get("description")]
+    assert not undescribed
+    assert json.dumps(schema).isascii()
+    assert name in NATURES
+
+
+@pytest.mark.parametrize("name", offered(ALL))
+def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
+    told = listed(ALL, tool=name)[name]["annotations"]
+    assert set(told) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
+    assert told["readOnlyHint"] is not TOOLS[name].writes
+    assert told["openWorldHint"] is False
+    if told["readOnlyHint"]:
+        assert (told["destructiveHint"], told["idempotentHint"]) == (False, True)
+
+
+def test_every_argument_is_shown_or_is_another_name_of_one_that_is() -> None:
+    for name, tool in listed(ALL).items():
+        unseen = set(flat(TOOLS[name].params)["properties"]) - set(tool["schema"]["properties"])
+        assert unseen == set(tool["aliases"]) | ({"path"} if name == "apply_patch" else set()), name
+
+
+def test_a_description_is_the_manual_made_short_and_names_where_the_rest_is() -> None:
+    told = listed()["edit"]["description"]
+    assert told.startswith("Change lines that are named by hash anchors.")
+    assert "the hash is the authoritative identity" in told
+    assert 'manual with {"dialect": "edit"}' in told
+    assert "manual with" not in listed()["delete_file"]["description"]
+
+
+def test_the_variants_of_a_hashline_edit_are_told_as_the_settings_allow_them() -> None:
+    edits = listed()["hashline_edit"]["schema"]["properties"]["edits"]["items"]
+    assert edits["description"].startswith("One of: {target, new_content}, {first, last, new_content}, {inserted_lines")
+    assert "old_text" not in edits["properties"]
+    allowing = load("[dialects.hashline_edit]\nallow_replace_text = true", None)
+    more = listed(allowing)["hashline_edit"]["schema"]["properties"]["edits"]["items"]
+    assert "old_text" in more["properties"]
+
+
+def test_a_tool_that_there_is_not_is_refused_with_the_names_of_those_that_are() -> None:
+    reply = Playbook().call("describe", {"tool": "edti"})
+    assert (reply["ok"], reply["error"]) == (False, "not_found")
+    assert "hashline_edit" in reply["message"]
+
+
+def test_sections_that_do_not_fit_are_left_out_whole() -> None:
+    manual = "# `x`: do it\n\nLead.\n\n## One\n\n" + "a " * 50 + "\n\n## Two\n\nshort\n"
+    assert summary(manual, "", "x", 120) == (
+        'Do it.\n\nLead.\n\n## Two\n\nshort\n\nThe tool manual with {"dialect": "x"} tells more.'
+    )
+    assert summary(manual, "", "x", 2000).endswith("short")
+
+
+def test_a_fenced_block_is_never_cut() -> None:
+    manual = "# `x`: do it\n\nLead.\n\n```py\na\n\n" + "b\n" * 60 + "```\n\nTail.\n"
+    assert "```" not in summary(manual, "", "x", 120)
+    assert "Tail." in summary(manual, "", "x", 120)
+
+
+def test_texts_are_told_in_ascii() -> None:
+    assert ascii_text("read → edit — “now” …") == 'read -> edit - "now" ...'
