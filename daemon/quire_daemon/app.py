@@ -123,7 +123,9 @@ class App:
         self.presence = Presence(server, clock)
         self._commands = Commands(os.fspath(root))
         self.git = GitWriter(self.recorder, clock, GitHead(os.fspath(root)), self._commands)
-        self.gather.hint = self.git.hint
+        self.gather.hint = lambda path, at_ns, exact: (
+            self.git.hint(path, at_ns, exact) or self.bursting.hint(path, at_ns)
+        )
         self.grammars = Grammars()
         self.searching = Searching(server)
         self._calls: deque[Call] = deque()

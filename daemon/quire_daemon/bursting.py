@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from quire_daemon.clock import Clock
 from quire_journal.events import BurstBegun, BurstEnded, Event
-from quire_journal.ids import OUTSIDE, WriterId
+from quire_journal.ids import OUTSIDE, WriterId, journal_path
+from quire_journal.views.bursts import claiming
 
 if TYPE_CHECKING:
     from quire_daemon.call import Call
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from quire_daemon.server import Server
 
 LOOK_S: Final = 0.25  # between two looks at connections
+
+STAMP_NS: Final = 12_000_000
+"""How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
 
 _CONNECTION: Final = "connection"
 
@@ -47,6 +51,17 @@ class Bursting:
                 self._bound[seq] = call.incoming.identity
             elif isinstance(event, BurstEnded):
                 self._bound.pop(event.burst, None)
+
+    def hint(self, path: str, at_ns: int) -> str:
+        """Whose burst took what another program wrote to `path` at that time; "" where none did, or several."""
+        with self._recorder.history() as history:
+            bursts = [burst for burst in history.open_bursts() if burst.open_at(at_ns)]
+            taking = claiming([burst for burst in bursts if burst.began_ns <= at_ns + STAMP_NS], (journal_path(path),))
+            if len(taking) != 1:
+                return ""
+            who = history.writer_json(taking[0].writer)
+        name = "/".join(part for part in (who["agent"], who["agent_session"]) if part) or who["id"]
+        return f"{taking[0].label or taking[0].form} ({name})"
 
     def look(self) -> None:
         """End what is bound to connections that have ended."""

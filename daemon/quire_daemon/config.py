@@ -106,6 +106,17 @@ class Mcp(Strict, frozen=True):
     dialects: tuple[Dialect, ...] = ("edit", "edit_replace", "apply_patch")  # in this order
 
 
+class Hooks(Strict, frozen=True):
+    """`[hooks]`: what agents' own editing tools are answered before they write (`quire hook`).
+
+    The workspace's file can make these stricter, not more lenient.
+    """
+
+    stale: str = "deny"  # others changed the file since the agent read it; "conflicts": only where it edits; "tell"
+    leases: str = "deny"  # another holds an exclusive lease on the file; or "tell"
+    unreachable: str = "allow"  # no daemon can be asked; or "deny". The hook itself looks this up
+
+
 class Settings(Strict, frozen=True):
     """Everything that can be set."""
 
@@ -117,6 +128,7 @@ class Settings(Strict, frozen=True):
     limits: Limits = Limits()
     journal: Journal = Journal()
     mcp: Mcp = Mcp()
+    hooks: Hooks = Hooks()
 
 
 class BadSettings(Exception):
@@ -137,6 +149,11 @@ _LIMITS: tuple[tuple[str, str], ...] = (
     ("limits", "reply_bytes"),
     ("limits", "regex_ms"),
 )
+_FROM_LENIENT_TO_STRICT: dict[tuple[str, str], tuple[str, ...]] = {
+    ("hooks", "stale"): ("tell", "conflicts", "deny"),
+    ("hooks", "leases"): ("tell", "deny"),
+    ("hooks", "unreachable"): ("allow", "deny"),
+}
 _CHOICES: dict[str, tuple[str, ...]] = {
     "edit.on_stale": ("reject", "rebase"),
     "dialects.edit.low_entropy": ("reject", "allow_unique"),
@@ -146,6 +163,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "safety.syntax": ("", "reject", "warn", "off"),
     "safety.duplicate_line": ("", "reject", "warn", "off"),
     "journal.durability": ("strict", "normal", "fast"),
+    **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
 
 
@@ -209,6 +227,10 @@ def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> 
             merged[section] = {**merged[section], key: [*getattr(getattr(base, section), key), *mine]}
     if not base.policy.allow_absolute_paths:
         merged.setdefault("policy", {})["allow_absolute_paths"] = False
+    for (section, key), choices in _FROM_LENIENT_TO_STRICT.items():
+        if workspace.get(section, {}).get(key) is not None:
+            mine, given = workspace[section][key], getattr(getattr(base, section), key)
+            merged[section] = {**merged[section], key: max(mine, given, key=choices.index)}
     for section, key in _LIMITS:
         mine = workspace.get(section, {}).get(key)
         if mine is not None:

@@ -397,6 +397,7 @@ class BurstBegun(Event, frozen=True):
     expires_ns: int
     outside: bool = False  # what other programs write meanwhile belongs to it, too
     bind: str = "session"  # or "connection": it ends with that, too
+    paths: tuple[str, ...] = ()  # of other programs' writes only those of these files belong to it; empty: all
 
 
 class BurstEnded(Event, frozen=True):

@@ -325,9 +325,9 @@ class History:
         """The burst that record `number` began."""
         return bursts.burst(self._reading, number)
 
-    def bursts(self) -> Iterator[Burst]:
-        """Every burst, the newest first."""
-        return bursts.bursts(self._reading)
+    def bursts(self, before: int | None = None) -> Iterator[Burst]:
+        """Every burst, the newest first; or those that began before record `before`."""
+        return bursts.bursts(self._reading, before)
 
     def open_bursts(self) -> list[Burst]:
         """The bursts of which no record says that they ended, oldest first; the time of some may be over."""

@@ -48,6 +48,7 @@ class Desk:
     def __init__(self) -> None:
         self.journal = Journal.open(MemoryStore(), BEGAN_NS)
         self.files: dict[str, OnDesk] = {}
+        self.settings = Settings()
         self.health: dict[str, Any] = {}
         self.present: dict[bytes, Present] = {}
         self.search: Callable[[Search], Answer] = run
@@ -56,11 +57,11 @@ class Desk:
 
     # ── writing ──
 
-    def introduce(self, agent: str, session: str, turn: str = "") -> Who:
+    def introduce(self, agent: str, session: str, turn: str = "", call: str = "") -> Who:
         """A new writer."""
         with self.history() as history:
             number = history.next_writer_id()
-        self.note(WriterIntroduced(number, uid=1000, agent=agent, agent_session=session, turn=turn))
+        self.note(WriterIntroduced(number, uid=1000, agent=agent, agent_session=session, turn=turn, tool_call=call))
         return Who(number, caller_key(1000, agent, session), agent, session)
 
     def note(self, *events: Event, who: Who | None = None, blobs: tuple[bytes, ...] = (), op: bytes = b"") -> int:
@@ -123,7 +124,7 @@ class Desk:
             head = history.file(path)
         return head.seq if head is not None and not head.gone else 0
 
-    def call(self, tool: Tool[Any], who: Who, **args: Any) -> dict[str, Any]:
+    def call(self, tool: Tool[Any], who: Who, /, **args: Any) -> dict[str, Any]:
         """Decide and act; the reply, of a refusal too."""
         params = msgspec.convert(args, tool.params)
         with self.history() as history:
@@ -133,7 +134,7 @@ class Desk:
             world = World(
                 now_ns=BEGAN_NS + (self.journal.head + 1) * SECOND,
                 who=who,
-                settings=Settings(),
+                settings=self.settings,
                 files={name: self._now(name, history) for name in names},
                 history=history,
                 next_seq=self.journal.head + 1,

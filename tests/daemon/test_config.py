@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire_daemon.config import BadSettings, Settings, load
+from quire_daemon.config import BadSettings, Hooks, Settings, load
 
 
 def test_without_files_the_defaults_hold() -> None:
@@ -59,3 +59,15 @@ def test_a_bad_file_is_told_with_line_and_key(text: str, parts: list[str]) -> No
 def test_a_bad_file_of_the_user_is_told_as_theirs() -> None:
     with pytest.raises(BadSettings, match=r"config\.toml"):
         load(None, "[nonsense]\n")
+
+
+def test_the_workspace_makes_the_hooks_stricter_and_never_more_lenient() -> None:
+    user = '[hooks]\nstale = "conflicts"\nunreachable = "deny"\n'
+    assert load('[hooks]\nstale = "deny"\nunreachable = "allow"\n', user).hooks == Hooks(
+        stale="deny", leases="deny", unreachable="deny"
+    )
+    assert load('[hooks]\nstale = "tell"\nleases = "tell"\n', user).hooks == Hooks(
+        stale="conflicts", leases="deny", unreachable="deny"
+    )
+    with pytest.raises(BadSettings, match=r"line 2.*hooks\.stale"):
+        load('[hooks]\nstale = "perhaps"\n', None)

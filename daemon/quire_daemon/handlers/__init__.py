@@ -21,6 +21,7 @@ from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL, CLAIMS_TOOL, RELEASE_TOOL
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
 from quire_daemon.handlers.manual import MANUAL_TOOL
+from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.regex_replace import REGEX_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
@@ -49,6 +50,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "restore": RESTORE_TOOL,
     "checkpoint": CHECKPOINT_TOOL,
     "burst": BURST_TOOL,
+    "native": NATIVE_TOOL,
     "claim": CLAIM_TOOL,
     "release": RELEASE_TOOL,
     "claims": CLAIMS_TOOL,

@@ -114,6 +114,11 @@ NATURES: Final[dict[str, Nature]] = {
     "who": Nature("Who is there", "List the agents and people that have called, and the files that they work on."),
     "status": Nature("Status", "Tell how the daemon and the journal are, and whether anything escapes the journal."),
     "burst": Nature("Burst", "Say which changes belong together, from begin to end.", destructive=False),
+    "native": Nature(
+        "A tool of the agent's own",
+        "For agents' hooks: an own tool of the agent is about to write, or has written.",
+        destructive=False,
+    ),
     "op_status": Nature("What became of a call", "Tell whether an operation was applied, by its id (op)."),
     "manual": Nature("Manual", "The whole guidance for one tool: how to use it, and what its refusals mean."),
     "describe": Nature("Describe tools", "Tell what each tool takes and what it may do."),

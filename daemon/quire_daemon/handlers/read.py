@@ -187,11 +187,11 @@ def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -
     before = world.history.shown(world.who.key, path)
     lines: Sequence[tuple[int, int]] = () if before is None else before.lines
     if before is not None and before.version != head.seq and lines:
-        lines = _carried(lines, path, before.version, part.text, world)
+        lines = carried_lines(lines, path, before.version, part.text, world)
     return ReadServed(path, head.seq, merge_ranges([*lines, (part.start, part.stop)]), anchors)
 
 
-def _carried(
+def carried_lines(
     lines: Sequence[tuple[int, int]], path: str, seq: int, now: Text, world: World
 ) -> Sequence[tuple[int, int]]:
     """Lines of version `seq`, where they are now."""

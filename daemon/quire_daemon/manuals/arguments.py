@@ -125,6 +125,16 @@ OWN: Final[dict[str, dict[str, str]]] = {
     "replace_lines": {"new_text": "The lines that stand there afterwards; empty deletes."},
     "show": {"start_line": "The first line that is shown.", "path": "The file, where version is another point."},
     "burst": {"kind": "tool_call, formatter, git, or another word."},
+    "native": {
+        "moment": "before and after a call, at a new turn, at the end of the agent session.",
+        "tool": "The agent's name for its tool.",
+        "call": "The agent's id of the call.",
+        "paths": "The files that it writes. None: a command that may write anything.",
+        "whole": "It writes whole files.",
+        "replaces": "The texts that it replaces.",
+        "ok": "Of after: it did what it was asked to.",
+        "rereads": "Reads of this agent are told, too.",
+    },
     "op_status": {"op": "The operation id of the reply that left it unknown."},
 }
 """Tool → argument → what it means there."""

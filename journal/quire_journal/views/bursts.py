@@ -7,12 +7,14 @@ of the records, so replay agrees. While it is open
   open;
 * what other programs write belongs to it when it was begun with `outside`, it is the only open one that was, and the
   watcher or a call saw the write (evidence `only_outside_burst`). Where two such bursts are open nothing tells whose
-  it is (`several_open`), and a scan finds what may be older (`scanned`): those belong to none, and are counted.
+  it is (`several_open`), and a scan finds what may be older (`scanned`): those belong to none, and are counted;
+* a burst that names files takes what other programs write to those, and nothing else. It comes before those that name
+  none (evidence `named`): an editor that said which file it is about to save, beside a command that may write anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -36,10 +38,11 @@ TABLES = ("bursts", "open_bursts", "burst_batches")
 
 OWN: Final = "own"
 ONLY_OUTSIDE: Final = "only_outside_burst"
+NAMED: Final = "named"
 SEVERAL_OPEN: Final = "several_open"
 SCANNED: Final = "scanned"
 
-BELONGING: Final = (OWN, ONLY_OUTSIDE)
+BELONGING: Final = (OWN, ONLY_OUTSIDE, NAMED)
 """The evidence by which a batch belongs to a burst; by any other it may."""
 
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({"watched", "read", "displaced"})
@@ -64,6 +67,7 @@ class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last: int = 0  # newest record that belongs to it
     batches: int = 0  # that belong to it
     unclear: int = 0  # batches of which nobody knows whether they do
+    paths: tuple[str, ...] = ()  # of other programs' writes it takes those to these files; empty: all
 
     def open_at(self, now_ns: int) -> bool:
         """Do batches of this time belong to it?"""
@@ -83,9 +87,10 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
                 _add(w, burst, record, OWN)
     elif isinstance(event, _OUTSIDE_WRITES):
         seen = getattr(event, "evidence", "") in _SEEN_WHEN_IT_HAPPENED
-        candidates = [burst for burst in _open(w, record.at_ns) if burst.outside]
+        candidates = claiming(_open(w, record.at_ns), paths_of(event))
         for burst in candidates:
-            _add(w, burst, record, SCANNED if not seen else ONLY_OUTSIDE if len(candidates) == 1 else SEVERAL_OPEN)
+            alone = NAMED if burst.paths else ONLY_OUTSIDE
+            _add(w, burst, record, SCANNED if not seen else alone if len(candidates) == 1 else SEVERAL_OPEN)
     elif isinstance(event, BurstBegun):
         _put(
             w,
@@ -99,6 +104,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
                 event.expires_ns,
                 event.outside,
                 event.bind,
+                paths=event.paths,
             ),
         )
         w.put("open_bursts", u64(record.seq), b"")
@@ -112,9 +118,9 @@ def burst(r: Reading, number: int) -> Burst | None:
     return None if found is None else _BURST.decode(found)
 
 
-def bursts(r: Reading) -> Iterator[Burst]:
-    """Every burst, the newest first."""
-    for _, value in r.scan("bursts", reverse=True):
+def bursts(r: Reading, before: int | None = None) -> Iterator[Burst]:
+    """Every burst, the newest first; or those that began before record `before`."""
+    for _, value in r.scan("bursts", b"", None if before is None else u64(before), reverse=True):
         yield _BURST.decode(value)
 
 
@@ -136,6 +142,18 @@ def belongs(r: Reading, number: int, batch: int) -> bool:
     """Does the batch belong to the burst?"""
     found = r.get("burst_batches", u64(number) + u64(batch))
     return found is not None and found.decode() in BELONGING
+
+
+def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
+    """Those of some open bursts that take what another program writes to `paths`: one, or it belongs to none."""
+    taking = [burst for burst in bursts if burst.outside]
+    named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]
+    return named or [burst for burst in taking if not burst.paths]
+
+
+def paths_of(event: Event) -> tuple[str, ...]:
+    """The files that an event is about."""
+    return tuple(path for name in ("path", "to") if (path := getattr(event, name, "")))
 
 
 def _open(w: Writing, now_ns: int) -> Iterator[Burst]:

@@ -1,0 +1,321 @@
+"""`native`: an agent's own tool is about to write, or has written. It is told, and it is answered whether to go on.
+
+Agents prefer the Edit, Write and Bash that they were built with. Their hooks tell the daemon of each call (`quire
+hook`), and so give it what an outside write lacks: who, in which call, and what that agent session knew of the file.
+
+* `before`: refused when others changed the file since this agent session read it, or hold an exclusive lease on it (the
+  settings say how strictly). Otherwise a burst begins that takes what is written from now on: that of the files which
+  the call names, or, when it names none (a shell command), all that no other burst names.
+* `after`: the burst ends. The session knows what it has written itself. What others did since it was told last is
+  told in `news`.
+* `turn`, `end`: bursts of calls that never came back end. At a new turn, `news` has all that is news.
+
+What is written in a burst stays `outside`: another program may have written at the same moment. The burst and the hint
+name the agent, and a version of the session's own bursts is nobody else's when the session is asked what it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final, Literal
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, FileNow, Tool, Who, World
+from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
+from quire_daemon.handlers.ground import covers
+from quire_daemon.handlers.held import lease_held, others
+from quire_daemon.handlers.preconditions import captured
+from quire_daemon.handlers.read import carried_lines
+from quire_daemon.handlers.staleness import Ranges, Stale, basis_at, changes_told, refuse_stale
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import changed_ranges, diff
+from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
+from quire_journal.history import History
+from quire_journal.plain import plain
+from quire_journal.refusals import Refused
+from quire_journal.text import Text, merge_ranges
+from quire_journal.views.bursts import Burst
+from quire_journal.views.files import Version
+from quire_journal.views.leases import EXCLUSIVE
+
+FORM: Final = "native"
+"""The kind of burst that this tool begins, and alone ends."""
+
+TTL_S: Final = 900
+"""After so long a burst ends whose call never came back. It may have waited for a person's permission before."""
+
+MOST_TOLD: Final = 5
+"""Files with news that one answer tells of; the rest is counted."""
+
+MOST_LOOKED_AT: Final = 40
+MOST_BURSTS: Final = 500
+"""Bursts before a version that are looked through for the one that it belongs to."""
+
+_SECOND: Final = 1_000_000_000
+
+
+class NativeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `native`."""
+
+    moment: Literal["before", "after", "turn", "end"]
+    tool: str = ""  # as the agent calls it: "Edit"
+    call: str = ""  # its id of the call; the one `after` ends what the one `before` began
+    paths: list[str] = []  # that it is about to write, or has written; empty: nobody can say (a shell command)
+    whole: bool = False  # it writes whole files, whatever is there
+    replaces: list[str] = []  # the texts that it replaces, where it says so
+    ok: bool = True  # of `after`: it did what it was asked to
+    rereads: bool = True  # reads of this agent are told, too, so that one that is refused can read again
+
+    def __post_init__(self) -> None:
+        if len(self.paths) > 200:
+            raise ValueError("`paths`: at most 200")
+
+
+def decide(params: NativeParams, world: World) -> Decision:
+    """Allow and begin, end, or tell. Raises `Refused`.
+
+    The reply of `before` and `after` has the `burst` (see the tool of that name; null when none was begun or found),
+    that of `after` and `turn` has `news`, as `changed_since_your_read` but without the caller's own bursts, and
+    `news_more`, how many files have news beside those.
+    """
+    match params.moment:
+        case "before":
+            return _before(params, world)
+        case "after":
+            return _after(params, world)
+        case _:
+            return _between(params, world)
+
+
+# ── before ───────────────────────────────────────────────────────────────────
+
+
+def _before(params: NativeParams, world: World) -> Decision:
+    files = [now for now in world.files.values() if now.kind in ("file", "missing")]
+    for now in files:
+        _require_no_lease(now, params, world)
+        refusal = _stale(now, params, world)
+        if refusal is not None:
+            return refusal
+    label = _label(params)
+    if params.paths and not files:
+        return Decision({"ok": True, "message": f"{label}: none of this is watched.", "burst": None})
+    if len(own_open(world)) >= MOST_OPEN:
+        message = f"{label} may go on; too many calls of this agent session are open to tell what it writes."
+        return Decision({"ok": True, "message": message, "burst": None})
+    expires_ns = world.now_ns + TTL_S * _SECOND
+    begun = BurstBegun(label, FORM, expires_ns, True, "session", tuple(sorted({now.path for now in files})))
+    reply = {"ok": True, "message": f"{label} may go on; burst {world.next_seq} has begun.", "burst": world.next_seq}
+    return Decision(reply, [begun])
+
+
+def _require_no_lease(now: FileNow, params: NativeParams, world: World) -> None:
+    """Raises `Refused`. A lease on some lines is in the way of a whole write only: where an edit lands is not known."""
+    if world.settings.hooks.leases != "deny":
+        return
+    holding = [
+        one
+        for one in others(world)
+        if one.strength == EXCLUSIVE and not one.broken and covers(one, now.path) and (params.whole or not one.lines)
+    ]
+    if holding:
+        raise lease_held(now.path, holding, world, None if now.text is None else len(now.text), "written")
+
+
+def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
+    """The refusal, when others changed what this agent session knows of the file."""
+    strict = world.settings.hooks.stale
+    base = _base(now, params.whole, world)
+    if strict == "tell" or base is None or now.version is None or now.kind != "file" or base.blob == now.version.blob:
+        return None
+    by_others = _by_others(now.path, base.seq, world)
+    if not by_others:
+        return None
+    if now.text is None:
+        message = f"{now.path} was changed since you read it; read it again."
+        changes = changes_told(world.history, now.path, by_others, None, None)
+        raise Refused("stale_file", message, "read_again", path=now.path, changes=changes)
+    basis = replace(basis_at(base, now, now.text, world, "stale_file"), others=tuple(by_others))
+    needs = None if params.whole else _lines_with(params.replaces, basis.text)
+    stale = Stale("native", "stale_file", basis, now, needs, more={"suggested_action": "read_again"})
+    refusal = refuse_stale(stale, world, dry_run=False)
+    if strict == "conflicts" and refusal.reply["touches"] == "none":
+        return None
+    refusal.reply["suggested_action"] = "read_again"
+    if not params.rereads:
+        return refusal  # what it shows counts as shown: nothing else would tell that the agent has looked again
+    return replace(refusal, events=[event for event in refusal.events if isinstance(event, EditRefused)])
+
+
+def _base(now: FileNow, whole: bool, world: World) -> Version | None:
+    """What this agent session knows of the file: of a whole one, the version that it last read."""
+    seen = world.history.shown(world.who.key, now.path)
+    if seen is None:
+        return None
+    version = world.history.version(now.path, seen.read or seen.version if whole else seen.version)
+    return None if version is None or version.gone else version
+
+
+def _lines_with(texts: Sequence[str], base: Text) -> Ranges | None:
+    """The lines of these texts; None where one of them is not there exactly once."""
+    flat = b"\n".join(base.lines)
+    found: list[tuple[int, int]] = []
+    for text in texts:
+        wanted = text.encode("utf-8", "replace").replace(b"\r\n", b"\n")
+        if not wanted.strip(b"\n") or flat.count(wanted) != 1:
+            return None
+        at = flat.index(wanted)
+        first = flat.count(b"\n", 0, at)
+        found.append((first, first + wanted.rstrip(b"\n").count(b"\n") + 1))
+    return merge_ranges(found) if found else None
+
+
+def _label(params: NativeParams) -> str:
+    """`Edit src/parser.py`."""
+    more = f" and {len(params.paths) - 1} more" if len(params.paths) > 1 else ""
+    return plain(" ".join([params.tool or "a tool", *params.paths[:1]]), 160) + more
+
+
+# ── after ────────────────────────────────────────────────────────────────────
+
+
+def _after(params: NativeParams, world: World) -> Decision:
+    burst = _begun_by(params, world)
+    told_upto = max((b.ended for b in islice(_own(world, world.next_seq), MOST_BURSTS)), default=0)
+    news, more = _news(world, told_upto)
+    events: list[Event] = [] if burst is None else [BurstEnded(burst.number)]
+    if params.ok:
+        read = (_has_written(now, params, world) for now in world.files.values())
+        events += [event for event in read if event is not None]
+    reply: dict[str, Any] = {"ok": True, "message": f"{_label(params)}: noted.", "burst": None}
+    if burst is not None:
+        ended = replace_burst(burst, world)
+        counted = f"{burst.batches} batch{'' if burst.batches == 1 else 'es'}"
+        reply |= {"message": f"{burst.label} has ended: {counted}.", **burst_json(ended, world)}
+    return Decision({**reply, "news": news, "news_more": more}, events)
+
+
+def replace_burst(burst: Burst, world: World) -> Burst:
+    """The burst, ended by the record that comes next."""
+    return msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=world.now_ns, why="owner")
+
+
+def _begun_by(params: NativeParams, world: World) -> Burst | None:
+    """The open burst of this very call; where the agent does not number its calls, the newest of the same kind."""
+    mine = [burst for burst in own_open(world) if burst.form == FORM]
+    if params.call:
+        calls = {burst.number: world.history.writer_json(burst.writer)["tool_call"] for burst in mine}
+        mine = [burst for burst in mine if calls[burst.number] == params.call]
+    else:
+        mine = [burst for burst in mine if burst.label == _label(params)]
+    return mine[-1] if mine else None
+
+
+def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed | None:
+    """The session knows the file as it is: what it knew before and what it has just written, unless others wrote too.
+
+    A look at what others wrote is not taken for granted: until the agent reads again, its base stays what it was.
+    """
+    head = captured(now)
+    if now.kind != "file" or head is None:
+        return None
+    base = _base(now, False, world)
+    if base is not None and base.blob != head.blob and _by_others(now.path, base.seq, world):
+        return None
+    text = now.text
+    if text is None:
+        return ReadServed(now.path, head.seq, (), False)
+    if params.whole:
+        return ReadServed(now.path, head.seq, ((0, len(text)),), False)
+    seen = world.history.shown(world.who.key, now.path)
+    lines = [] if seen is None else list(carried_lines(seen.lines, now.path, seen.version, text, world))
+    return ReadServed(now.path, head.seq, merge_ranges([*lines, *_changed(now.path, head, text, world)]), False)
+
+
+def _changed(path: str, head: Version, text: Text, world: World) -> list[tuple[int, int]]:
+    """The lines that the newest version made."""
+    before = world.history.version_at(path, head.seq - 1)
+    if before is None or before.gone:
+        return [(0, len(text))]
+    try:
+        splices = diff(world.history.text_of(before.blob), text)
+    except NotHeld:
+        return []
+    return [(r["start"] - 1, r["end"]) for r in changed_ranges(splices) if r["end"] >= r["start"]]
+
+
+# ── between calls ────────────────────────────────────────────────────────────
+
+
+def _between(params: NativeParams, world: World) -> Decision:
+    left = [burst for burst in own_open(world) if burst.form == FORM]
+    events = [BurstEnded(burst.number) for burst in left]
+    news, more = _news(world, 0) if params.moment == "turn" else ([], 0)
+    message = f"{len(left)} open call{'' if len(left) == 1 else 's'} ended."
+    return Decision({"ok": True, "message": message, "news": news, "news_more": more}, events)
+
+
+# ── what others did ──────────────────────────────────────────────────────────
+
+
+def _news(world: World, after: int) -> tuple[list[dict[str, Any]], int]:
+    """What others did after record `after` to files that this session has read: (the newest of each file, how many
+    files more)."""
+    told: list[dict[str, Any]] = []
+    more = 0
+    for path in islice(world.history.stale_reads(world.who.key), MOST_LOOKED_AT):
+        seen, head = world.history.shown(world.who.key, path), world.history.file(path)
+        if seen is None or head is None or head.seq <= max(after, seen.news_after):
+            continue
+        base = world.history.version(path, seen.version)
+        if base is not None and not base.gone and base.blob == head.blob and not head.gone:
+            continue  # what was done was taken back
+        by_others = [v for v in _by_others(path, seen.news_after, world) if v.seq > after]
+        if not by_others:
+            continue
+        if len(told) == MOST_TOLD:
+            more += 1
+            continue
+        told += [{"path": path, **e} for e in changes_told(world.history, path, by_others[-1:], seen.lines, base)]
+    return told, more
+
+
+def _by_others(path: str, after: int, world: World) -> list[Version]:
+    """Versions of the file after record `after` that are neither the caller's nor of a burst of the caller's."""
+    versions = world.history.changed_since(path, after, world.who.key)
+    return [version for version in versions if not version.evidence or not _in_own_burst(version, world)]
+
+
+def _in_own_burst(version: Version, world: World) -> bool:
+    record = world.history.record(version.seq)
+    batch = version.seq if record is None else record.batch
+    return any(world.history.in_burst(burst.number, batch) for burst in _own(world, version.seq))
+
+
+def _own(world: World, before: int) -> Iterator[Burst]:
+    """The caller's bursts that began before a record, the newest first, as far as they can still matter."""
+    return (b for b in islice(world.history.bursts(before), MOST_BURSTS) if b.owner == world.who.key)
+
+
+def _no_paths(params: NativeParams) -> Sequence[str]:
+    return ()
+
+
+def _implied(params: NativeParams, history: History, who: Who) -> Sequence[str]:
+    """The call does not fail because one of its files may not be looked at: that is not for a journal to forbid."""
+    return params.paths
+
+
+NATIVE_TOOL: Final = Tool(
+    "native",
+    NativeParams,
+    _no_paths,
+    decide,
+    writes=True,
+    catch_up=True,
+    settle_s=SETTLE_S,
+    paths_from=_implied,
+)
