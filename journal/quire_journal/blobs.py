@@ -1,7 +1,8 @@
 """Blobs: bytes by their sha256, each stored once, most of them as a delta against an earlier version of the path.
 
 A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame*: the bytes
-themselves, zstd of them, or zstd with the bytes of another blob, its *base*, as prefix. Bases follow skip-deltas:
+themselves, zstd of them, or what tells them from the bytes of another blob, its *base*: the one stretch that differs,
+where that is short, else zstd with the base as prefix. Bases follow skip-deltas:
 of the blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 16 divides i against
 i - 16^k with the largest 16^k that divides i. So a chain has at most 15 links for each hexadecimal digit of i,
 and every blob is the base of few others.
@@ -22,6 +23,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import zstd
+from quire_journal.diff import same_end, same_start
 from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, u64
 
@@ -40,10 +42,18 @@ PACKED: Final = 1
 """Kind of a frame: zstd of the bytes."""
 DELTA: Final = 2
 """Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
+SPLICED: Final = 3
+"""Kind of a frame: what stands between the beginning and the end that the bytes share with the base's (`_Between`)."""
+
+MADE_OF_BASE: Final = (DELTA, SPLICED)
+"""Kinds of frames that need a base."""
 
 _LEVEL: Final = 3
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
 _FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
+_SPLICED_BYTES: Final = 256
+"""Most bytes between common ends that are kept as they are. zstd takes 0.3 ms to find the ends of a file of 60 kB, and
+spends 300 bytes on telling them where the file repeats itself; a comparison takes 0.02 ms, and tells them in ten."""
 _SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
 
 
@@ -66,6 +76,14 @@ class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
     size: int  # of the bytes
     kind: int
     frame: bytes
+
+
+class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The frame of `SPLICED`: bytes of the base at the beginning and at the end, and what stands between them."""
+
+    head: int
+    tail: int
+    middle: bytes
 
 
 class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -150,6 +168,7 @@ class BlobCache:
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
+_decode_between: Final = msgspec.msgpack.Decoder(_Between).decode
 
 
 def compress(data: bytes) -> Frame:
@@ -230,7 +249,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
         if stored is None:
             raise Damaged(f"blob {at}, which blob {number} is made from, is gone; run `quire verify`")
         links.append((at, stored))
-        if stored.kind != DELTA:
+        if stored.kind not in MADE_OF_BASE:
             break
         if not 0 < stored.base < at:
             raise Damaged(f"blob {at} names blob {stored.base} as its base; run `quire verify`")
@@ -313,11 +332,24 @@ def _delta(r: Reading, data: bytes, chain: Chain, cache: BlobCache | None) -> St
         base = get(r, blob, cache)
     except (Damaged, NotHeld):
         return None
+    spliced = _splice(data, base)
+    if spliced is not None:
+        return Stored(number, base_stored.links + 1, len(data), SPLICED, spliced)
     packed = _pack(data, base)
     # Compared with plain zstd only where the bytes themselves leave a doubt: that takes as long as the delta.
     if len(packed) * _SURE_GAIN > len(data) and len(packed) * 2 > min(len(data), len(_pack(data, b""))):
         return None
     return Stored(number, base_stored.links + 1, len(data), DELTA, packed)
+
+
+def _splice(data: bytes, base: bytes) -> bytes | None:
+    """`data` as one stretch between the ends that it shares with `base`; None where that is long, or half of it."""
+    head = same_start(base, data)
+    tail = same_end(base, data, head)
+    between = len(data) - tail - head
+    if between > _SPLICED_BYTES or between * 2 > len(data):
+        return None
+    return _encode(_Between(head, tail, data[head : len(data) - tail]))
 
 
 def _window_log(size: int) -> int:
@@ -366,8 +398,21 @@ def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
                 raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
         except (zstd.ZstdError, ValueError) as error:
             raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
+    elif stored.kind == SPLICED:
+        data = _unsplice(number, stored, base)
     else:
         raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
     if len(data) != stored.size:
         raise Damaged(f"blob {number} has {len(data)} bytes, not {stored.size}; run `quire verify`")
     return data
+
+
+def _unsplice(number: int, stored: Stored, base: bytes) -> bytes:
+    try:
+        between = _decode_between(stored.frame)
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
+    head, tail = between.head, between.tail
+    if head < 0 or tail < 0 or head + tail > len(base) or head + len(between.middle) + tail != stored.size:
+        raise Damaged(f"the frame of blob {number} does not fit its base; run `quire verify`")
+    return base[:head] + between.middle + base[len(base) - tail :]

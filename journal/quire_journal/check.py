@@ -278,7 +278,7 @@ def _blob(
     except msgspec.MsgspecError as error:
         yield Finding(f"Blob {number} is not a blob ({error}).", "blobs", key)
         return
-    if not (0 < stored.base < number if stored.kind == blobs.DELTA else stored.base == 0):
+    if not (0 < stored.base < number if stored.kind in blobs.MADE_OF_BASE else stored.base == 0):
         yield Finding(f"Blob {number} names blob {stored.base} as its base, which cannot be.", "blobs", key)
         return
     if stored.base and r.get("blobs", u64(stored.base)) is None:

@@ -56,12 +56,12 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
     As `common_ends`, without taking the texts apart: for versions of which one after the other is looked at. A byte
     order mark counts as a part of the first line here.
     """
-    head = _same_start(a, b)
+    head = same_start(a, b)
     if not (_line_begins(a, head) and _line_begins(b, head)):
         feed = a.rfind(b"\n", 0, head)
         # A lone CR that is the last byte in common may be half of a CRLF on one side.
         head = max(feed, a.rfind(b"\r", feed + 1, head - 1)) + 1
-    tail = _same_end(a, b, head)
+    tail = same_end(a, b, head)
     if not (_line_begins(a, len(a) - tail) and _line_begins(b, len(b) - tail)):
         tail = len(a) - _next_line(a, len(a) - tail)
     return head, tail
@@ -84,7 +84,7 @@ def breaks_between(data: bytes, start: int, stop: int) -> int:
     return count
 
 
-def _same_start(a: bytes, b: bytes) -> int:
+def same_start(a: bytes, b: bytes) -> int:
     """How many first bytes are equal. Each step halves what is in doubt, so the bytes are compared in bulk."""
     low, high = 0, min(len(a), len(b))
     view = memoryview(a)
@@ -97,7 +97,7 @@ def _same_start(a: bytes, b: bytes) -> int:
     return low
 
 
-def _same_end(a: bytes, b: bytes, after: int) -> int:
+def same_end(a: bytes, b: bytes, after: int) -> int:
     """How many last bytes are equal, not counting the first `after`."""
     low, high = 0, min(len(a), len(b)) - after
     view = memoryview(a)

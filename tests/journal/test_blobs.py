@@ -216,13 +216,15 @@ def tamper(store: Store, number: int, **fields: object) -> None:
         w.put("blobs", u64(number), msgspec.msgpack.encode(changed))
 
 
-@pytest.fixture
-def two() -> tuple[Store, bytes]:
-    """A keyframe, blob 1, and a delta upon it, blob 2; the store and the address of the delta."""
+@pytest.fixture(params=[blobs.SPLICED, blobs.DELTA], ids=["spliced", "delta"])
+def two(request: pytest.FixtureRequest) -> tuple[Store, bytes]:
+    """A keyframe, blob 1, and what is made from it, blob 2, one line away or many; the store and the address of 2."""
     store = MemoryStore()
-    first, second = versions(2)
+    first, *_, second = versions(2 if request.param == blobs.SPLICED else 40)
     put(store, first)
-    return store, put(store, second)
+    blob = put(store, second)
+    assert stored(store)[1].kind == request.param
+    return store, blob
 
 
 def test_no_flipped_bit_of_a_delta_gives_other_bytes(two: tuple[Store, bytes]) -> None:
@@ -238,6 +240,36 @@ def test_no_flipped_bit_of_a_delta_gives_other_bytes(two: tuple[Store, bytes]) -
         except Damaged:
             noticed += 1
     assert noticed > len(frame) * 8 - 16
+
+
+def test_a_short_stretch_is_stored_as_it_is_and_a_long_one_as_a_delta() -> None:
+    store = MemoryStore()
+    lines = [b"line %d of a file\n" % n for n in range(2000)]
+    first = b"".join(lines)
+    second = first.replace(lines[900], b"another line\n")
+    third = second.replace(lines[10], b"far away\n").replace(lines[1990], b"from the other\n")
+    for data in (first, second, third):
+        put(store, data)
+    kept = stored(store)
+    assert [one.kind for one in kept] == [blobs.PACKED, blobs.SPLICED, blobs.DELTA]
+    assert len(kept[1].frame) < 40
+
+
+@given(st.binary(max_size=60), st.binary(max_size=12))
+def test_what_repeats_itself_comes_back_where_ends_could_overlap(data: bytes, added: bytes) -> None:
+    store = MemoryStore()
+    for version in (data + data, data + added + data, data, data + data + data):
+        assert get(store, put(store, version)) == version
+
+
+@pytest.mark.parametrize("between", [(-1, 4, b""), (4, -1, b""), (40, 40, b"x"), (0, 0, b"")])
+def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int, bytes]) -> None:
+    store = MemoryStore()
+    put(store, bytes(range(50)))
+    blob = put(store, bytes(range(51)))
+    tamper(store, 2, frame=msgspec.msgpack.encode(between), kind=blobs.SPLICED)
+    with pytest.raises(Damaged, match="does not fit"):
+        get(store, blob)
 
 
 def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:

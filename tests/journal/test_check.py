@@ -113,9 +113,13 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "an address is missing": (lambda w: [w.delete("addresses", address(w, 4))], "Blob 4 has no address"),
     "two addresses lead to one blob": (lambda w: w.put("addresses", bytes(32), u64(4)), "leads to blob 4, as another"),
     "an address is no address": (lambda w: w.put("addresses", b"short", u64(4)), "is not a sha256"),
+    "a frame is cut off": (
+        lambda w: change_stored(w, 4, frame=blobs.stored_at(w, 4).frame[:-1]),
+        "The bytes of blob 4 are lost",
+    ),
     "a frame is changed": (
         lambda w: change_stored(w, 4, frame=blobs.stored_at(w, 4).frame[:-1] + b"\0"),
-        "The bytes of blob 4 are lost",
+        "The bytes of blob 4 (are lost|do not have the sha256)",
     ),
     "a frame holds other bytes": (
         lambda w: change_stored(w, 4, frame=b"other", size=5, kind=blobs.PLAIN, base=0),
@@ -168,7 +172,7 @@ def test_a_finding_names_the_record_the_table_and_the_key() -> None:
 def test_without_reading_the_bytes_the_structure_is_still_checked() -> None:
     store = journaled(MemoryStore())
     with store.writing() as w:
-        change_stored(w, 2, frame=blobs.stored_at(w, 2).frame[:-1] + b"\0")
+        change_stored(w, 2, frame=blobs.stored_at(w, 2).frame[:-1])
         w.delete("addresses", address(w, 3))
     quick = [str(finding) for finding in check(store, read_data=False)]
     assert any("Blob 3 has no address" in one for one in quick)
