@@ -6,7 +6,10 @@ Nothing is changed and nothing repaired. Each finding is a sentence that names t
   has, or of a kind that this version does not know;
 * the blobs: every one has one address, its base, and the bytes that its address is the sha256 of;
 * the views: the same, byte for byte, as the log folded again from nothing;
-* in between: every version names bytes that are held, unless the log says that they were not captured.
+* in between: every version names bytes that are held, unless the log says that they were not captured, or are gone.
+
+A record that was lost or purged has another in its place, whose hash is not the one that the next record holds: that
+one stands in the `replaced` table, which is a view, so a later record has to vouch for it.
 
 Records and blobs never change once written, so they are read in many short snapshots, also of a journal that is in
 use. The views change, so they are compared in one snapshot, after what the log gained in the meantime is folded.
@@ -35,7 +38,7 @@ from quire_journal.events import (
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.stores.memory import MemoryStore
-from quire_journal.views import VIEWS
+from quire_journal.views import VIEWS, losses
 from quire_journal.views.files import Version
 
 Progress = Callable[[str, int, int], None]
@@ -85,7 +88,7 @@ def check(store: Store, read_data: bool = True, progress: Progress | None = None
             yield from log.finish(r)
             tell("views", 0, len(VIEWS))
             yield from _chains(r)
-            yield from _versions_held(r, log.uncaptured)
+            yield from _versions_held(r, again, log.uncaptured)
             if log.stopped:
                 yield Finding(f"The views were not compared with the log: {log.stopped}.", "meta")
                 return
@@ -129,7 +132,7 @@ class _Log:
         sound: list[tuple[Record, Event | None]] = []
         for key, stored in rows:
             before = len(found)
-            event = self._row(key, stored, found)
+            event = self._row(r, key, stored, found)
             if event is not None:
                 sound.append(event)
             elif len(found) > before and not self.stopped:
@@ -139,7 +142,7 @@ class _Log:
         self._fold(r, sound, found)
         return found
 
-    def _row(self, key: bytes, stored: bytes, found: list[Finding]) -> tuple[Record, Event | None] | None:
+    def _row(self, r: Reading, key: bytes, stored: bytes, found: list[Finding]) -> tuple[Record, Event | None] | None:
         """Check one record; it and its event when they can be folded."""
         seq = int.from_bytes(key, "big")
         gap = seq != self._seq + 1
@@ -151,7 +154,7 @@ class _Log:
             first = self._seq + 1
             missing = f"Record {first} is" if seq == first + 1 else f"Records {first} to {seq - 1} are"
             tell(f"{missing} missing from the log.")
-        expected, self._prev, self._seq = self._prev, record_hash(stored), seq
+        expected, self._prev, self._seq = self._prev, losses.hash_of_replaced(r, seq) or record_hash(stored), seq
         try:
             record = decode_record(stored)
         except msgspec.MsgspecError as error:
@@ -314,7 +317,7 @@ def _never_kept(event: CaptureFailed | FileWritten) -> bool:
     return bool(event.blob and (event.why if isinstance(event, CaptureFailed) else event.uncaptured))
 
 
-def _versions_held(r: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:
+def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:
     """Do the versions name bytes that can be had?"""
     for key, value in r.scan("versions"):
         try:
@@ -323,7 +326,9 @@ def _versions_held(r: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:
             yield Finding(f"The version {key.hex()} cannot be decoded ({error}).", "versions", key)
             continue
         blob = version.blob
-        if blob and not version.uncaptured and blob not in uncaptured and not blobs.holds(r, blob):
+        if not blob or version.uncaptured or blob in uncaptured or losses.gone(again, blob) is not None:
+            continue
+        if not blobs.holds(r, blob):
             sentence = f"Record {version.seq} made a version with the bytes {blob.hex()}, which are not held."
             yield Finding(sentence, "versions", key, version.seq)
 

@@ -408,6 +408,50 @@ class BurstEnded(Event, frozen=True):
     why: str = "owner"  # "owner", "ttl", "connection", "daemon" (with which all connections ended)
 
 
+# ── what is not here any more ────────────────────────────────────────────────
+
+
+class BytesGone(Event, frozen=True):
+    """The journal does not hold the bytes of these blobs any more. The versions that name them stay."""
+
+    kind: ClassVar[str] = "bytes_gone"
+    blobs: tuple[bytes, ...]
+    why: str  # "lost" (damage), "purged" (asked for), "dropped" (retention)
+
+
+class RecordLost(Event, frozen=True):
+    """A record stood here that damage took. It keeps its number, so that no later one is taken for it."""
+
+    kind: ClassVar[str] = "record_lost"
+
+
+class JournalSalvaged(Event, frozen=True):
+    """The journal was damaged and set aside; this one holds what could be read of it."""
+
+    kind: ClassVar[str] = "journal_salvaged"
+    why: str  # the first thing that was found
+    set_aside: str  # folder beside the journal that keeps the damaged one
+    records: int  # that were kept
+    lost: tuple[tuple[int, int], ...]  # first..last seq of the records that were lost
+    blobs: int = 0  # named by kept records, and lost
+    replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a lost record → its hash, which the next one holds
+    by: str = ""  # "" (at a start), "repair"
+
+
+class Purged(Event, frozen=True):
+    """Somebody had bytes removed from everywhere in the journal. `BytesGone` of this batch name the blobs.
+
+    What was asked for is not kept: a pattern can be the secret itself.
+    """
+
+    kind: ClassVar[str] = "purged"
+    how: str  # "path", "blob", "matching"
+    paths: tuple[str, ...]  # of which versions lost their bytes
+    blobs: int
+    replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a record that was changed → the hash that it had
+    note: str = ""
+
+
 # ── health ───────────────────────────────────────────────────────────────────
 
 
@@ -451,6 +495,10 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     LeaseBroken,
     BurstBegun,
     BurstEnded,
+    BytesGone,
+    RecordLost,
+    JournalSalvaged,
+    Purged,
     WatchLost,
 )
 """The closed list. A new event is a struct above, a line here, its fold, and a golden vector."""

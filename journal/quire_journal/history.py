@@ -21,6 +21,7 @@ from quire_journal.views import (
     continuity,
     files,
     leases,
+    losses,
     paths,
     reads,
     stale,
@@ -30,6 +31,7 @@ from quire_journal.views.bursts import BELONGING, Burst
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
+from quire_journal.views.losses import Gone
 from quire_journal.views.reads import Shown as Shown
 
 _NEAR_VERSIONS: Final = 40
@@ -127,6 +129,10 @@ class History:
     def holds(self, blob: bytes) -> bool:
         """Are the bytes of this blob in the journal?"""
         return blobs.holds(self._reading, blob)
+
+    def gone(self, blob: bytes) -> Gone | None:
+        """Why the bytes of a blob that is not held are gone; None where the log does not say that they are."""
+        return losses.gone(self._reading, blob)
 
     def text_of(self, blob: bytes) -> Text:
         """The text of a blob. Raises as `bytes_of` does."""

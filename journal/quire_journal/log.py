@@ -52,6 +52,8 @@ TABLES: Final[tuple[str, ...]] = (
     "uncaptured",  # path id → why, of files whose bytes the journal does not hold now
     "uncaptured_once",  # path id → nothing: the files of which a version is not held
     "scanned",  # b"first" → seq of the first record that says the whole tree was looked at
+    "gone",  # sha256 → since which record the bytes are not held any more, and why
+    "replaced",  # seq → hash of the record that stood there before it was lost or its bytes were purged
     "unsettled",  # batch → seq of its last tool write: writes that are not known to be on disk
 )
 """Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""

@@ -26,6 +26,7 @@ from quire_journal.views import (
     checkpoints,
     files,
     leases,
+    losses,
     paths,
     reads,
     stale,
@@ -61,5 +62,6 @@ VIEWS: Final[tuple[View, ...]] = (
     View("bursts", 1, bursts.TABLES, bursts.fold),
     View("capture", 1, capture.TABLES, capture.fold, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold),
+    View("losses", 1, losses.TABLES, losses.fold),
 )
 """Every view, in the order in which a record is folded into them."""

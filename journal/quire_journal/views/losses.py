@@ -1,0 +1,48 @@
+"""The losses view: which bytes the journal held once and does not hold any more, why, and since which record.
+
+Bytes that came back are held, whatever stands here: ask for the bytes first, and here for the reason why there are
+none. Also the hashes of records that are not what they were: the record after one of them holds the hash that is
+kept here, so the chain can be followed across it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged, Record
+from quire_journal.log import Reading, Writing, u64
+
+TABLES = ("gone", "replaced")
+
+LOST, PURGED, DROPPED = "lost", "purged", "dropped"
+
+
+class Gone(NamedTuple):
+    """Why bytes are not held any more."""
+
+    why: str  # LOST, PURGED, DROPPED
+    seq: int  # of the record that says so
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Note what is gone. Of bytes that were purged and then dropped, or lost, it stays said that they were purged."""
+    if isinstance(event, BytesGone):
+        for blob in event.blobs:
+            before = gone(w, blob)
+            if len(blob) == 32 and (before is None or before.why != PURGED):
+                w.put("gone", blob, u64(record.seq) + event.why.encode())
+    elif isinstance(event, JournalSalvaged | Purged):
+        for seq, was in event.replaced:
+            if w.get("replaced", u64(seq)) is None:  # of one that is changed twice the first hash is in the chain
+                w.put("replaced", u64(seq), was)
+
+
+def gone(r: Reading, blob: bytes) -> Gone | None:
+    """Why the bytes of `blob` are not held any more; None where no record says that they are gone."""
+    found = r.get("gone", blob) if len(blob) == 32 else None
+    return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
+
+
+def hash_of_replaced(r: Reading, seq: int) -> bytes | None:
+    """The hash of the record that stood at `seq`, where another stands now."""
+    return r.get("replaced", u64(seq))
