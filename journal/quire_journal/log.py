@@ -13,8 +13,9 @@ What a store promises:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 TABLES: Final[tuple[str, ...]] = (
@@ -90,6 +91,40 @@ class Writing(Reading, Protocol):
         """Remove every key of `table`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction did to the bytes on disk."""
+
+    before_bytes: int
+    after_bytes: int
+
+
+class Compaction(Protocol):
+    """A compaction on its way (see `stores.compacting`): `copy`, `finish`, `release`, or `cancel` instead of `finish`.
+
+    Afterwards no byte of a pair that was gone when it began is in the store's file, nor one of its free pages.
+    """
+
+    def copy(self, pause: Callable[[], None] = lambda: None) -> None:
+        """The long part, for a worker thread; others read and write meanwhile.
+
+        `pause` is called between slices of about half a millisecond: to let others run, and to end it by raising.
+        Raises `StoreFailed`, `Damaged`, or what `pause` raises; the caller then calls `cancel`.
+        """
+
+    def finish(self) -> Compacted:
+        """The short part, where no transaction is open: catch up, and put the copy in the place of the old file.
+
+        Raises `StoreFailed`; nothing has changed then, and the caller calls `cancel`.
+        """
+
+    def release(self) -> None:
+        """Give the old file back, when all who read it have ended. Takes time for a big one: for a worker thread."""
+
+    def cancel(self) -> None:
+        """Everything stays as it is. Idempotent; not after a `finish` that returned."""
+
+
 class Store(Protocol):
     """Ordered tables of bytes."""
 
@@ -99,6 +134,16 @@ class Store(Protocol):
 
     def size_bytes(self) -> int:
         """Bytes on disk."""
+
+    def used_bytes(self) -> int:
+        """Bytes of `size_bytes` that hold pairs; the rest would be given back by a compaction."""
+
+    def compacting(self, step: Callable[[str], None] = lambda name: None) -> Compaction:
+        """Begin a compaction. No transaction may be open on this thread.
+
+        `step` is called at each fault point (`stores.compacting.STEPS`). Raises `StoreFailed` (no room for the copy: it
+        says how much is missing; `disk_full`) and `RuntimeError` when one is going on.
+        """
 
     def sync(self) -> None:
         """Make every finished commit durable; for stores that were opened to do so only when asked."""

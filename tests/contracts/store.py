@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 )
 
 import live
-from quire_journal.log import OutOfOrder, Reading, Store, StoreFailed, Writing
+from quire_journal.log import Compaction, OutOfOrder, Reading, Store, StoreFailed, Writing, u64
 
 A, B, C = b"\x01", b"\x02", b"\x03"
 
@@ -252,6 +252,95 @@ class StoreContract:
             with pytest.raises(StoreFailed, match="closed"), block():
                 pass
 
+    def test_a_compaction_takes_nothing_away_and_what_is_written_meanwhile_is_there(self, store: Store) -> None:
+        with store.writing() as w:
+            for n in range(600):
+                w.append("records", u64(n), b"record %d" % n)
+            w.put("meta", A, b"one")
+            w.put("paths", A, b"to be cleared")
+        compaction = store.compacting()
+
+        def write_between_slices() -> None:
+            with store.writing() as w:
+                last = next(w.scan("records", reverse=True))[0]
+                w.append("records", u64(int.from_bytes(last, "big") + 1), b"meanwhile")
+                w.delete("records", u64(int.from_bytes(last, "big") - 300))
+                w.put("meta", B, last)
+
+        compaction.copy(write_between_slices)
+        with store.writing() as w:
+            w.put("meta", A, b"two")
+            w.clear("paths")
+            w.put("paths", B, b"after")
+
+        def roll_back() -> None:
+            with store.writing() as w:
+                w.put("meta", C, b"rolled back")
+                raise NotToday
+
+        with pytest.raises(NotToday):
+            roll_back()
+        with store.reading() as r:
+            before = {table: list(r.scan(table)) for table in ("records", "meta", "paths")}
+        done = compaction.finish()
+        compaction.release()
+        assert done.after_bytes == store.size_bytes() >= store.used_bytes() > 0
+        with store.reading() as r:
+            assert {table: list(r.scan(table)) for table in before} == before
+            assert before["paths"] == [(B, b"after")]
+        with store.writing() as w:
+            w.append("records", u64(10_000), b"and on")
+            assert w.count("records") == len(before["records"]) + 1
+
+    def test_a_reader_that_began_before_a_compaction_was_finished_sees_its_own_state_to_the_end(
+        self, store: Store
+    ) -> None:
+        with store.writing() as w:
+            w.put("meta", A, b"one")
+        compaction = store.compacting()
+        with store.reading() as r:
+            compaction.copy()
+            with store.writing() as w:
+                w.put("meta", A, b"two")
+            compaction.finish()
+            compaction.release()
+            with store.reading() as later:
+                assert later.get("meta", A) == b"two"
+            assert (r.get("meta", A), r.count("meta")) == (b"one", 1)
+        with store.reading() as r:
+            assert r.get("meta", A) == b"two"
+
+    def test_a_compaction_that_is_given_up_leaves_everything_as_it_is(self, store: Store) -> None:
+        with store.writing() as w:
+            w.put("meta", A, b"one")
+
+        def not_today() -> None:
+            raise NotToday
+
+        compaction = store.compacting()
+        with pytest.raises(NotToday):
+            compaction.copy(not_today)
+        compaction.cancel()
+        compaction.cancel()
+        again = store.compacting()
+        again.copy()
+        again.cancel()
+        with store.writing() as w:
+            w.put("meta", B, b"two")
+        with store.reading() as r:
+            assert list(r.scan("meta")) == [(A, b"one"), (B, b"two")]
+
+    def test_there_is_one_compaction_at_a_time_and_it_is_finished_when_everything_is_copied(self, store: Store) -> None:
+        compaction = store.compacting()
+        with pytest.raises(RuntimeError, match="going on"):
+            store.compacting()
+        with pytest.raises(RuntimeError, match="copied"):
+            compaction.finish()
+        compaction.copy()
+        compaction.finish()
+        compaction.release()
+        store.compacting().cancel()
+
     def test_a_store_does_what_a_dict_would_whatever_is_asked_of_it(self) -> None:
         fresh = self.fresh
 
@@ -284,6 +373,8 @@ class _AgainstDict(RuleBasedStateMachine):
         self.current: State = self.committed
         self.block: AbstractContextManager[Writing] | None = None
         self.readers: list[tuple[ExitStack, Reading, State]] = []
+        self.compaction: Compaction | None = None
+        self.copied = False
 
     def writing(self) -> bool:
         return self.block is not None
@@ -344,6 +435,27 @@ class _AgainstDict(RuleBasedStateMachine):
         expected = [(k, v) for k, v in pairs if k >= start and (stop is None or k < stop)]
         assert list(self.w.scan(table, start, stop, reverse)) == expected
 
+    @precondition(lambda self: self.compaction is None and not self.writing())
+    @rule()
+    def begin_a_compaction(self) -> None:
+        self.compaction = self.store.compacting()
+        self.copied = False
+
+    @precondition(lambda self: self.compaction is not None and not self.copied and not self.writing())
+    @rule()
+    def copy(self) -> None:
+        assert self.compaction is not None
+        self.compaction.copy()
+        self.copied = True
+
+    @precondition(lambda self: self.copied and not self.writing())
+    @rule()
+    def finish_the_compaction(self) -> None:
+        assert self.compaction is not None
+        self.compaction.finish()
+        self.compaction.release()
+        self.compaction, self.copied = None, False
+
     @precondition(lambda self: len(self.readers) < 3)
     @rule()
     def hold_a_reader(self) -> None:
@@ -373,5 +485,7 @@ class _AgainstDict(RuleBasedStateMachine):
             stack.close()
         if getattr(self, "block", None) is not None:
             self.commit()
+        if getattr(self, "compaction", None) is not None:
+            self.compaction.cancel()
         if hasattr(self, "stack"):
             self.stack.close()

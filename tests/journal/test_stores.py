@@ -17,7 +17,8 @@ import pytest
 
 from quire_journal.log import TABLES, Damaged, Store, StoreFailed, u64
 from quire_journal.stores import STORES, Durability, UnfitFolder
-from quire_journal.stores.lmdb import LmdbStore, file_system, require_fit
+from quire_journal.stores.disk import file_system, require_fit
+from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 
 pytest.register_assert_rewrite("contracts.store")

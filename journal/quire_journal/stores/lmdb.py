@@ -10,6 +10,8 @@ What is done here, and why:
 * values are bytes: a buffer stays readable after its transaction and can show other content later;
 * the lock file gets its blocks before LMDB maps it: on a full disk the process would be killed otherwise;
 * a new database is made under another name and renamed when it is complete and synced;
+* freed pages are given back, and their bytes made to disappear, by a copy only (`stores.compacting`): the file that it
+  makes takes the place of the old one, whose environment stays open until its last reader has ended;
 * a commit that failed for anything but a full disk ends all writing: after a failed fsync the kernel may have
   dropped the pages, so that trying again would report success for bytes that are gone.
 
@@ -18,22 +20,22 @@ Nothing in the process may open the files of an open environment: closing such a
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
-import stat
-import struct
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import lmdb
 
 from quire_journal.log import TABLES, Damaged, OutOfOrder, StoreFailed
-from quire_journal.stores import Durability, UnfitFolder, checked_key
+from quire_journal.stores import Durability, checked_key
+from quire_journal.stores.compacting import ByCopy, Change, Target, Tee
+from quire_journal.stores.disk import free_bytes, is_full, require_fit, settle, sync_path
+from quire_journal.stores.files import ADVICE, require_whole, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""
@@ -43,26 +45,11 @@ _MAX_DBS: Final = 64
 
 _MAX_READERS: Final = 126
 
-_LOCK_BYTES: Final = 16 * 1024
-"""Of the lock file: more than the slots of all readers take."""
+_COPY: Final = "db.compact"
+"""Name of the folder in which a compaction makes its copy, beside `db`."""
 
-_FULL_BELOW_BYTES: Final = 1 << 20
-"""With less free space than this a failed commit is put down to the full disk (LMDB reports it as an I/O error)."""
-
-_REMOTE: Final = {
-    0x6969: "NFS",
-    0x517B: "SMB",
-    0xFF534D42: "CIFS",
-    0xFE534D42: "SMB2",
-    0x01021997: "9p",
-    0x65735546: "FUSE",
-    0x5346414F: "AFS",
-    0x00C36400: "Ceph",
-    0x0BD00BD0: "Lustre",
-    0x786F4256: "a shared folder of VirtualBox",
-    0xBACBACBC: "a shared folder of VMware",
-}
-"""File systems (by the magic number of statfs(2)) on which memory maps and locks do not do what LMDB needs."""
+_ROOM_BYTES: Final = 16 << 20
+"""Free space that a compaction leaves to others."""
 
 _DAMAGE: Final = (
     lmdb.CorruptedError,
@@ -76,13 +63,22 @@ _DAMAGE: Final = (
 """Errors of LMDB that say that the file is not what it must be."""
 
 
+@dataclass
+class _Opened:
+    """An environment that is open, and who needs it."""
+
+    env: lmdb.Environment
+    databases: dict[str, lmdb._Database | None]
+    users: int = 1  # its open snapshots, and the store that has not given it back; the last one closes it
+
+
 class _Snapshot:
     """A reading transaction; ends with its block."""
 
-    def __init__(self, store: LmdbStore, txn: lmdb.Transaction[bytes]) -> None:
+    def __init__(self, store: LmdbStore, opened: _Opened, txn: lmdb.Transaction[bytes]) -> None:
         self._store = store
         self._txn = txn
-        self._databases = store.databases
+        self._databases = opened.databases
         self._ended = False
         self._changes = 0  # moves when the tables change under an open scan
 
@@ -144,6 +140,10 @@ def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
 class _Transaction(_Snapshot):
     """The writing transaction. After one failed call nothing of it can be committed any more."""
 
+    def __init__(self, store: LmdbStore, opened: _Opened, txn: lmdb.Transaction[bytes], noting: bool) -> None:
+        super().__init__(store, opened, txn)
+        self.noted: list[Change] | None = [] if noting else None
+
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._set(table, key, value, append=False)
 
@@ -154,7 +154,7 @@ class _Transaction(_Snapshot):
     def _set(self, table: str, key: bytes, value: bytes, append: bool) -> bool:
         database = self._writable(table)
         checked_key(key)
-        self._changes += 1
+        self._change(table, key, value)
         try:
             return self._txn.put(key, value, db=database, append=append)
         except lmdb.Error as error:
@@ -163,7 +163,7 @@ class _Transaction(_Snapshot):
     def delete(self, table: str, key: bytes) -> bool:
         database = self._writable(table)
         checked_key(key)
-        self._changes += 1
+        self._change(table, key, None)
         try:
             return self._txn.delete(key, db=database)
         except lmdb.Error as error:
@@ -171,11 +171,16 @@ class _Transaction(_Snapshot):
 
     def clear(self, table: str) -> None:
         database = self._writable(table)
-        self._changes += 1
+        self._change(table, b"", None)
         try:
             self._txn.drop(database, delete=False)
         except lmdb.Error as error:
             raise self._store.failure(f"could not clear {table}", error) from error
+
+    def _change(self, table: str, key: bytes, value: bytes | None) -> None:
+        self._changes += 1
+        if self.noted is not None:
+            self.noted.append((table, key, value))
 
     def _writable(self, table: str) -> lmdb._Database:
         database = self._database(table)
@@ -186,14 +191,17 @@ class _Transaction(_Snapshot):
 class LmdbStore:
     """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
 
-    def __init__(self, path: Path, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
+    def __init__(self, path: Path, opened: _Opened, durability: Durability) -> None:
         self._path = path
-        self._env: lmdb.Environment | None = env
+        self._opened: _Opened | None = opened
+        self._durability = durability
         self._process = os.getpid()
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
+        self._users = threading.Lock()  # of the counts in `_Opened`
+        self._replaced: list[_Opened] = []  # not given back yet
+        self._tee: Tee | None = None  # of the compaction that is going on
         self._broken: str = ""  # why nothing is written any more
-        self.databases = databases
 
     @classmethod
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
@@ -205,25 +213,26 @@ class LmdbStore:
         require_fit(folder)
         path = folder / "db"
         try:
+            if (folder / _COPY).exists():
+                shutil.rmtree(folder / _COPY)  # of a compaction that did not come to its end
             if not path.exists():
-                _make(folder, path)
-            _require_whole(path / "data.mdb")
+                _make(folder / "db.new")
+                settle(folder / "db.new", path)
+            require_whole(path / "data.mdb", _problems)
             env = _environment(path, sync=durability is not Durability.FAST)
         except OSError as error:
-            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}", _is_full(folder)) from error
+            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}", is_full(folder)) from error
         except _DAMAGE as error:
-            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {_ADVICE}") from error
+            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
         except lmdb.Error as error:
-            raise StoreFailed(f"could not open the journal in {folder}: {error}", _is_full(folder)) from error
+            raise StoreFailed(f"could not open the journal in {folder}: {error}", is_full(folder)) from error
         try:
-            # Handles last only when a writing transaction opened them; this one changes nothing, so commits nothing.
-            with env.begin(write=True) as txn:
-                databases = {table: _find(env, txn, table) for table in TABLES}
+            opened = _open_tables(env)
             env.reader_check()  # readers of a process that was killed would keep old pages from being used again
         except lmdb.Error as error:
             env.close()
-            raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {_ADVICE}") from error
-        return cls(path, env, databases)
+            raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
+        return cls(path, opened, durability)
 
     @property
     def path(self) -> Path:
@@ -233,40 +242,44 @@ class LmdbStore:
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
         """One state of the tables, from any thread. Keep it short: pages that it sees cannot be used again."""
-        env = self._opened()
+        opened = self._enter()
         try:
-            txn = env.begin()
-        except lmdb.Error as error:
-            raise self.failure("could not begin to read", error) from error
-        snapshot = _Snapshot(self, txn)
-        try:
-            yield snapshot
+            try:
+                txn = opened.env.begin()
+            except lmdb.Error as error:
+                raise self.failure("could not begin to read", error) from error
+            snapshot = _Snapshot(self, opened, txn)
+            try:
+                yield snapshot
+            finally:
+                snapshot.end()
+                txn.abort()
         finally:
-            snapshot.end()
-            txn.abort()
+            self._leave(opened)
 
     @contextmanager
     def writing(self) -> Iterator[_Transaction]:
         """A transaction, bound to the thread that begins it. A second one waits; on the same thread it raises."""
-        env = self._opened()
+        self._present()
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
+            opened = self._present()  # only now: it may have been replaced meanwhile
             if self._broken:
                 raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
             self._writer_thread = threading.get_ident()
             try:
-                yield from self._transact(env)
+                yield from self._transact(opened)
             finally:
                 self._writer_thread = None
 
-    def _transact(self, env: lmdb.Environment) -> Iterator[_Transaction]:
-        self._make_tables(env)
+    def _transact(self, opened: _Opened) -> Iterator[_Transaction]:
+        self._make_tables(opened)
         try:
-            txn = env.begin(write=True)
+            txn = opened.env.begin(write=True)
         except lmdb.Error as error:
             raise self.failure("could not begin to write", error) from error
-        transaction = _Transaction(self, txn)
+        transaction = _Transaction(self, opened, txn, noting=self._tee is not None)
         try:
             yield transaction
         except BaseException:
@@ -281,114 +294,218 @@ class LmdbStore:
             if not (isinstance(failed, StoreFailed) and failed.disk_full):
                 self._broken = str(error)
             raise failed from error
+        if self._tee is not None and transaction.noted:
+            self._tee.add(transaction.noted)
 
-    def _make_tables(self, env: lmdb.Environment) -> None:
+    def _make_tables(self, opened: _Opened) -> None:
         """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
-        missing = [table for table, database in self.databases.items() if database is None]
+        missing = [table for table, database in opened.databases.items() if database is None]
         if not missing:
             return
         try:
-            with env.begin(write=True) as txn:
-                made = {table: env.open_db(table.encode(), txn=txn) for table in missing}
+            with opened.env.begin(write=True) as txn:
+                made = {table: opened.env.open_db(table.encode(), txn=txn) for table in missing}
         except lmdb.Error as error:
             raise self.failure("could not add tables", error) from error
-        self.databases = {**self.databases, **made}
+        opened.databases = {**opened.databases, **made}
 
     def failure(self, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
         """`error` in the words of the port."""
         if isinstance(error, _DAMAGE):
-            return Damaged(f"{what}: {error}; {_ADVICE}")
-        full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or _is_full(self._path)
+            return Damaged(f"{what}: {error}; {ADVICE}")
+        full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or is_full(self._path)
         return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
 
-    def _opened(self) -> lmdb.Environment:
-        if self._env is None:
+    def _present(self) -> _Opened:
+        if self._opened is None:
             raise StoreFailed("the store is closed")
         if os.getpid() != self._process:
             # A child that commits on the parent's environment corrupts it, and LMDB does not stop it.
             raise RuntimeError("the store was opened by another process; open it again after a fork")
-        return self._env
+        return self._opened
+
+    def _enter(self) -> _Opened:
+        with self._users:
+            opened = self._present()
+            opened.users += 1
+            return opened
+
+    def _leave(self, opened: _Opened) -> None:
+        """One user less; the last one closes it."""
+        with self._users:
+            opened.users -= 1
+            if opened.users:
+                return
+        opened.env.close()
 
     def size_bytes(self) -> int:
         """Bytes that the database takes on disk."""
         return os.stat(self._path / "data.mdb").st_blocks * 512
 
+    def used_bytes(self) -> int:
+        """Bytes of the pages that hold pairs."""
+        opened = self._enter()
+        try:
+            with opened.env.begin() as txn:
+                tables = [txn.stat(database) for database in opened.databases.values() if database is not None]
+            return sum(
+                stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) for stat in tables
+            )
+        except lmdb.Error as error:
+            raise self.failure("could not read how much is used", error) from error
+        finally:
+            self._leave(opened)
+
     def sync(self) -> None:
         """Make every commit survive power loss; only `fast` has some that do not. Raises `StoreFailed`."""
         try:
-            self._opened().sync(True)
+            self._present().env.sync(True)
         except lmdb.Error as error:
             self._broken = str(error)
             raise self.failure("could not sync", error) from error
 
     def reader_check(self) -> int:
         """Forget readers of processes that died; how many there were."""
-        return self._opened().reader_check()
+        return self._present().env.reader_check()
 
     def copy(self, folder: Path) -> None:
-        """A compact copy of the database as `folder/db`, synced. `folder` must not hold one. Raises `StoreFailed`."""
+        """A copy of the database as `folder/db`, synced, without its free pages. `folder` must not hold one.
+
+        What was deleted may still be in the gaps of its pages: for a copy to keep, not one to hide something.
+        Raises `StoreFailed`.
+        """
         new = folder / "db.new"
         try:
             new.mkdir(mode=0o700, parents=True)
-            self._opened().copy(str(new), compact=True)
-            _sync_path(new / "data.mdb")
-            _settle(new, folder / "db")
+            self._present().env.copy(str(new), compact=True)
+            sync_path(new / "data.mdb")
+            settle(new, folder / "db")
         except OSError as error:
-            raise StoreFailed(f"could not copy the journal to {folder}: {error.strerror}", _is_full(folder)) from error
+            raise StoreFailed(f"could not copy the journal to {folder}: {error.strerror}", is_full(folder)) from error
         except lmdb.Error as error:
-            raise StoreFailed(f"could not copy the journal to {folder}: {error}", _is_full(folder)) from error
+            raise StoreFailed(f"could not copy the journal to {folder}: {error}", is_full(folder)) from error
+
+    # ── compaction: the part of `stores.compacting` that knows the files ──
+
+    def compacting(self, step: Callable[[str], None] = lambda name: None) -> ByCopy:
+        """Begin a compaction: from now on every change is noted."""
+        if self._tee is not None:
+            raise RuntimeError("a compaction is going on")
+        self.require_room(self.used_bytes())
+        folder = self._path.parent / _COPY
+        if folder.exists():
+            shutil.rmtree(folder)
+        target = _Copy.begin(folder, self._durability)
+        with self._writer:
+            if self._broken:
+                raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
+            tee = self._tee = Tee()
+        return ByCopy(self, target, tee, step)
+
+    def require_room(self, copy_bytes: int = 0) -> None:
+        """Raise `StoreFailed` when the rest of a copy would not fit, with room for what others write."""
+        needed, free = copy_bytes + _ROOM_BYTES, free_bytes(self._path)
+        if free < needed:
+            raise StoreFailed(
+                f"a compaction needs {needed >> 20} MiB for its copy, and {free >> 20} MiB are free on the disk of "
+                f"{self._path.parent}; free {(needed - free >> 20) + 1} MiB more there",
+                disk_full=True,
+            )
+
+    def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
+        """Put `target` in the place of the present file. Readers that are under way end on the old one.
+
+        LMDB does not mind that the files of an open environment are renamed: it never opens them by name again.
+        """
+        assert isinstance(target, _Copy)
+        with self._writer:
+            last_round()
+            try:
+                os.rename(target.path / "data.mdb", self._path / "data.mdb")
+            except OSError as error:
+                raise StoreFailed(f"could not put the compacted journal in place: {error.strerror}") from error
+            step("compact_moved")
+            with self._users:
+                old, self._opened = self._present(), target.surrender()
+                self._replaced.append(old)
+            try:
+                # What the lock file holds matters while it is open; a crash between the two renames costs nothing.
+                os.rename(target.path / "lock.mdb", self._path / "lock.mdb")
+                os.rmdir(target.path)
+                sync_path(self._path)
+                sync_path(self._path.parent)
+            except OSError as error:
+                self._broken = f"the compacted journal may not be in place after a power cut: {error.strerror}"
+                raise StoreFailed(self._broken) from error
+
+    def stop_noting(self) -> None:
+        """No compaction is going on any more."""
+        with self._writer:
+            self._tee = None
+
+    def give_back(self) -> None:
+        """Close the files that were replaced, each when its last reader has ended."""
+        with self._users:
+            replaced, self._replaced = self._replaced, []
+        for opened in replaced:
+            self._leave(opened)
 
     def close(self) -> None:
         """Give everything back. Idempotent; transactions that are still open end."""
-        env, self._env = self._env, None
-        if env is not None and os.getpid() == self._process:
-            env.close()
+        with self._users:
+            opened, self._opened = self._opened, None
+            replaced, self._replaced = self._replaced, []
+        if os.getpid() == self._process:
+            for one in (*replaced, *([opened] if opened is not None else [])):
+                one.env.close()
 
 
-_ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
+class _Copy(LmdbStore):
+    """The file that a compaction makes: synced only when it is asked for, until it is hardened."""
 
+    _target_durability = Durability.NORMAL
 
-def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
-    """Make `folder` when it is missing, and raise `UnfitFolder` when a journal must not be kept there.
+    @classmethod
+    def begin(cls, folder: Path, durability: Durability) -> _Copy:
+        """An empty one in `folder`, which will last as `durability` says. Raises `StoreFailed`."""
+        try:
+            _make(folder)
+            env = _environment(folder, sync=False)
+            copy = cls(folder, _open_tables(env), Durability.FAST)
+        except OSError as error:
+            raise StoreFailed(f"could not begin a compaction: {error.strerror}", is_full(folder.parent)) from error
+        except lmdb.Error as error:
+            raise StoreFailed(f"could not begin a compaction: {error}", is_full(folder.parent)) from error
+        copy._target_durability = durability
+        return copy
 
-    `file_system_of` gives the magic number of statfs(2); by default the system is asked.
-    """
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = os.stat(folder)
-    except OSError as error:
-        raise UnfitFolder(f"the state folder {folder} cannot be made or read: {error.strerror}") from error
-    if found.st_uid != os.geteuid():
-        raise UnfitFolder(
-            f"the state folder {folder} belongs to user {found.st_uid}, not to {os.geteuid()}; "
-            "run as its owner, or choose another with XDG_STATE_HOME"
-        )
-    if stat.S_IMODE(found.st_mode) & 0o022:
-        raise UnfitFolder(
-            f"others can write to the state folder {folder}; look at what it holds, then run `chmod go-w {folder}`"
-        )
-    kind = _REMOTE.get((file_system_of or file_system)(folder), "")
-    if kind:
-        raise UnfitFolder(
-            f"the state folder {folder} lies on {kind}, where a journal can be damaged; "
-            "set XDG_STATE_HOME to a folder on a local disk"
-        )
+    def harden(self) -> None:
+        """Sync it; from now on its commits last as those of the store that is copied."""
+        self.sync()
+        if self._target_durability is Durability.FAST:
+            return
+        opened = self._present()
+        opened.env.close()
+        try:
+            self._opened = _open_tables(_environment(self._path, sync=True))
+        except (OSError, lmdb.Error) as error:
+            self._opened = None
+            raise StoreFailed(f"could not open the compacted journal: {error}", is_full(self._path)) from error
 
+    def surrender(self) -> _Opened:
+        """The environment, which is another store's from now on."""
+        opened, self._opened = self._present(), None
+        return opened
 
-def file_system(folder: Path) -> int:
-    """The magic number of the file system of `folder`; 0 where the system does not tell (not Linux)."""
-    if sys.platform != "linux":
-        return 0
-    # Larger than any struct statfs; f_type is its first word. os.statvfs does not have it.
-    answer = (ctypes.c_long * 64)()
-    if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(folder), ctypes.byref(answer)) != 0:
-        return 0
-    return int(answer[0]) & 0xFFFFFFFF
+    def throw_away(self) -> None:
+        """Close it and remove its files."""
+        self.close()
+        shutil.rmtree(self._path, ignore_errors=True)
 
 
 def _environment(path: Path, sync: bool) -> lmdb.Environment:
     """The environment at `path`, with the largest map that the system grants."""
-    _reserve_lock_file(path / "lock.mdb")
+    reserve_lock_file(path / "lock.mdb")
     for attempt, map_bytes in enumerate(_MAP_BYTES, 1):
         try:
             return lmdb.open(
@@ -409,28 +526,8 @@ def _environment(path: Path, sync: bool) -> lmdb.Environment:
     raise AssertionError("unreachable")
 
 
-def _reserve_lock_file(lock: Path) -> None:
-    """Give the lock file its blocks. LMDB maps it sparse: on a full disk its first touch kills the process (SIGBUS).
-
-    Not opened when it has them: closing a descriptor of it drops the locks of an environment that is open.
-    """
-    try:
-        found = lock.stat()
-        if found.st_size >= _LOCK_BYTES and found.st_blocks * 512 >= _LOCK_BYTES:
-            return
-    except FileNotFoundError:
-        pass
-    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        if hasattr(os, "posix_fallocate"):  # not on macOS
-            os.posix_fallocate(descriptor, 0, _LOCK_BYTES)
-    finally:
-        os.close(descriptor)
-
-
-def _make(folder: Path, path: Path) -> None:
-    """An empty database at `path`, or nothing: what a crash leaves of it is under another name."""
-    new = folder / "db.new"
+def _make(new: Path) -> None:
+    """An empty database at `new`, complete and synced, in the place of what a crash may have left there."""
     if new.exists():
         shutil.rmtree(new)
     new.mkdir(mode=0o700)
@@ -439,22 +536,13 @@ def _make(folder: Path, path: Path) -> None:
             for table in TABLES:
                 env.open_db(table.encode(), txn=txn)
         env.sync(True)
-    _settle(new, path)
 
 
-def _settle(new: Path, path: Path) -> None:
-    """Rename `new` to `path` so that it lasts."""
-    _sync_path(new)
-    os.rename(new, path)
-    _sync_path(path.parent)
-
-
-def _sync_path(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _open_tables(env: lmdb.Environment) -> _Opened:
+    """`env` with a handle of every table that it has."""
+    # Handles last only when a writing transaction opened them; this one changes nothing, so commits nothing.
+    with env.begin(write=True) as txn:
+        return _Opened(env, {table: _find(env, txn, table) for table in TABLES})
 
 
 def _find(env: lmdb.Environment, txn: lmdb.Transaction[bytes], table: str) -> lmdb._Database | None:
@@ -464,43 +552,12 @@ def _find(env: lmdb.Environment, txn: lmdb.Transaction[bytes], table: str) -> lm
         return None
 
 
-_META: Final = struct.Struct("=16x II 16x I 44x 48x Q Q")
-"""A meta page of engine 0.9 on a 64-bit machine: magic, version, page size, last page, transaction."""
-
-
-def _require_whole(data: Path) -> None:
-    """Raise `Damaged` for a file that is shorter than its newest meta page says; LMDB would die of it with SIGBUS.
-
-    Must run before the environment is opened: closing a descriptor of it afterwards would drop LMDB's locks.
-    """
-    size = data.stat().st_size
-    with data.open("rb") as file:
-        heads = [file.read(_META.size)]
-        page = _META.unpack(heads[0])[2] if len(heads[0]) == _META.size else 0
-        if page:
-            file.seek(page)
-            heads.append(file.read(_META.size))
-    metas = [_META.unpack(head) for head in heads if len(head) == _META.size]
-    if len(metas) != 2 or any(magic != 0xBEEFC0DE for magic, *_ in metas):
-        raise Damaged(f"{data} is not a database, or its beginning is lost; {_ADVICE}")
-    newest = max(metas, key=lambda meta: meta[4])
-    if size >= (newest[3] + 1) * page:
-        return
-    # The last pages may have been given up before they were ever written: only a full walk can tell.
+def _problems(data: Path) -> list[str]:
+    """What is wrong with the structure of the file, found by a walk over all of its pages."""
     from lmdb import verify
 
     try:
         problems: list[str] = verify.verify(str(data))  # type: ignore[no-untyped-call]
     except verify.VerifyError as error:
         problems = [str(error)]
-    if problems:
-        raise Damaged(f"{data} is cut off at {size} bytes ({problems[0]}); {_ADVICE}")
-
-
-def _is_full(folder: Path) -> bool:
-    """Is there hardly any space left for this user?"""
-    try:
-        free = os.statvfs(folder)
-    except OSError:
-        return False
-    return free.f_bavail * free.f_frsize < _FULL_BELOW_BYTES
+    return problems

@@ -12,7 +12,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from quire_journal.log import TABLES, OutOfOrder, StoreFailed
+from quire_journal.log import TABLES, Compacted, OutOfOrder, StoreFailed
 from quire_journal.stores import checked_key
 
 
@@ -119,6 +119,31 @@ class _Transaction(_Snapshot):
         self._own.add(table)
 
 
+class _Compaction:
+    """Nothing is ever left behind here, so that there is nothing to do but to keep to the order of calls."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+        self._copied = False
+
+    def copy(self, pause: Callable[[], None] = lambda: None) -> None:
+        pause()
+        self._copied = True
+
+    def finish(self) -> Compacted:
+        if not self._copied:
+            raise RuntimeError("a compaction is finished when everything is copied")
+        self._store.compacts = False
+        size = self._store.size_bytes()
+        return Compacted(size, size)
+
+    def release(self) -> None:
+        pass
+
+    def cancel(self) -> None:
+        self._store.compacts = False
+
+
 class MemoryStore:
     """Ordered tables of bytes in memory.
 
@@ -132,6 +157,7 @@ class MemoryStore:
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
         self._closed = False
+        self.compacts = False
 
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
@@ -168,6 +194,18 @@ class MemoryStore:
     def size_bytes(self) -> int:
         """Bytes of keys and values."""
         return sum(len(key) + len(value) for table in self._tables.values() for key, value in table.pairs.items())
+
+    def used_bytes(self) -> int:
+        """All of them."""
+        return self.size_bytes()
+
+    def compacting(self, step: Callable[[str], None] = lambda name: None) -> _Compaction:
+        """Begin a compaction, of which there is one at a time."""
+        self._require_open()
+        if self.compacts:
+            raise RuntimeError("a compaction is going on")
+        self.compacts = True
+        return _Compaction(self)
 
     def sync(self) -> None:
         """Make every commit last. Nothing lasts here."""

@@ -1,0 +1,99 @@
+"""The folder and the disk under a journal: may one be kept there, is there room, does a rename last."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import stat
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from quire_journal.stores import UnfitFolder
+
+FULL_BELOW_BYTES: Final = 1 << 20
+"""With less free space than this a failed commit is put down to the full disk (LMDB reports it as an I/O error)."""
+
+_REMOTE: Final = {
+    0x6969: "NFS",
+    0x517B: "SMB",
+    0xFF534D42: "CIFS",
+    0xFE534D42: "SMB2",
+    0x01021997: "9p",
+    0x65735546: "FUSE",
+    0x5346414F: "AFS",
+    0x00C36400: "Ceph",
+    0x0BD00BD0: "Lustre",
+    0x786F4256: "a shared folder of VirtualBox",
+    0xBACBACBC: "a shared folder of VMware",
+}
+"""File systems (by the magic number of statfs(2)) on which memory maps and locks do not do what LMDB needs."""
+
+
+def require_fit(folder: Path, file_system_of: Callable[[Path], int] | None = None) -> None:
+    """Make `folder` when it is missing, and raise `UnfitFolder` when a journal must not be kept there.
+
+    `file_system_of` gives the magic number of statfs(2); by default the system is asked.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = os.stat(folder)
+    except OSError as error:
+        raise UnfitFolder(f"the state folder {folder} cannot be made or read: {error.strerror}") from error
+    if found.st_uid != os.geteuid():
+        raise UnfitFolder(
+            f"the state folder {folder} belongs to user {found.st_uid}, not to {os.geteuid()}; "
+            "run as its owner, or choose another with XDG_STATE_HOME"
+        )
+    if stat.S_IMODE(found.st_mode) & 0o022:
+        raise UnfitFolder(
+            f"others can write to the state folder {folder}; look at what it holds, then run `chmod go-w {folder}`"
+        )
+    kind = _REMOTE.get((file_system_of or file_system)(folder), "")
+    if kind:
+        raise UnfitFolder(
+            f"the state folder {folder} lies on {kind}, where a journal can be damaged; "
+            "set XDG_STATE_HOME to a folder on a local disk"
+        )
+
+
+def file_system(folder: Path) -> int:
+    """The magic number of the file system of `folder`; 0 where the system does not tell (not Linux)."""
+    if sys.platform != "linux":
+        return 0
+    # Larger than any struct statfs; f_type is its first word. os.statvfs does not have it.
+    answer = (ctypes.c_long * 64)()
+    if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(folder), ctypes.byref(answer)) != 0:
+        return 0
+    return int(answer[0]) & 0xFFFFFFFF
+
+
+def settle(new: Path, path: Path) -> None:
+    """Rename `new` to `path` so that it lasts."""
+    sync_path(new)
+    os.rename(new, path)
+    sync_path(path.parent)
+
+
+def sync_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def free_bytes(folder: Path) -> int:
+    """Space that this user can still fill on the disk of `folder`. Raises `OSError`."""
+    free = os.statvfs(folder)
+    return free.f_bavail * free.f_frsize
+
+
+def is_full(folder: Path) -> bool:
+    """Is there hardly any space left for this user?"""
+    try:
+        free = os.statvfs(folder)
+    except OSError:
+        return False
+    return free.f_bavail * free.f_frsize < FULL_BELOW_BYTES

@@ -1,0 +1,66 @@
+"""The files of an LMDB database, as files: what is done with them before LMDB opens them, and never afterwards.
+
+Closing a descriptor of a file whose environment is open in this process drops LMDB's locks.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from quire_journal.log import Damaged
+
+ADVICE: Final = "stop the daemon and keep a copy of the folder before anything else"
+
+_LOCK_BYTES: Final = 16 * 1024
+"""Of the lock file: more than the slots of all readers take."""
+
+
+def reserve_lock_file(lock: Path) -> None:
+    """Give the lock file its blocks. LMDB maps it sparse: on a full disk its first touch kills the process (SIGBUS).
+
+    Not opened when it has them: closing a descriptor of it drops the locks of an environment that is open.
+    """
+    try:
+        found = lock.stat()
+        if found.st_size >= _LOCK_BYTES and found.st_blocks * 512 >= _LOCK_BYTES:
+            return
+    except FileNotFoundError:
+        pass
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if hasattr(os, "posix_fallocate"):  # not on macOS
+            os.posix_fallocate(descriptor, 0, _LOCK_BYTES)
+    finally:
+        os.close(descriptor)
+
+
+_META: Final = struct.Struct("=16x II 16x I 44x 48x Q Q")
+"""A meta page of engine 0.9 on a 64-bit machine: magic, version, page size, last page, transaction."""
+
+
+def require_whole(data: Path, walk: Callable[[Path], list[str]]) -> None:
+    """Raise `Damaged` for a file that is shorter than its newest meta page says; LMDB would die of it with SIGBUS.
+
+    `walk` says what is wrong with the structure of the file. Must run before the environment is opened.
+    """
+    size = data.stat().st_size
+    with data.open("rb") as file:
+        heads = [file.read(_META.size)]
+        page = _META.unpack(heads[0])[2] if len(heads[0]) == _META.size else 0
+        if page:
+            file.seek(page)
+            heads.append(file.read(_META.size))
+    metas = [_META.unpack(head) for head in heads if len(head) == _META.size]
+    if len(metas) != 2 or any(magic != 0xBEEFC0DE for magic, *_ in metas):
+        raise Damaged(f"{data} is not a database, or its beginning is lost; {ADVICE}")
+    newest = max(metas, key=lambda meta: meta[4])
+    if size >= (newest[3] + 1) * page:
+        return
+    # The last pages may have been given up before they were ever written: only a full walk can tell.
+    problems = walk(data)
+    if problems:
+        raise Damaged(f"{data} is cut off at {size} bytes ({problems[0]}); {ADVICE}")
