@@ -8,9 +8,9 @@ installed, nothing is known, and the caller goes by brackets.
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -19,6 +19,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Any, Final
+
+import msgspec
 
 from quire_daemon.safety import no_faults
 from quire_journal.text import Text, shown
@@ -98,7 +100,7 @@ class Grammars:
             return no_faults
         try:
             until = self._ask(language, before, after)
-        except (OSError, EOFError, ValueError, _NotStarted) as error:
+        except (OSError, EOFError, ValueError, msgspec.MsgspecError, _NotStarted) as error:
             self._give_up(path, error)
             return no_faults
         return lambda: self._answer(path, language, before, after, until)
@@ -106,7 +108,7 @@ class Grammars:
     def _answer(self, path: str, language: str, before: Text, after: Text, until: float) -> tuple[Fault, ...] | None:
         try:
             answer = self._hear(before, until)
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, msgspec.MsgspecError) as error:
             self._give_up(path, error)
             return None
         if answer["say"] == "no_grammar":
@@ -134,7 +136,7 @@ class Grammars:
             self.close()  # the last answer was never called for: what comes over that wire is not ours
         wire = self._ready()
         names = {"language": language, "before": before.blob.hex(), "after": after.blob.hex()}
-        wire.send_bytes(json.dumps(names).encode())
+        wire.send_bytes(msgspec.json.encode(names))
         self._unheard = True
         wire.send_bytes(after.data)
         return time.monotonic() + self._patience_s
@@ -149,9 +151,8 @@ class Grammars:
         return answer
 
     def _receive(self, wire: Connection, until: float) -> dict[str, Any]:
-        if not wire.poll(max(until - time.monotonic(), 0.0)):
-            raise TimeoutError
-        answer: dict[str, Any] = json.loads(wire.recv_bytes())
+        _await(wire, until - time.monotonic())
+        answer: dict[str, Any] = msgspec.json.decode(wire.recv_bytes())
         return answer
 
     def _ready(self) -> Connection:
@@ -171,8 +172,7 @@ class Grammars:
         with theirs:
             fd = theirs.fileno()
             self._process = subprocess.Popen(self._command(fd), pass_fds=(fd,), cwd="/", stdin=subprocess.DEVNULL)
-        if not wire.poll(self._start_s):
-            raise TimeoutError
+        _await(wire, self._start_s)
         wire.recv_bytes()
 
     def _installed(self, language: str) -> bool:
@@ -189,6 +189,17 @@ class Grammars:
         if len(self._left_alone) >= MOST_LEFT_ALONE:
             self._left_alone.clear()
         self._left_alone[path] = time.monotonic() + LEFT_ALONE_S
+
+
+def _await(wire: Connection, seconds: float) -> None:
+    """Wait until there is something to read. Raises TimeoutError.
+
+    Not `Connection.poll`, which makes a selector of Python each time: the loop waits here in most edits.
+    """
+    waiting = select.poll()
+    waiting.register(wire.fileno(), select.POLLIN)
+    if not waiting.poll(max(seconds, 0.0) * 1000):
+        raise TimeoutError
 
 
 def _fault(after: Text, at: int, missing: str) -> Fault:

@@ -76,6 +76,9 @@ class Text:
     @cached_property
     def data(self) -> bytes:
         """The bytes of the file."""
+        if self.breaks.count(b"\n") == len(self.lines) - (not self.final_break):  # most files: in a third of the time
+            body = b"\n".join(self.lines) + (b"\n" if self.lines and self.final_break else b"")
+            return BOM + body if self.bom else body
         parts = [b""] * (2 * len(self.lines) + 1)
         parts[0] = BOM if self.bom else b""
         parts[1::2], parts[2::2] = self.lines, self.breaks
