@@ -575,11 +575,12 @@ class App:
         Of those that it only implies (an undo, a restore) one that cannot be looked at, or must not be written, is
         missing, and the code of the refusal stands beside: the others do not wait for it, and the decision tells.
         """
-        names = list(call.tool.paths(call.params))
+        names = list(dict.fromkeys(call.tool.paths(call.params)))
         named = len(names)
         if call.tool.paths_from is not None:
             with self.recorder.history() as history:
-                names += [n for n in call.tool.paths_from(call.params, history, call.who) if n not in names]
+                names += call.tool.paths_from(call.params, history, call.who)
+            names = list(dict.fromkeys(names))
         now = self.clock.mono_s()
         files: dict[str, FileNow] = {}
         kept_off: dict[str, str] = {}
@@ -808,7 +809,7 @@ def _tell_encoding(body: dict[str, Any]) -> None:
 def _active(protection: Protection) -> dict[str, bool]:
     """The protections as `status` and `doctor` tell them."""
     found: dict[str, bool] = msgspec.to_builtins(protection)
-    del found["folds_case"]  # a property of the file system, not a protection
+    del found["folds_case"], found["sync_many"]  # what the file system is like, not protections
     return found
 
 

@@ -10,7 +10,7 @@ What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -21,7 +21,7 @@ from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
-from quire_daemon.workspace.confine import refusal
+from quire_daemon.workspace.staging import TOGETHER
 from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -39,6 +39,9 @@ STEPS: Final[tuple[str, ...]] = (
 
 STAGERS: Final = 8
 """Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""
+
+PORTION: Final = 512
+"""Writes that one thread stages and syncs together; until then each has an open descriptor."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
@@ -80,7 +83,7 @@ class _Progress:
     """One request's writes on their way."""
 
     going: Going
-    staging: list[Future[Staged]]
+    staging: list[Future[list[Staged]]]  # in portions, in order
     landed: list[Staged] = field(default_factory=list)
     warnings: list[dict[str, str]] = field(default_factory=list)
 
@@ -113,7 +116,7 @@ class Performing:
         """
         self._step("before_commit")
         progress = [
-            _Progress(one, [self._pool.submit(self._workspace.stage, on_disk(write)) for write in one.decision.writes])
+            _Progress(one, [self._pool.submit(self._workspace.stage_all, each) for each in self._portions(one)])
             for one in going
         ]
         try:
@@ -125,6 +128,14 @@ class Performing:
             raise
         self._step("after_commit")
         return ((one.going, self._outcome(one, sync_folders)) for one in progress)
+
+    def _portions(self, one: Going) -> Iterator[Sequence[Write]]:
+        """What is staged together; each write by itself where they are few, or cannot be synced together."""
+        writes = [on_disk(write) for write in one.decision.writes]
+        many = len(writes) >= TOGETHER and self._workspace.protection.sync_many
+        size = PORTION if many else 1
+        for start in range(0, len(writes), size):
+            yield writes[start : start + size]
 
     def _outcome(self, one: _Progress, sync_folders: bool) -> Outcome:
         try:
@@ -153,7 +164,7 @@ class Performing:
 
     def _swap_all(self, one: _Progress) -> Lost | None:
         """Swap the writes in, in order; what stopped it, or None. Raises `Refused`."""
-        staged = [_staged(future, write) for future, write in zip(one.staging, one.going.decision.writes, strict=True)]
+        staged = [step for portion in one.staging for step in portion.result()]
         self._step("after_stage")
         pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
         for write, step in zip(one.going.decision.writes, staged, strict=True):
@@ -168,8 +179,8 @@ class Performing:
                 one.warnings.append(HARD_LINK_BROKEN)
             self._remember(write, result)
             self._step("after_write")
-        for step in one.landed if pinned else ():
-            self._workspace.release(step)
+        if pinned:
+            self._workspace.release(one.landed)
         return None
 
     def _remember(self, write: Write, result: Swapped) -> None:
@@ -198,9 +209,11 @@ class Performing:
         self._look_again(one)
 
     def _abandon_temporary(self, one: _Progress) -> None:
+        landed = {step.name for step in one.landed}
         for future in one.staging:
-            if future.exception() is None and future.result() not in one.landed:
-                self._workspace.abandon(future.result())
+            for step in future.result() if future.exception() is None else ():
+                if step.name not in landed:
+                    self._workspace.abandon(step)
 
     def _look_again(self, one: _Progress) -> None:
         now = self._clock.mono_s()
@@ -245,11 +258,3 @@ def on_disk(write: Write) -> Write:
     if isinstance(write, Move):
         return replace(write, path=disk_path(write.path), to=disk_path(write.to))
     return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write
-
-
-def _staged(future: Future[Staged], write: Write) -> Staged:
-    """The staged write; what the disk said against it as a refusal, since nothing has changed yet."""
-    try:
-        return future.result()
-    except OSError as error:
-        raise refusal(error, write.path) from error

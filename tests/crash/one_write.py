@@ -76,8 +76,7 @@ def edit_and_rename(workspace: Workspace, fuse: Fuse) -> None:
     staged = [workspace.stage(step) for step in steps]
     for step in staged:
         workspace.perform(step, pinned=True)
-    for step in staged:
-        workspace.release(step)
+    workspace.release(staged)
 
 
 def in_place(workspace: Workspace, fuse: Fuse) -> None:

@@ -17,9 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from checkout import do, file_now, put
-from quire_daemon.handlers.base import FileNow, Move, Remove
+from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
 from quire_daemon.workspace import HeldOpen, Lost, Swapped, Workspace
 from quire_daemon.workspace.lingering import GRACE_S, MOST
+from quire_daemon.workspace.staging import TOGETHER
 from quire_journal.refusals import Refused
 
 
@@ -483,6 +484,47 @@ def test_a_batch_is_swapped_back(workspace: Workspace) -> None:
     assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
 
 
+@pytest.mark.parametrize("protection", ["as_found", "sync_many", "tmpfile"])
+def test_many_writes_are_staged_together(tmp_path: Path, protection: str) -> None:
+    """However they are synced; none has its name, by which a start knows what is complete, before all are synced."""
+    probed = Workspace(tmp_path)
+    given = probed.protection if protection == "as_found" else replace(probed.protection, **{protection: False})
+    probed.close()
+    named: list[list[str]] = []
+    one: list[Workspace] = []
+    watched = Workspace(
+        tmp_path, protection=given, steps=lambda name: named.append(in_tmp(one[0])) if name == "stage.synced" else None
+    )
+    one.append(watched)
+    names = [f"f{n}" for n in range(TOGETHER + 2)]
+    for name in names[2:]:
+        (tmp_path / name).write_bytes(b"old")
+    (tmp_path / "gone").write_bytes(b"old")
+    writes = [put(watched, name, b"new " + name.encode()) for name in names]
+    staged = watched.stage_all([*writes, Remove(1, "gone", file_now(watched, "gone"))])
+    assert [name for name in named[0] if name.endswith(".new")] == []
+    assert len(in_tmp(watched)) == len(names)
+    for step in staged:
+        assert isinstance(watched.perform(step, pinned=True), Swapped)
+    assert {name: (tmp_path / name).read_bytes() for name in names} == {name: b"new " + name.encode() for name in names}
+    assert not (tmp_path / "gone").exists()
+    watched.release(staged)
+    settle(watched)
+    assert in_tmp(watched) == []
+    watched.close()
+
+
+def test_of_many_writes_all_are_staged_or_none(workspace: Workspace) -> None:
+    """One of them cannot be: nothing of the others stays."""
+    for n in range(TOGETHER):
+        (workspace.root / f"f{n}").write_bytes(b"old")
+    writes: list[Write] = [put(workspace, f"f{n}", b"new") for n in range(TOGETHER)]
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(Refused, match="too long"):
+        workspace.stage_all([*writes, Put(1, "x" * 300 + "/f", b"new", 0o644, FileNow("f", "missing"))])
+    assert (in_tmp(workspace), len(os.listdir("/proc/self/fd"))) == ([], before)
+
+
 def test_a_batch_that_is_complete_is_let_go(workspace: Workspace) -> None:
     """Pinned files wait for `release`."""
     (workspace.root / "f").write_bytes(b"old")
@@ -491,7 +533,7 @@ def test_a_batch_that_is_complete_is_let_go(workspace: Workspace) -> None:
     workspace.sweep(0.0)
     workspace.sweep(100.0)
     assert workspace.lingering() == 1
-    workspace.release(staged)
+    workspace.release([staged])
     workspace.sweep(100.0)
     assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
 

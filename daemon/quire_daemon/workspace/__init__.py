@@ -12,7 +12,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -78,7 +78,7 @@ def _no_step(name: str) -> None:
 
 
 class Workspace:
-    """One checkout. All methods but `stage` are for one thread; `stage` may run on others beside it."""
+    """One checkout. All methods but `stage` and `stage_all` are for one thread; these may run on others beside it."""
 
     _tmp = -1  # `.quire/tmp`; not open
 
@@ -184,7 +184,11 @@ class Workspace:
 
         A staged write is performed, or abandoned.
         """
-        return self._staging.stage(write)
+        return self._staging.stage((write,))[0]
+
+    def stage_all(self, writes: Sequence[Write]) -> list[Staged]:
+        """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
+        return self._staging.stage(writes)
 
     def perform(self, staged: Staged, *, pinned: bool = False) -> Swapped | Lost:
         """Compare and swap.
@@ -195,11 +199,9 @@ class Workspace:
         """
         return self._swapping.perform(staged, pinned)
 
-    def release(self, staged: Staged) -> None:
-        """The batch of a pinned write is complete."""
-        item = self._lingering.find(staged.name)
-        if item is not None:
-            item.pinned = False
+    def release(self, staged: Iterable[Staged]) -> None:
+        """The batch of these pinned writes is complete."""
+        self._lingering.unpin({step.name for step in staged})
 
     def revert(self, staged: Staged) -> Swapped | Lost:
         """Undo a performed, pinned write if the path is still as it left it. Raises as `perform`."""

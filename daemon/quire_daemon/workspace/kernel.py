@@ -1,4 +1,4 @@
-"""The calls of the kernel that Python does not wrap: openat2, renameat2, file leases, naming an unnamed file.
+"""The calls of the kernel that Python does not wrap: openat2, renameat2, syncfs, leases, naming an unnamed file.
 
 Sources: openat2(2), rename(2), open(2) (O_TMPFILE), fcntl(2) (leases). The numbers are those of x86_64 and of the
 generic table (aarch64, riscv64). A call that this system does not have raises OSError(ENOSYS); `probe.py`
@@ -62,6 +62,14 @@ def _openat2() -> Any:
 
 
 @cache
+def _syncfs() -> Any:
+    call = _libc()["syncfs"]
+    call.argtypes = (ctypes.c_int,)
+    call.restype = ctypes.c_int
+    return call
+
+
+@cache
 def _rename() -> Any:
     """renameat2 as a function of (folder, name, folder, name, flags); None where the number is not known."""
     names = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
@@ -120,6 +128,11 @@ def name_unnamed(fd: int, folder: int, name: str) -> None:
     target = ctypes.c_char_p(os.fsencode(name))
     flags = ctypes.c_int(_AT_SYMLINK_FOLLOW)
     _check(_libc().linkat(ctypes.c_int(_AT_FDCWD), source, ctypes.c_int(folder), target, flags))
+
+
+def sync_file_system(fd: int) -> None:
+    """Everything that is dirty on the file system of `fd`, to the disk: files without a name, too. Raises OSError."""
+    _check(_syncfs()(fd))
 
 
 def reopen(fd: int, flags: int) -> int:

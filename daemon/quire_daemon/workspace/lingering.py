@@ -8,6 +8,7 @@ waits and breaks the lease; the break is answered at the next sweep (at once, or
 from __future__ import annotations
 
 import os
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,6 +66,12 @@ class Lingering:
     def find(self, name: str) -> Displaced | None:
         """The watched file that is called `name`."""
         return next((item for item in self.items if item.name == name), None)
+
+    def unpin(self, names: Container[str]) -> None:
+        """Those that are called so may go when their time is over."""
+        for item in self.items:
+            if item.name in names:
+                item.pinned = False
 
     def release(self, item: Displaced) -> None:
         """Stop watching `item` and close it; its name stays."""

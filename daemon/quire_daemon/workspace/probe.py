@@ -21,6 +21,10 @@ _ABSENT: Final = (
 )
 
 
+_SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
+"""File systems whose syncfs writes and waits as fsync does. FUSE, for one, may answer it without doing anything."""
+
+
 def can_openat2(folder: int) -> bool:
     """Whether the kernel confines opens."""
     try:
@@ -46,6 +50,7 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
             tmpfile=_can_tmpfile(tmp, f"{prefix}c"),
             stamps=_stamps_stores(tmp, one),
             fine_stamps=_stamps_finely(tmp, one),
+            sync_many=_can_sync_many(tmp),
             folds_case=_folds_case(tmp, one),
         )
     finally:
@@ -135,3 +140,28 @@ def _folds_case(tmp: int, name: str) -> bool:
     except FileNotFoundError:
         return False
     return True
+
+
+def _can_sync_many(tmp: int) -> bool:
+    """Whether syncfs can be relied upon: by the file system, and by the kernel, which tells its errors since 5.8."""
+    system = os.uname()
+    try:
+        release = tuple(int(number) for number in system.release.split("-")[0].split(".")[:2])
+    except ValueError:
+        return False
+    return system.sysname == "Linux" and release >= (5, 8) and _file_system(tmp) in _SYNCED_WHOLE
+
+
+def _file_system(fd: int) -> str:
+    """The type of the file system, by the name that the table of mounts has; "" where it cannot be told.
+
+    A line is `36 35 98:0 /root /mount/point options [more…] - ext4 /dev/sda options`, the third word the device.
+    """
+    device = os.fstat(fd).st_dev
+    wanted = f"{os.major(device)}:{os.minor(device)}"
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as mounts:
+            lines = [line.split() for line in mounts]
+    except OSError:
+        return ""
+    return next((words[words.index("-") + 1] for words in lines if words[2] == wanted and "-" in words), "")

@@ -132,6 +132,7 @@ class Protection:
     tmpfile: bool  # O_TMPFILE; else named temporary files, swept at the next start
     stamps: bool  # the first store into a mapping moves mtime (tmpfs: not always); else no signature proves anything
     fine_stamps: bool  # every change has a stamp of its own (multigrain stamps, Linux 6.13); else see `Image.settled`
+    sync_many: bool = False  # syncfs syncs all that was written, and tells errors; else each file is synced by itself
     folds_case: bool = False  # names that differ in case or Unicode form are one file
 
 
