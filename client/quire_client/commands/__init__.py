@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, str]] = {
     "release": "Give leases up",
     "claims": "List who works where",
     "env": "Print what lets git say who runs it, for a shell",
+    "mcp": "Serve the tools to an agent that speaks MCP",
     "manual": "Print what an agent should know before it edits",
     "verify": "Check the journal",
     "doctor": "Check the installation, the workspace and the daemon",

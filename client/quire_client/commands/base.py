@@ -116,7 +116,7 @@ class Invocation:
         self.options = options
         self.environ = environ
         self.json = "json" in options
-        self._opener = opener
+        self.opener = opener
         # Flags of the streams as they are now, not as they were when some module was imported.
         self.colours = render.Palette(sys.stdout.isatty(), environ)
         self.person_watches = sys.stderr.isatty() and not self.json
@@ -137,7 +137,7 @@ class Invocation:
         """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused."""
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
-        return self._opener(Opens(self.place, agent, session, self.timeout_s(30.0), start))
+        return self.opener(Opens(self.place, agent, session, self.timeout_s(30.0), start))
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""

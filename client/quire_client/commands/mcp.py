@@ -1,0 +1,113 @@
+"""`quire mcp`: the workspace's tools for an agent that speaks MCP."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client import render
+from quire_client.commands.base import DONE, Command, Invocation, Opens, Option, Usage
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+    from quire_client.mcp.agents import AgentSessions
+    from quire_client.mcp.identity import Own
+
+PROJECT_FOLDER: Final = "CLAUDE_PROJECT_DIR"
+"""What an agent says the project is, where its servers are started elsewhere."""
+
+SESSION_VARIABLES: Final = ("QUIRE_SESSION", "CLAUDE_CODE_SESSION_ID")
+"""What says which agent session this is, the first first."""
+
+TOKEN: Final = "mcp.token"
+"""The file in the state folder that holds the token of the HTTP server."""
+
+
+def run(call: Invocation) -> int:
+    """Serve until the client goes (stdio) or the process is told to end (HTTP)."""
+    call.at_most(0)
+    if "port" in call.options and "http" not in call.options:
+        raise Usage("--port goes with --http.")
+    if "workspace" not in call.options and call.environ.get(PROJECT_FOLDER):
+        call.options = {**call.options, "workspace": call.environ[PROJECT_FOLDER]}
+    place, timeout_s = call.place, call.timeout_s(30.0)  # what is wrong with these is said before anything is loaded
+
+    try:
+        import anyio
+        import mcp.server.lowlevel  # noqa: F401
+    except ImportError as missing:
+        raise Usage(
+            f"The MCP SDK is not installed ({missing}); install quire with the extra mcp: quire[mcp]."
+        ) from None
+    from quire_client.mcp.agents import AgentSessions
+    from quire_client.mcp.server import over_stdio
+
+    def connect(agent: str, session: str) -> Client:
+        return call.opener(Opens(place, agent, session, timeout_s, start=True))
+
+    sessions = AgentSessions(connect)
+    try:
+        if "http" in call.options:
+            _over_http(call, sessions)
+        else:
+            anyio.run(over_stdio, sessions, _own(call, alone=True))
+    finally:
+        sessions.close()
+    return DONE
+
+
+def _over_http(call: Invocation, sessions: AgentSessions) -> None:
+    import anyio
+
+    from quire_client.mcp.gate import token_in
+    from quire_client.mcp.http import listener, serve
+    from quire_journal.places import checked, make_private_folder
+
+    checked(call.place)
+    make_private_folder(call.place.state)
+    token_file = call.place.state / TOKEN
+    token = token_in(token_file)
+    port = call.number("port") or 0
+    if port > 65535:
+        raise Usage(f"--port wants a port, up to 65535, not {port}.")
+    try:
+        sock = listener(port)
+    except OSError as error:
+        raise Usage(f"Port {port} cannot be listened on: {error.strerror}.") from None
+
+    def ready(url: str) -> None:
+        told: dict[str, Any] = {"ok": True, "url": url, "token_file": os.fspath(token_file), "pid": os.getpid()}
+        sentence = f"Serving {call.place.root} at {url}; the token is in {token_file}."
+        print(render.as_json(told) if call.json else sentence, flush=True)
+
+    with sock:
+        anyio.run(serve, sessions, _own(call, alone=False), sock, token, ready)
+
+
+def _own(call: Invocation, *, alone: bool) -> Own:
+    """Who calls, as far as the command line and the environment say it. A server of many has no session of its own."""
+    import secrets
+
+    from quire_client.mcp.identity import Own
+
+    agent = call.options.get("agent", call.environ.get("QUIRE_AGENT", ""))
+    if not alone:
+        return Own(agent)
+    said = next((call.environ[name] for name in SESSION_VARIABLES if call.environ.get(name)), "")
+    return Own(agent, call.options.get("session") or said or f"mcp-{secrets.token_hex(4)}")
+
+
+COMMAND = Command(
+    arguments="",
+    about="Serves the workspace's tools to an agent that speaks MCP, over stdin and stdout; agents start it by\n"
+    "themselves. With --http it serves many agents at a time, at a loopback address that it prints: each request\n"
+    "needs the token in the file that it names (Authorization: Bearer TOKEN), and may say its agent session in the\n"
+    "header Quire-Session. Which edit protocols are offered is set by [mcp] dialects. The agent is called as the\n"
+    "client calls itself, unless --agent says otherwise.",
+    example="quire mcp -C ~/projects/site",
+    run=run,
+    options=(
+        Option("http", "", "serve HTTP on 127.0.0.1 instead of stdin and stdout"),
+        Option("port", "N", "the port of --http; a free one if not said"),
+    ),
+)

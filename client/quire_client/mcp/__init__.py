@@ -1,0 +1,18 @@
+"""Quire for agents that speak MCP: `quire mcp`, over stdio or as Streamable HTTP on this machine.
+
+A client process of the daemon like any other. The official SDK (extra `mcp`) does the wire, in both of its eras: with
+the `initialize` handshake, and with `server/discover` and an envelope on each request. Everything that is ours is kept
+apart from it:
+
+* `agents` — one writer of the journal for each agent session: connections, and what became of a call whose daemon
+  ended. Knows nothing of MCP.
+* `identity` — who calls: from the client's name, the environment, headers, or a handle that the model passes.
+* `offered` — the tools: names, schemas and descriptions come from the daemon's `describe`, so that none is known here.
+* `resources` — files at their versions, the log, the manuals, as URIs.
+* `server` — puts these behind the SDK's low-level server.
+* `stdio`, `http`, `gate` — the two transports, with their limits and checks.
+
+A refusal of Quire is a result that a model reads and repairs (`isError`, the whole reply in `structuredContent`); what
+is wrong with the message itself (no JSON, unknown method, unknown tool) is an error of the protocol. Nothing imports
+this package but the command `quire mcp`: the SDK takes a second to load.
+"""

@@ -1,0 +1,193 @@
+"""One writer of the journal for each agent session: its connections, and what became of a call that lost its daemon.
+
+A call never raises: where no daemon can be reached the answer is a refusal like any other. When the daemon ended after
+it was sent a call, its successor is asked what came of it (`op_status`). What was applied is told as applied; what was
+not is sent once more, which is safe because the queue that held it is gone. Nothing is applied twice.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+from quire_client.start import NoDaemon
+from quire_journal.places import WorkspaceRefused
+from quire_journal.refusals import Refused
+
+Answer = dict[str, Any]
+
+SETTLE_S: Final = 20.0
+"""How long to ask what became of a call, the start of a new daemon included."""
+
+PAUSE_S: Final = 0.05
+"""Between two such questions."""
+
+MOST_SESSIONS: Final = 256
+"""Agent sessions whose connections are kept; the one that called longest ago gives its own up."""
+
+
+class Calls(Protocol):
+    """What is asked of a client: see `api.Client`."""
+
+    epoch: str
+    timeout_s: float
+
+    def call(
+        self,
+        tool: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+        turn: str | None = None,
+        tool_call: str | None = None,
+    ) -> Answer: ...
+    def close(self) -> None: ...
+
+
+Connect = Callable[[str, str], Calls]
+"""(agent, agent session) → a client that connects when it is first used. May raise NoDaemon or WorkspaceRefused."""
+
+
+class AgentSession:
+    """The connections of one agent session. Threads may share it: each call in flight has a connection of its own.
+
+    Connections are kept until `close`, so that what is bound to one (a lease, a burst) lasts as long as the session.
+    """
+
+    def __init__(self, connect: Callable[[], Calls]) -> None:
+        self._connect = connect
+        self._free: list[Calls] = []
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def call(self, tool: str, args: Mapping[str, Any], *, turn: str = "", tool_call: str = "") -> Answer:
+        """The reply of `tool`, whatever happens."""
+        try:
+            client = self._take()
+        except (NoDaemon, WorkspaceRefused) as reason:
+            return _unreached(reason)
+        try:
+            return _performed(client, tool, args, {"turn": turn, "tool_call": tool_call})
+        except (NoDaemon, WorkspaceRefused) as reason:
+            return _unreached(reason)
+        except (TypeError, ValueError, RecursionError) as error:
+            return Refused("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
+        finally:
+            self._give_back(client)
+
+    def close(self) -> None:
+        """Give the connections back; those in use follow when their calls end."""
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for client in free:
+            client.close()
+
+    def _take(self) -> Calls:
+        with self._lock:
+            if self._free:
+                return self._free.pop(0)  # the oldest, which things may be bound to
+        return self._connect()
+
+    def _give_back(self, client: Calls) -> None:
+        with self._lock:
+            if not self._closed:
+                self._free.insert(0, client)
+                return
+        client.close()
+
+
+class AgentSessions:
+    """The agent sessions that called, by (agent, session)."""
+
+    def __init__(self, connect: Connect, most: int = MOST_SESSIONS) -> None:
+        self._connect = connect
+        self._most = most
+        self._sessions: OrderedDict[tuple[str, str], AgentSession] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, agent: str, session: str) -> AgentSession:
+        """The one of this agent and session, made when it is new."""
+        key = (agent, session)
+        dropped = None
+        with self._lock:
+            found = self._sessions.get(key)
+            if found is None:
+                found = self._sessions[key] = AgentSession(lambda: self._connect(agent, session))
+                if len(self._sessions) > self._most:
+                    _, dropped = self._sessions.popitem(last=False)
+            self._sessions.move_to_end(key)
+        if dropped is not None:
+            dropped.close()
+        return found
+
+    def close(self) -> None:
+        """Give all connections back."""
+        with self._lock:
+            sessions = list(self._sessions.values())
+            self._sessions.clear()
+        for session in sessions:
+            session.close()
+
+
+def _performed(client: Calls, tool: str, args: Mapping[str, Any], caller: Mapping[str, str]) -> Answer:
+    limit = client.timeout_s + _waits_s(args)
+    reply = client.call(tool, args, timeout_s=limit, **caller)
+    if reply.get("outcome") != "unknown" or "op" not in reply or reply.get("ok"):
+        return reply
+    sent_to = client.epoch
+    outcome, batch = _outcome(client, str(reply["op"]))
+    repeatable = outcome == "not_applied" or bool(args.get("idempotency_key") and outcome in ("applied", "superseded"))
+    if client.epoch != sent_to and repeatable:
+        return client.call(tool, args, timeout_s=limit, **caller)
+    if outcome == "not_applied":  # its daemon lives, and the deadline of the call is over: it will not be performed
+        message = f"{tool}: the daemon did not come to it in {limit:g} s; nothing was changed."
+        return Refused("busy", message, "retry", retry_after_ms=1000).reply()
+    if outcome in ("applied", "superseded"):
+        return _applied(client, tool, args, outcome, batch)
+    return reply
+
+
+def _waits_s(args: Mapping[str, Any]) -> float:
+    """How long the call itself asks the daemon to wait."""
+    wait_ms = args.get("wait_ms")
+    return min(max(wait_ms, 0), 3_600_000) / 1000 if isinstance(wait_ms, int | float) else 0.0
+
+
+def _outcome(client: Calls, op: str) -> tuple[str, int]:
+    """What became of the operation `op`: the outcome and its batch. "unknown" when that cannot be found out in time."""
+    until = time.monotonic() + SETTLE_S
+    while True:
+        try:
+            told = client.call("op_status", {"op": op})
+        except NoDaemon:
+            told = {}  # it may be starting
+        outcome = str(told.get("outcome") or "unknown")
+        if outcome != "unknown" or time.monotonic() >= until:
+            return outcome, int(told.get("batch") or 0)
+        time.sleep(PAUSE_S)
+
+
+def _applied(client: Calls, tool: str, args: Mapping[str, Any], outcome: str, batch: int) -> Answer:
+    """The answer that is left of a call which was applied and not answered: what the journal says of it."""
+    said = "It has been changed again since. " if outcome == "superseded" else ""
+    reply: Answer = {
+        "ok": True,
+        "message": f"{tool} was applied as batch {batch}, but its reply was lost. {said}Read the file, then go on.",
+        "outcome": outcome,
+        "batch": batch,
+        "reply_lost": True,
+        "suggested_action": "re-read_file",
+    }
+    if args.get("path"):
+        reply["path"] = args["path"]
+    page = client.call("log", {"since": f"seq:{batch - 1}", "order": "oldest", "limit": 200})
+    reply["records"] = [record for record in page.get("records") or () if record.get("batch") == batch]
+    return reply
+
+
+def _unreached(reason: Exception) -> Answer:
+    return {"ok": False, "error": "no_daemon", "message": str(reason), "suggested_action": "ask_user"}

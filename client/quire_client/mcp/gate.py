@@ -1,0 +1,94 @@
+"""Who may talk to the HTTP server: Host, Origin and token of each request, before anything else looks at it.
+
+A page in a browser can reach this machine's ports, and a name that resolves to it passes for one of its own. So the
+Host must be ours (421), the Origin, where there is one, too (403, as MCP demands), and the token must be right (401).
+No CORS headers are ever sent.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from quire_journal.places import WorkspaceRefused
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+NAMES: Final = ("127.0.0.1", "localhost")
+"""How clients on this machine call it."""
+
+TOKEN_BYTES: Final = 32
+
+
+class No(NamedTuple):
+    """A request that goes no further: the status, why, and a header that says how it could."""
+
+    status: int
+    why: str
+    header: tuple[bytes, bytes] | None = None
+
+
+class Gate:
+    """An ASGI application in front of `app`, which sees only requests that may pass."""
+
+    def __init__(self, app: App, port: int, token: str) -> None:
+        self._app = app
+        self.port = port
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        no = verdict(scope.get("headers", ()), self.port, self._token) if scope["type"] == "http" else None
+        if no is None:
+            await self._app(scope, receive, send)
+            return
+        body = no.why.encode()
+        headers = [(b"content-type", b"text/plain"), (b"content-length", str(len(body)).encode())]
+        headers += [no.header] if no.header else []
+        await send({"type": "http.response.start", "status": no.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+def verdict(headers: Iterable[tuple[bytes, bytes]], port: int, token: str) -> No | None:
+    """What stands against a request with these headers (names in lower case); None: nothing."""
+    given: dict[bytes, list[bytes]] = {}
+    for name, value in headers:
+        given.setdefault(name, []).append(value)
+    hosts = {f"{name}:{port}".encode() for name in NAMES}
+    if len(given.get(b"host", ())) != 1 or given[b"host"][0].lower() not in hosts:
+        return No(421, "This server answers to its own address only.")
+    origins = {f"http://{name}:{port}".encode() for name in NAMES}
+    if any(origin.lower() not in origins for origin in given.get(b"origin", ())):
+        return No(403, "Requests from other origins are refused.")
+    said = given.get(b"authorization", [b""])
+    scheme, _, presented = said[0].partition(b" ")
+    right = hmac.compare_digest(presented.strip(), token.encode())
+    if len(said) != 1 or scheme.lower() != b"bearer" or not right:
+        return No(401, "The token is missing or wrong.", (b"www-authenticate", b"Bearer"))
+    return None
+
+
+def token_in(path: Path) -> str:
+    """The token in the file `path`, which only its owner can read; made when there is none. Raises WorkspaceRefused."""
+    if not path.exists():
+        draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(TOKEN_BYTES) + "\n")
+        with suppress(FileExistsError):  # of two at a time, the first one's counts
+            os.link(draft, path)
+        draft.unlink()
+    found = path.lstat()
+    token = path.read_text(encoding="ascii", errors="replace").strip()
+    if found.st_uid != os.getuid() or found.st_mode & 0o077 or len(token) < TOKEN_BYTES or not token.isascii():
+        raise WorkspaceRefused(
+            f"{path} is not a token of ours that only we can read; remove it, and a new one is made."
+        )
+    return token

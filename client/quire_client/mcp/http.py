@@ -1,0 +1,63 @@
+"""MCP as Streamable HTTP on this machine's loopback, for many agent sessions at a time.
+
+It listens on 127.0.0.1 only; `gate` decides who gets in, and the SDK's session manager serves both eras at `/mcp`.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
+
+from quire_client.mcp.agents import AgentSessions
+from quire_client.mcp.gate import NAMES, Gate
+from quire_client.mcp.identity import Own
+from quire_client.mcp.server import server
+from quire_client.mcp.stdio import MOST_MESSAGE
+
+HOST: Final = "127.0.0.1"
+PATH: Final = "/mcp"
+GRACE_S: Final = 2
+"""How long open streams may take to end when the server does."""
+
+
+def listener(port: int) -> socket.socket:
+    """A socket on loopback; port 0 takes a free one. Raises OSError."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((HOST, port))
+        found.listen(128)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+async def serve(
+    sessions: AgentSessions, own: Own, sock: socket.socket, token: str, ready: Callable[[str], None]
+) -> None:
+    """Serve at `sock` until the process is told to end; `ready` is called with the URL when it answers."""
+    port = sock.getsockname()[1]
+    application = server(sessions, own, shared=True).streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MOST_MESSAGE,
+        transport_security=TransportSecuritySettings(
+            allowed_hosts=[f"{name}:{port}" for name in NAMES],
+            allowed_origins=[f"http://{name}:{port}" for name in NAMES],
+        ),
+    )
+    config = uvicorn.Config(
+        Gate(application, port, token),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    ready(f"http://{HOST}:{port}{PATH}")
+    await uvicorn.Server(config).serve(sockets=[sock])

@@ -1,0 +1,124 @@
+"""Files at their versions, the log and the manuals, as resources.
+
+quire://file/src/app.py            a file as it is now
+quire://file/src/app.py?at=v812    as it was: a version, seq:N, a checkpoint's name, a time
+quire://log?path=src&limit=20      records of the journal, with the arguments of the tool `log`
+quire://manual/edit                the guidance of one tool
+quire://status
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+import mcp_types as types
+import msgspec
+
+SCHEME: Final = "quire"
+
+MOST_BYTES: Final = 8 * 1024 * 1024
+"""Of a file's text in one resource; the daemon refuses to read larger ones as text."""
+
+Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
+
+_AS_NUMBERS: Final = ("limit",)
+
+RESOURCES: Final = (
+    types.Resource(uri="quire://log", name="log", title="History", description="The newest records of the journal."),
+    types.Resource(uri="quire://status", name="status", title="Status", description="How daemon and journal are."),
+    types.Resource(uri="quire://manual", name="manual", title="Manual", description="How to use every tool."),
+)
+
+TEMPLATES: Final = (
+    types.ResourceTemplate(
+        uri_template="quire://file/{+path}{?at}",
+        name="file",
+        title="A file, now or as it was",
+        description="at is a version such as v812, seq:N, a checkpoint's name, or a time.",
+    ),
+    types.ResourceTemplate(
+        uri_template="quire://log{?path,writer,kind,since,until,contains,limit,order,cursor}",
+        name="history",
+        title="Records of the journal",
+        mime_type="application/json",
+    ),
+    types.ResourceTemplate(
+        uri_template="quire://manual/{tool}", name="guidance", title="How to use a tool", mime_type="text/markdown"
+    ),
+)
+
+
+class NoSuchResource(Exception):
+    """There is nothing at that URI; the text says why."""
+
+
+class Wanted(NamedTuple):
+    """What a URI asks for: the tool that knows it, and with which arguments."""
+
+    tool: str
+    args: dict[str, Any]
+
+
+def wanted(uri: str) -> Wanted:
+    """What `uri` asks for. Raises NoSuchResource."""
+    try:
+        parts = urlsplit(uri)
+        pairs = parse_qsl(parts.query, keep_blank_values=False, strict_parsing=bool(parts.query))
+    except ValueError as error:
+        raise NoSuchResource(f"{uri[:200]!r} is not a URI: {error}.") from None
+    if parts.scheme != SCHEME:
+        raise NoSuchResource(f"{uri[:200]!r} is not a URI of Quire; those begin with {SCHEME}://.")
+    query: dict[str, Any] = dict(pairs)
+    path = unquote(parts.path.lstrip("/"))
+    match parts.netloc:
+        case "file" if path and query.keys() <= {"at"}:
+            return Wanted("read_file", {"path": path, **query})
+        case "log" if not path:
+            return Wanted("log", {name: _number(name, value) for name, value in query.items()})
+        case "manual" if not query:
+            return Wanted("manual", {"dialect": path} if path else {})
+        case "status" if not path and not query:
+            return Wanted("status", {})
+    raise NoSuchResource(f"There is no resource {uri[:200]!r}; there are file/PATH?at=, log, manual/TOOL and status.")
+
+
+def file_uri(path: str, at: str = "") -> str:
+    """The URI of a file, now or at a point."""
+    return f"{SCHEME}://file/{quote(path)}" + (f"?at={quote(at)}" if at else "")
+
+
+def read(uri: str, call: Call) -> types.TextResourceContents:
+    """The contents at `uri`. Raises NoSuchResource."""
+    asked = wanted(uri)
+    if asked.tool == "read_file":
+        return types.TextResourceContents(uri=uri, text=_whole(asked.args, call), mime_type="text/plain")
+    reply = _ok(call(asked.tool, asked.args))
+    if asked.tool == "manual":
+        return types.TextResourceContents(uri=uri, text=reply["manual"], mime_type="text/markdown")
+    return types.TextResourceContents(uri=uri, text=msgspec.json.encode(reply).decode(), mime_type="application/json")
+
+
+def _whole(args: dict[str, Any], call: Call) -> str:
+    """The text of a file, page by page. All pages are of the version of the first."""
+    pages: list[str] = []
+    size = 0
+    while True:
+        reply = _ok(call("read_file", args))
+        pages.append(reply["content"])
+        size += len(reply["content"])
+        if not reply.get("truncated") or size > MOST_BYTES:
+            return "".join(pages)
+        at = args.get("at") or reply.get("version")
+        args = {**args, "start_line": reply["next_line"], **({"at": at} if at else {})}
+
+
+def _ok(reply: dict[str, Any]) -> dict[str, Any]:
+    if not reply.get("ok"):
+        raise NoSuchResource(f"{reply.get('message', '')} [{reply.get('error', '')}]")
+    return reply
+
+
+def _number(name: str, value: str) -> object:
+    return int(value) if name in _AS_NUMBERS and value.isascii() and value.isdigit() else value

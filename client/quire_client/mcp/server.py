@@ -1,0 +1,177 @@
+"""The server: the SDK's low-level one, with the daemon's tools and resources behind it.
+
+One object serves both eras and both transports. What blocks runs in threads, one for each call in flight, so that a
+call that waits holds up no other; while it runs, a client that asked for progress is told once a second.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+
+from quire_client.mcp import offered, resources
+from quire_client.mcp.agents import AgentSession, AgentSessions, Answer
+from quire_client.mcp.identity import HANDLE, Own, Who, alone, among_others, turn_of
+from quire_journal import VERSION
+
+T = TypeVar("T")
+
+NAME: Final = "quire"
+
+INSTRUCTIONS: Final = """\
+Quire keeps every version of every file of this workspace, and who wrote it. Several agents and people edit it at once.
+
+- Read a file with read_file before you edit it. Every edit is checked against what you were shown.
+- If somebody changed the file since, the edit is refused and nothing is changed. The refusal says who changed what, \
+and shows the lines as they are now. Read them, then edit again; or set on_stale to rebase to have your change carried \
+over theirs where the two do not touch.
+- changed_since_your_read in a reply lists what others did to files that you read. It is their work: keep it.
+- undo takes back what you did and keeps what others did since. redo, restore, checkpoint and diff work on the history.
+- The tool manual has the whole guidance for each editing tool.
+"""
+
+MOST_CALLS: Final = 64
+"""Calls that are performed at a time."""
+
+PROGRESS_S: Final = 1.0
+"""Between two notifications of progress."""
+
+KEPT_MS: Final = 60_000
+"""For how long a client may keep the list of tools; settings that change it are rare."""
+
+
+class Doorkeeper:
+    """What the handlers share: the agent sessions, who calls, and which tools there are.
+
+    `shared` says whether several clients use this server, as they do over HTTP.
+    """
+
+    def __init__(self, sessions: AgentSessions, own: Own, *, shared: bool) -> None:
+        self.sessions = sessions
+        self.own = own
+        self.shared = shared
+        self._tools: dict[str, types.Tool] = {}
+        self._threads: anyio.CapacityLimiter | None = None
+
+    def who(self, ctx: ServerRequestContext[Any], handle: object = None) -> Who:
+        """The caller of this request."""
+        said = ctx.session.client_params
+        name = said.client_info.name if said is not None else ""
+        if not self.shared:
+            return alone(self.own, name)
+        headers = {key.lower(): value for key, value in getattr(ctx.request, "headers", {}).items()}
+        return among_others(self.own, name, headers, handle, f"mcp-{secrets.token_hex(4)}")
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """The result of `work`, which may block. A request that is cancelled does not wait for it."""
+        if self._threads is None:
+            self._threads = anyio.CapacityLimiter(MOST_CALLS)
+        return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
+
+    async def tools(self, session: AgentSession) -> dict[str, types.Tool]:
+        """The tools that are offered now, by name. Raises MCPError when the daemon cannot say."""
+        reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
+        if not reply.get("ok"):
+            raise MCPError(types.INTERNAL_ERROR, str(reply.get("message")), data={"error": reply.get("error")})
+        self._tools = {entry["name"]: offered.tool(entry, with_handle=self.shared) for entry in reply["tools"]}
+        return self._tools
+
+    async def knows(self, session: AgentSession, name: str) -> bool:
+        """Whether there is an offered tool of this name. What was listed once is not asked for again."""
+        return name in self._tools or name in await self.tools(session)
+
+
+def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[str, Any]]:
+    """The server over these agent sessions."""
+    door = Doorkeeper(sessions, own, shared=shared)
+
+    async def list_tools(ctx: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
+        tools = await door.tools(_session(door, door.who(ctx)))
+        return types.ListToolsResult(tools=list(tools.values()))
+
+    async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
+        # Some clients send null for what they leave out.
+        args = {name: value for name, value in (params.arguments or {}).items() if value is not None}
+        who = door.who(ctx, args.pop(HANDLE, None) if shared else None)
+        session = _session(door, who)
+        if not await door.knows(session, params.name):
+            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
+        turn, tool_call = turn_of(ctx.meta or {})
+        work = partial(session.call, params.name, args, turn=turn, tool_call=tool_call)
+        reply = await _with_progress(door, ctx, params.name, work)
+        return offered.result({**reply, HANDLE: who.handle} if who.handle else reply)
+
+    async def list_resources(ctx: ServerRequestContext[Any], params: object) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=list(resources.RESOURCES))
+
+    async def list_templates(ctx: ServerRequestContext[Any], params: object) -> types.ListResourceTemplatesResult:
+        return types.ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+
+    async def read_resource(
+        ctx: ServerRequestContext[Any], params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        session = _session(door, door.who(ctx))
+        uri = str(params.uri)
+        try:
+            contents = await door.in_thread(partial(resources.read, uri, session.call))
+        except resources.NoSuchResource as missing:
+            raise MCPError(types.INVALID_PARAMS, str(missing), data={"uri": uri}) from None
+        return types.ReadResourceResult(contents=[contents])
+
+    return Server(
+        NAME,
+        version=VERSION,
+        title="Quire",
+        description="Every version of every file, who wrote it, and nothing lost.",
+        instructions=INSTRUCTIONS,
+        cache_hints={"tools/list": CacheHint(ttl_ms=KEPT_MS, scope="private")},
+        get_tool_input_schema=lambda name: None,  # no argument is mirrored in a header
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        on_list_resources=list_resources,
+        on_list_resource_templates=list_templates,
+        on_read_resource=read_resource,
+    )
+
+
+def _session(door: Doorkeeper, who: Who) -> AgentSession:
+    return door.sessions.of(who.agent, who.session)
+
+
+async def _with_progress(
+    door: Doorkeeper, ctx: ServerRequestContext[Any], name: str, work: Callable[[], Answer]
+) -> Answer:
+    """The reply of `work`; while it takes long, a client that asked to be told hears that it is going on."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_tell, ctx, name)
+        reply = await door.in_thread(work)
+        tasks.cancel_scope.cancel()
+    return reply
+
+
+async def _tell(ctx: ServerRequestContext[Any], name: str) -> None:
+    begun = time.monotonic()
+    while True:
+        await anyio.sleep(PROGRESS_S)
+        passed = time.monotonic() - begun
+        await ctx.session.report_progress(round(passed, 1), message=f"{name} has been going on for {passed:.0f} s")
+
+
+async def over_stdio(sessions: AgentSessions, own: Own) -> None:
+    """Serve the client at stdin and stdout until it closes stdin."""
+    from quire_client.mcp.stdio import messages, standard_streams
+
+    served = server(sessions, own, shared=False)
+    async with standard_streams() as (stdin, stdout), messages(stdin, stdout) as (incoming, outgoing):
+        await served.run(incoming, outgoing, served.create_initialization_options())

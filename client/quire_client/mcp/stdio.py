@@ -1,0 +1,110 @@
+"""MCP over stdin and stdout: a line, a message; with a limit, and with an answer to what is no message.
+
+The SDK's own reader drops what it cannot read, and takes lines of any length. Here what is no JSON gets -32700, what is
+JSON and no message gets -32600, both as JSON-RPC says and with the id of the message where it has one. While this runs
+the process's own stdout is its stderr, so that nothing that is printed by accident gets between the messages.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any, BinaryIO, Final
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+import msgspec
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+MOST_MESSAGE: Final = 24 * 1024 * 1024
+"""Bytes of one message: room for the largest file that can be edited, escaped as JSON."""
+
+Incoming = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
+
+
+@asynccontextmanager
+async def standard_streams() -> AsyncIterator[tuple[BinaryIO, BinaryIO]]:
+    """This process's stdin and stdout for the wire alone: what others print on stdout goes to stderr meanwhile."""
+    sys.stdout.flush()
+    wire = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        with os.fdopen(os.dup(0), "rb") as stdin, os.fdopen(os.dup(wire), "wb") as stdout:
+            yield stdin, stdout
+    finally:
+        os.dup2(wire, 1)
+        os.close(wire)
+
+
+@asynccontextmanager
+async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) -> AsyncIterator[Streams]:
+    """The two streams that the SDK serves from; they end with stdin."""
+    received, incoming = anyio.create_memory_object_stream[Incoming](0)
+    outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
+    complaints = outgoing.clone()
+
+    async def read() -> None:
+        async with received, complaints:
+            while (line := await anyio.to_thread.run_sync(_line, stdin, most, abandon_on_cancel=True)) is not None:
+                if not line.strip():
+                    continue
+                message = parsed(line, most)
+                target: Any = complaints if isinstance(message, types.JSONRPCError) else received
+                with suppress(anyio.BrokenResourceError):
+                    await target.send(SessionMessage(message))
+
+    async def write() -> None:
+        async with sent:
+            async for message in sent:
+                json = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await anyio.to_thread.run_sync(_write, stdout, json.encode() + b"\n")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        tasks.start_soon(write)
+        yield incoming, outgoing
+
+
+def parsed(line: bytes, most: int = MOST_MESSAGE) -> Any:
+    """The message in `line`, or the error that answers it. A line that is too long was cut to `most` + 1 bytes."""
+    if len(line) > most:
+        return _error(types.INVALID_REQUEST, f"The message is longer than {most} bytes; it was not looked at.")
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError:
+        pass
+    try:
+        found = msgspec.json.decode(line)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        return _error(types.PARSE_ERROR, f"Parse error: {error}")
+    request_id = found.get("id") if isinstance(found, dict) else None
+    kept = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+    what = "a batch" if isinstance(found, list) else "not a request, a notification or a response"
+    return _error(types.INVALID_REQUEST, f"Invalid request: this is {what} of JSON-RPC 2.0.", kept)
+
+
+def _error(code: int, message: str, request_id: str | int | None = None) -> types.JSONRPCError:
+    return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=types.ErrorData(code=code, message=message))
+
+
+def _line(stdin: BinaryIO, most: int) -> bytes | None:
+    """The next line, or None at the end. Of one that is longer than `most` bytes the rest is passed over."""
+    line = stdin.readline(most + 1)
+    if not line:
+        return None
+    if len(line) > most and not line.endswith(b"\n"):
+        while (rest := stdin.readline(1 << 16)) and not rest.endswith(b"\n"):
+            pass
+    return line
+
+
+def _write(stdout: BinaryIO, data: bytes) -> None:
+    with suppress(BrokenPipeError):  # the client has gone; stdin tells it
+        stdout.write(data)
+        stdout.flush()

@@ -1,0 +1,67 @@
+"""Lines on stdin: messages, and the errors that answer what is none."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import anyio
+import mcp_types as types
+import pytest
+from mcp.shared.message import SessionMessage
+
+from quire_client.mcp.stdio import messages, parsed
+
+PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
+
+
+def error(line: bytes, most: int = 1000) -> tuple[int, Any]:
+    """The code and the id of the answer to `line`, which is no message."""
+    answer = parsed(line, most)
+    assert isinstance(answer, types.JSONRPCError)
+    assert answer.error.message
+    return answer.error.code, answer.id
+
+
+def test_a_message_is_read() -> None:
+    assert isinstance(parsed(PING), types.JSONRPCRequest)
+    assert isinstance(parsed(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'), types.JSONRPCNotification)
+
+
+@pytest.mark.parametrize("line", [b"{", b"hello", b'{"jsonrpc": "2.0"', b"\xff\xfe", b"[" * 5000])
+def test_what_is_no_json_is_a_parse_error_without_an_id(line: bytes) -> None:
+    assert error(line, 10_000) == (types.PARSE_ERROR, None)
+
+
+@pytest.mark.parametrize(
+    ("line", "request_id"),
+    [
+        (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),
+        (b'{"id": "a", "method": "ping"}', "a"),
+        (b'{"jsonrpc": "2.0", "id": 3, "method": 4}', 3),
+        (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": [1]}', 3),
+        (b"[" + PING.strip() + b"]", None),
+        (b"17", None),
+    ],
+)
+def test_json_that_is_no_message_is_an_invalid_request_with_the_id_that_it_has(line: bytes, request_id: Any) -> None:
+    assert error(line) == (types.INVALID_REQUEST, request_id)
+
+
+def test_a_line_that_is_too_long_is_answered_and_the_next_one_is_read() -> None:
+    long = b'{"jsonrpc": "2.0", "id": 9, "method": "' + b"x" * 300_000 + b'"}\n'
+    out = io.BytesIO()
+    read: list[Any] = []
+
+    async def main() -> None:
+        async with messages(io.BytesIO(long + b"\n" + PING), out, 1000) as (incoming, outgoing):
+            async with incoming:
+                async for item in incoming:
+                    assert isinstance(item, SessionMessage)
+                    read.append(item.message)
+            await outgoing.aclose()
+
+    anyio.run(main)
+    assert [message.method for message in read] == ["ping"]
+    assert b"longer than 1000 bytes" in out.getvalue()
+    assert out.getvalue().startswith(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600')
