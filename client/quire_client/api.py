@@ -200,17 +200,31 @@ class Client:
         path: str | None = None,
         *,
         writer: str | None = None,
-        kind: str | None = None,
+        agent: str | None = None,
+        agent_session: str | None = None,
+        turn: str | None = None,
+        kind: str | Sequence[str] | None = None,
         since: str | None = None,
         until: str | None = None,
         contains: str | None = None,
+        text_changed: str | None = None,
+        patch: bool | None = None,
+        stat: bool | None = None,
         limit: int | None = None,
         order: str | None = None,
         cursor: str | None = None,
     ) -> Answer:
-        """Records of the journal, a page of them; `next` is the cursor of the next page."""
+        """Records of the journal, a page of them; `next` is the cursor of the next page, None at the end.
+
+        A page may hold fewer records than `limit`, or none, and still have a `next`: the work of one call is bounded.
+        `text_changed` finds the changes after which a text occurs more or less often; `patch` and `stat` tell of each
+        record how it differs from the version before.
+        """
+        kinds = kind if kind is None or isinstance(kind, str) else list(kind)
+        whose = _given(writer=writer, agent=agent, agent_session=agent_session, turn=turn)
+        what = _given(path=path, kind=kinds, contains=contains, text_changed=text_changed, patch=patch, stat=stat)
         bounds = _given(since=since, until=until, limit=limit, order=order, cursor=cursor)
-        return self.call("log", _given(path=path, writer=writer, kind=kind, contains=contains, **bounds))
+        return self.call("log", {**what, **whose, **bounds})
 
     def since(
         self,

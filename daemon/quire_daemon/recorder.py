@@ -22,6 +22,7 @@ from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, disk_path, journal_path
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import u32
+from quire_journal.path_names import PathNames
 from quire_journal.text import Text
 from quire_journal.views import writers
 
@@ -65,6 +66,7 @@ class Recorder:
         self._pending: list[Entry] = []
         self._bytes: list[tuple[bytes | Text, str | None]] = []
         self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
+        self._names = PathNames()
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._callers: dict[int, bytes] = {}  # writer → caller, of this run
         self._next_writer = 0
@@ -159,7 +161,7 @@ class Recorder:
                     self.texts.keep(text)
                 return text
 
-            yield History(reading, text_of, self._recent)
+            yield History(reading, text_of, self._recent, self._names)
 
     def path_of(self, name: str) -> str:
         """The path that the temporary file `name` was made for; its name begins with the seq of the record."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,7 +11,8 @@ import msgspec
 from quire_journal import blobs
 from quire_journal.events import Record, WriterIntroduced, decode_record
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
-from quire_journal.log import Damaged, Reading, u64
+from quire_journal.log import Damaged, Reading, u32, u64
+from quire_journal.path_names import PathNames
 from quire_journal.text import Text
 from quire_journal.views import (
     anchors,
@@ -25,6 +27,7 @@ from quire_journal.views import (
     paths,
     reads,
     stale,
+    terms,
     writers,
 )
 from quire_journal.views.bursts import BELONGING, Burst
@@ -51,7 +54,7 @@ class History:
     """Read-only questions. One instance reads one state of the journal; make it for a question, then drop it.
 
     `text_of` gives the text of a blob (the daemon passes its cache). `recent` holds what callers were shown by
-    records that are not committed yet: reads are journaled lazily.
+    records that are not committed yet: reads are journaled lazily. `names` is kept by who asks often.
     """
 
     def __init__(
@@ -59,10 +62,12 @@ class History:
         reading: Reading,
         text_of: Callable[[bytes], Text] | None = None,
         recent: Mapping[tuple[bytes, str], Shown] | None = None,
+        names: PathNames | None = None,
     ) -> None:
         self._reading = reading
         self._text_of = text_of
         self._recent: Mapping[tuple[bytes, str], Shown] = recent or {}
+        self._names = PathNames() if names is None else names
         self._ids: dict[str, PathId] = {}
         self._callers: dict[int, bytes] = {}
 
@@ -107,9 +112,48 @@ class History:
                 if head is not None:
                     yield path, head
 
+    def path_numbers(self, fits: Callable[[str], object]) -> list[int]:
+        """The numbers of the paths that the log names and that fit."""
+        return self._names.matching(self._reading, fits)
+
+    def touching(
+        self, numbers: Sequence[int], after: int = 0, upto: int | None = None, reverse: bool = False
+    ) -> Iterator[int]:
+        """The records with after < seq <= upto that made a version of one of these paths, each once, in order.
+
+        It costs a look for each path before the first record comes.
+        """
+        stop = u64((self.head() if upto is None else max(upto, 0)) + 1)
+        start = u64(max(after, 0) + 1)
+
+        def of_path(number: int) -> Iterator[int]:
+            prefix = u32(number)
+            for key, _ in self._reading.scan("versions", prefix + start, prefix + stop, reverse):
+                yield int.from_bytes(key[4:], "big")
+
+        last = 0
+        for seq in heapq.merge(*map(of_path, numbers), reverse=reverse):
+            if seq != last:
+                yield seq
+                last = seq
+
+    def with_terms(
+        self, wanted: Sequence[terms.AnyOf], after: int, upto: int, reverse: bool = False
+    ) -> Iterator[tuple[int, Sequence[int]]]:
+        """The records that may have a term of each of `wanted`; see `views.terms.find`."""
+        return terms.find(self._reading, wanted, after, upto, reverse)
+
+    def term_filter(self, wanted: Sequence[terms.AnyOf]) -> terms.Filter:
+        """The same question, of single records."""
+        return terms.Filter(self._reading, wanted)
+
     def bytes_of(self, blob: bytes) -> bytes:
         """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.Damaged`."""
         return blobs.get(self._reading, blob)
+
+    def bytes_near(self, blob: bytes, near: blobs.BlobCache) -> bytes:
+        """The bytes of a blob, cheap when `near` has those of versions that are like it; see `bytes_in_turn`."""
+        return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
 
     def bytes_in_turn(self, wanted: Iterable[bytes]) -> Iterator[bytes]:
         """The bytes of many blobs, in this order: of versions that follow each other it costs a fraction of `bytes_of`.

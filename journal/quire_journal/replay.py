@@ -41,9 +41,11 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
     for at, (record, event) in enumerate(records, first):
         if record.seq != at:
             raise OutOfOrder(f"record {record.seq} stands where record {at} is expected")
-        for view in VIEWS:
+        for view in _BY_RECORD:
             _apply(view, w, record, event, bytes_of)
     for view in VIEWS:
+        if view.apply_all is not None:
+            view.apply_all(w, records)
         _set_watermark(w, view, last)
 
 
@@ -85,6 +87,9 @@ def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tupl
     named = tuple(table for view in VIEWS for table in view.tables) if tables is None else tuple(tables)
     return {table: list(r.scan(table)) for table in named}
 
+
+_BY_RECORD: Final = tuple(view for view in VIEWS if view.apply_all is None)
+"""The views that are folded record by record."""
 
 _KEYS: Final = {view.name: b"view:" + view.name.encode() for view in VIEWS}
 
@@ -130,6 +135,7 @@ def _fold_chunk(w: Writing, limit: int) -> int:
     """Fold up to `limit` records, from the first that some view lacks; how many there were."""
     marks = _watermarks(w)
     rows = list(islice(w.scan("records", u64(min(marks.values()) + 1)), limit))
+    records: list[tuple[Record, Event | None]] = []
     for key, stored in rows:
         seq = int.from_bytes(key, "big")
         try:
@@ -137,11 +143,15 @@ def _fold_chunk(w: Writing, limit: int) -> int:
             event = record.event()
         except msgspec.MsgspecError as wrong:
             raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong
-        for view in VIEWS:
+        records.append((record, event))
+        for view in _BY_RECORD:
             if marks[view.name] < seq:
                 _apply(view, w, record, event, None)
                 marks[view.name] = seq
     for view in VIEWS:
+        if view.apply_all is not None and records and marks[view.name] < records[-1][0].seq:
+            view.apply_all(w, [pair for pair in records if pair[0].seq > marks[view.name]])
+            marks[view.name] = records[-1][0].seq
         _set_watermark(w, view, marks[view.name])
     return len(rows)
 

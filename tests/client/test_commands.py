@@ -406,6 +406,37 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
     assert ran.err == "There is more: --cursor c8\n"
 
 
+def test_a_log_goes_on_through_short_pages_until_it_has_what_is_wanted(quire: Quire) -> None:
+    record = {"at": AT, "kind": "file_written", "path": "a", "writer": WRITER}
+    pages = iter(
+        [
+            {"ok": True, "records": [], "next": "c9"},
+            {"ok": True, "records": [{**record, "version": "v7", "stat": {"added": 2, "removed": 1}}], "next": "c6"},
+            {"ok": True, "records": [{**record, "version": "v5", "occurrences": [0, 3]}], "next": "c4"},
+        ]
+    )
+    ran = quire("log", "-S", "x y", "--turn", "t1", "--limit", "2", "--stat", log=lambda args: next(pages))
+    asked = {"turn": "t1", "text_changed": "x y", "stat": True}
+    assert ran.asked == [
+        ("log", {**asked, "limit": 2}),
+        ("log", {**asked, "limit": 2, "cursor": "c9"}),
+        ("log", {**asked, "limit": 1, "cursor": "c6"}),
+    ]
+    assert ran.out == (
+        "2026-01-31 12:00:00Z  v7  alice/s1  file written  a  +2 -1\n"
+        "2026-01-31 12:00:00Z  v5  alice/s1  file written  a  0 -> 3\n"
+    )
+    assert ran.err == "There is more: --cursor c4\n"
+
+
+def test_a_log_with_patches_shows_each_below_its_record(quire: Quire) -> None:
+    change = {"path": "a", "status": "changed", "patch": "--- a/a\n+++ b/a\n@@ -1,1 +1,1 @@\n-x\n+y\n"}
+    record = {"at": AT, "kind": "file_written", "path": "a", "version": "v7", "writer": WRITER, "diff": change}
+    ran = quire("log", "-p", log={"ok": True, "records": [record], "next": None})
+    assert ran.asked == [("log", {"patch": True})]
+    assert ran.out.splitlines()[1:] == ["--- a/a", "+++ b/a", "@@ -1,1 +1,1 @@", "-x", "+y"]
+
+
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
 

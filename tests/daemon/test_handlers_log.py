@@ -7,8 +7,17 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
-from quire_daemon.handlers.log import LOG_TOOL, SCAN_RECORDS, SINCE_TOOL
-from quire_journal.events import CheckpointNamed, EditRefused, ReadServed, WorkspaceScanned, WritesAbandoned
+from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.handlers.log_pages import MOST_PATHS, RECORD_WORK, WORK
+from quire_journal.events import (
+    CaptureFailed,
+    CheckpointNamed,
+    EditRefused,
+    OutsideWritten,
+    ReadServed,
+    WorkspaceScanned,
+    WritesAbandoned,
+)
 
 
 def seqs(reply: dict[str, Any]) -> list[int]:
@@ -116,11 +125,11 @@ def test_pages_join_to_the_whole_in_both_orders(order: str, path: str) -> None:
 
 def test_one_call_looks_at_a_bounded_number_of_records_and_the_next_goes_on() -> None:
     desk = Desk()
-    wanted = desk.write("f.txt", lines("rare"), desk.ann)
-    desk.note(*[EditRefused("edit", "f.txt", "stale_base")] * SCAN_RECORDS, who=desk.ben)
-    first = desk.call(LOG_TOOL, desk.ann, writer="ann")
+    wanted = desk.note(EditRefused("edit", "rare.txt", "stale_base"), who=desk.ann)
+    desk.note(*[EditRefused("edit", "f.txt", "stale_base")] * int(WORK / RECORD_WORK), who=desk.ann)
+    first = desk.call(LOG_TOOL, desk.ann, path="rare.txt", kind="edit_refused")
     assert seqs(first) == []
-    assert seqs(desk.call(LOG_TOOL, desk.ann, writer="ann", cursor=first["next"])) == [wanted]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, path="rare.txt", kind="edit_refused", cursor=first["next"])) == [wanted]
 
 
 def test_a_write_that_did_not_happen_says_so() -> None:
@@ -183,3 +192,96 @@ def test_a_cursor_that_is_of_no_use_begins_anew_and_says_so(cursor: str) -> None
 def test_what_is_neither_a_cursor_nor_a_point_is_refused() -> None:
     desk = Desk()
     assert not desk.call(SINCE_TOOL, desk.ann, cursor="yesterday")["ok"]
+
+
+# ── search ───────────────────────────────────────────────────────────────────
+
+
+def two_turns() -> tuple[Desk, dict[str, int]]:
+    """Ann in two turns, another agent session of hers, and Ben."""
+    desk = Desk()
+    first, second = desk.introduce("ann", "s1", "t1"), desk.introduce("ann", "s1", "t2")
+    other = desk.introduce("ann", "s9", "t1")
+    return desk, {
+        "one": desk.write("a.py", lines("x"), first),
+        "two": desk.write("a.py", lines("x", "x"), second),
+        "other": desk.write("b.py", lines("y"), other),
+        "ben": desk.write("a.py", lines("z"), desk.ben),
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"agent": "ann"}, ["other", "two", "one"]),
+        ({"agent_session": "s1"}, ["two", "one"]),
+        ({"turn": "t1"}, ["other", "one"]),
+        ({"turn": "t1", "agent_session": "s1"}, ["one"]),
+        ({"turn": "t1", "path": "b.py"}, ["other"]),
+        ({"turn": "t2", "writer": "ben"}, []),
+        ({"turn": "t2", "kind": "checkpoint_named"}, []),
+        ({"agent": "ann", "path": "*.py", "order": "oldest"}, ["one", "two", "other"]),
+    ],
+)
+def test_records_are_found_by_agent_session_and_turn(asked: dict[str, str], expected: list[str]) -> None:
+    desk, made = two_turns()
+    assert seqs(desk.call(LOG_TOOL, desk.ben, **asked)) == [made[name] for name in expected]
+
+
+def test_a_search_for_a_text_finds_where_it_came_and_went_and_not_where_it_only_stands() -> None:
+    desk = Desk()
+    came = desk.write("a.py", lines("needle", "b"), desk.ann)
+    desk.write("a.py", lines("needle", "c"), desk.ben)
+    twice = desk.write("a.py", lines("needle", "needle"), desk.ann)
+    desk.move("a.py", "m.py", desk.ben)
+    went = desk.delete("m.py", desk.ann)
+    desk.write("other.py", lines("hay"), desk.ann)
+    reply = desk.call(LOG_TOOL, desk.ann, text_changed="needle")
+    assert [(r["seq"], r["occurrences"]) for r in reply["records"]] == [(went, [2, 0]), (twice, [1, 2]), (came, [0, 1])]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, text_changed="needle", writer="ann", path="a.py")) == [twice, came]
+
+
+def test_a_text_in_bytes_that_are_not_held_is_neither_added_nor_removed() -> None:
+    desk = Desk()
+    desk.note(CaptureFailed("a", "too_large", 10**9))
+    desk.outside("a", lines("needle"))
+    assert seqs(desk.call(LOG_TOOL, desk.ann, text_changed="needle")) == []
+
+
+def test_a_record_tells_how_it_differs_from_the_version_before() -> None:
+    desk = Desk()
+    desk.write("a.py", lines("one", "two"), desk.ann)
+    desk.write("a.py", lines("one", "2", "3"), desk.ben)
+    newest, oldest = desk.call(LOG_TOOL, desk.ann, patch=True, stat=True)["records"]
+    assert newest["stat"] == {"added": 2, "removed": 1}
+    assert "-two\n+2\n+3\n" in newest["diff"]["patch"]
+    assert (oldest["stat"], oldest["diff"]["status"]) == ({"added": 2, "removed": 0}, "added")
+    assert "diff" not in desk.call(LOG_TOOL, desk.ann)["records"][0]
+
+
+def test_a_page_ends_where_its_patches_leave_no_room_and_a_patch_too_long_for_any_page_is_left_out() -> None:
+    desk = Desk()
+    desk.write("huge", lines(*(f"line {n}" * 20 for n in range(3000))), desk.ann)
+    desk.write("b", lines(*(f"line {n}" * 20 for n in range(1200))), desk.ann)
+    desk.write("c", lines(*(f"line {n}" * 20 for n in range(1200))), desk.ann)
+    shown, cursor = [], None
+    while True:
+        page = desk.call(LOG_TOOL, desk.ann, patch=True, cursor=cursor)
+        shown.append([(r["path"], bool(r["diff"].get("truncated"))) for r in page["records"]])
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert [entry for page in shown for entry in page] == [("c", False), ("b", False), ("huge", True)]
+    assert len(shown) > 2
+
+
+def test_a_folder_of_more_paths_than_are_merged_lists_the_same_as_a_smaller_one() -> None:
+    desk = Desk()
+    made = []
+    for n in range(MOST_PATHS + 20):
+        seq = desk.note(OutsideWritten(f"many/f{n}", bytes([1]) * 32, 1, 0o644, "watched"))
+        made.append(seq)
+    few = [desk.write(f"few/f{n}", lines("x"), desk.ann) for n in range(3)]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, path="many", limit=1000)) == made[::-1]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, path="few")) == few[::-1]
+    assert seqs(desk.call(LOG_TOOL, desk.ann, path="f?w/*")) == few[::-1]

@@ -10,7 +10,8 @@ from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL, hunks, patch_text
+from quire_daemon.handlers.difference import hunks, patch_text
+from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
 from quire_journal.events import CaptureFailed, CheckpointNamed
 from quire_journal.text import Text
 

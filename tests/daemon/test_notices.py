@@ -56,6 +56,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "who": {},
     "op_status": {"op": "00"},
     "manual": {},
+    "describe": {},
     "native": {"moment": "turn"},
 }
 

@@ -2,42 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option
+from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.diff import patches
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+
+LIMIT: Final = 50
+"""Records that are listed when nobody says how many."""
+
+_PASSED_ON: Final = {
+    "writer": "writer",
+    "agent-session": "agent_session",
+    "turn": "turn",
+    "kind": "kind",
+    "since": "since",
+    "until": "until",
+    "changed-text": "text_changed",
+    "contains": "contains",
+    "cursor": "cursor",
+}
+"""Option → argument of the tool."""
 
 
 def run(call: Invocation) -> int:
-    """List records of the journal, one page of them."""
+    """List records of the journal, until there are as many as are wanted."""
     call.at_most(1)
     arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
-    for name in ("writer", "kind", "since", "until", "contains", "cursor"):
-        if name in call.options:
-            arguments[name] = call.options[name]
+    arguments |= {argument: call.options[name] for name, argument in _PASSED_ON.items() if name in call.options}
     for name in ("limit", "burst"):
         number = call.number(name)
         if number is not None:
             arguments[name] = number
     if "oldest" in call.options:
         arguments["order"] = "oldest"
+    arguments |= {name: True for name in ("patch", "stat") if name in call.options}
+    if "graph" in call.options and "patch" in call.options:
+        raise Usage("--graph and --patch exclude each other: a lane has no room for a patch.")
     with call.connect() as client:
-        reply = client.call("log", arguments)
-    status = call.answer(reply, lambda reply: _show(reply, call.colours if "graph" in call.options else None))
+        reply = _enough(client, arguments)
+    status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     if reply.get("next"):
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
     return status
 
 
-def _show(reply: Mapping[str, Any], graph: render.Palette | None) -> str:
+def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One reply with the records of as many pages as it takes: a page may hold few, or none, where they are rare."""
+    wanted = arguments.get("limit", LIMIT)
+    reply = page = client.call("log", arguments)
+    records = [*reply.get("records", ())]
+    while page.get("ok") and page.get("next") and len(records) < wanted:
+        page = client.call("log", {**arguments, "cursor": page["next"], "limit": wanted - len(records)})
+        records += page.get("records", ())
+    if page is reply or not page.get("ok"):
+        return page
+    many = f"{len(records)} record{'' if len(records) == 1 else 's'}"
+    return {**page, "records": records, "message": f"{many}; `next` leads on." if page.get("next") else f"{many}."}
+
+
+def _lines(reply: Mapping[str, Any], call: Invocation) -> Iterator[str]:
+    """The table; below each row what is told of the record beside it."""
     records = reply.get("records") or ()
     if not records:
-        return "Nothing is recorded there."
-    table = render.columns(row(record) for record in records)
-    if graph is not None:
-        table = render.lanes([render.writer(record.get("writer")) for record in records], table, graph)
-    return "\n".join(table)
+        yield "Nothing is recorded there."
+        return
+    table = render.columns((*row(record), _stat(record)) for record in records)
+    if "graph" in call.options:
+        yield from render.lanes([render.writer(record.get("writer")) for record in records], table, call.colours)
+        return
+    for record, line in zip(records, table, strict=True):
+        yield line
+        if "diff" in record:
+            yield from patches({"files": [record["diff"]]}, call.colours)
+            yield ""
+
+
+def _stat(record: Mapping[str, Any]) -> str:
+    """How many lines came and went; or how often the text occurred and occurs."""
+    stat, told = record.get("stat"), []
+    if isinstance(stat, Mapping):
+        told.append("binary" if stat.get("binary") else f"+{stat.get('added', '?')} -{stat.get('removed', '?')}")
+    if record.get("occurrences"):
+        told.append(" -> ".join(map(str, record["occurrences"])))
+    return "  ".join(told)
 
 
 def row(record: Mapping[str, Any]) -> tuple[str, ...]:
@@ -65,12 +118,17 @@ COMMAND = Command(
     run=run,
     options=(
         Option("writer", "WHO", "an agent's name, w3, or outside"),
+        Option("agent-session", "ID", "what this agent session did"),
+        Option("turn", "ID", "what was done in this turn"),
         Option("kind", "KIND", "only records of this kind, such as file_written"),
         Option("since", "POINT", "records after it"),
         Option("until", "POINT", "records up to it"),
         Option("burst", "N", "what belongs to this burst"),
+        Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),
         Option("contains", "TEXT", "versions whose bytes contain TEXT"),
-        Option("limit", "N", "at most so many"),
+        Option("patch", "", "with the difference to the version before", "p"),
+        Option("stat", "", "with how many lines came and went"),
+        Option("limit", "N", "at most so many; 50 if not said"),
         Option("oldest", "", "oldest first"),
         Option("graph", "", "draw a lane for each writer"),
         Option("cursor", "C", "go on where an earlier page ended"),

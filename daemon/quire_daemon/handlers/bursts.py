@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World
-from quire_daemon.handlers.log import VERSION_KINDS, named_burst
+from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
 from quire_journal.events import BurstBegun, BurstEnded
 from quire_journal.history import History
 from quire_journal.points import rfc3339

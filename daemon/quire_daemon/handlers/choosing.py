@@ -15,7 +15,7 @@ from typing import Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Who
-from quire_daemon.handlers.log import VERSION_KINDS, named_burst, path_filter, single_path, writer_filter
+from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, single_path, writer_filter
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
 from quire_journal.events import REGULAR, BatchUndone, Record

@@ -26,7 +26,7 @@ from quire_daemon.handlers.held import (
     quoted,
     share_ground,
 )
-from quire_daemon.handlers.log import relative_path
+from quire_daemon.handlers.log_filter import relative_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
 from quire_journal.points import rfc3339

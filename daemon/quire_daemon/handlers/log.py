@@ -1,63 +1,31 @@
 """`log` and `since`: which records there are. Read-only; one call looks at a bounded number of records.
 
 A cursor is a position between records, with the mark of the journal it belongs to. `log` pages with it in either
-direction, `since` forward only; a call that has looked at enough gives the cursor to go on from, whether it found
-anything or not, so a rare match costs several short calls and never a long one.
+direction, `since` forward only; a call that has worked enough (`log_pages`) gives the cursor to go on from, whether it
+found anything or not, so a rare match costs several short calls and never a long one.
 """
 
 from __future__ import annotations
 
-import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from quire_daemon.handlers.base import Decision, Tool, World
-from quire_journal.blobs import NotHeld
-from quire_journal.events import BY_KIND, FOLDER, Event, Record
+from quire_daemon.handlers.log_filter import BURST_KINDS, VERSION_KINDS, Filter, named_burst, named_kinds, path_filter
+from quire_daemon.handlers.log_pages import Page, Wish, page
+from quire_journal.events import Record
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, version_token
+from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""
 
-SCAN_RECORDS: Final = 20_000
-"""Records that one call looks at."""
-
-BYTES_COST: Final = 50
-"""What looking into a version's bytes counts for, in records."""
-
-VERSION_KINDS: Final = frozenset(
-    {
-        "file_written",
-        "file_deleted",
-        "file_moved",
-        "mode_changed",
-        "outside_written",
-        "outside_deleted",
-        "outside_moved",
-        "outside_mode_changed",
-        "capture_failed",
-        "bytes_displaced",
-    }
-)
-"""Kinds of records that make versions of a path, or keep bytes that stood there."""
-
-SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", "git_ran"}
-"""What is shown when nobody names a kind."""
-
-BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
-"""What is shown besides, of one burst."""
-
 _CURSOR: Final = re.compile(r"c(\d{1,19})\.([0-9a-f]{1,16})", re.ASCII)
-_WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
-_GLOB: Final = re.compile(r"[*?\[]")
 _MORE_FIELDS: Final = (
     "to",
     "name",
@@ -89,11 +57,17 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     path: str = ""  # a file, a folder, or a glob
     writer: str = ""  # an agent's name, `w3`, or `outside`
+    agent: str = ""
+    agent_session: str = ""
+    turn: str = ""
     kind: str | list[str] = ""
     since: str = ""  # a point: records after it
     until: str = ""  # a point: records up to it
     burst: int | str | None = None  # its number: what belongs to it, its beginning and its end
     contains: str = ""  # in the bytes of the version
+    text_changed: str = ""  # more or fewer occurrences of it than in the version before
+    patch: bool = False  # with the difference to the version before
+    stat: bool = False  # with how many lines came and went
     limit: int = 50
     order: str = "newest"  # or "oldest"
     cursor: str | None = None
@@ -155,174 +129,6 @@ def writer_type(record: Record) -> str:
     return by
 
 
-# ── which records ────────────────────────────────────────────────────────────
-
-
-def writer_filter(named: str, history: History) -> Callable[[int], bool]:
-    """Does a writer match `named`: an agent's name, `w3`, `outside`, or "" for everyone?"""
-    if not named:
-        return lambda writer: True
-    if named == "outside":
-        return lambda writer: writer == OUTSIDE
-    by_id = _WRITER_ID.fullmatch(named)
-    if by_id:
-        number = int(by_id[1])
-        return lambda writer: writer == number
-    known: dict[int, bool] = {}
-
-    def is_named(writer: int) -> bool:
-        if writer not in known:
-            who = history.writer(writer)
-            known[writer] = who is not None and who.agent == named
-        return known[writer]
-
-    return is_named
-
-
-def relative_path(given: str, history: History) -> str:
-    """A path from the arguments as the journal spells it.
-
-    Questions about the past are not asked of the disk, so an absolute path is cut to the longest end that the
-    journal knows; one that it does not know matches nothing.
-    """
-    plain = posixpath.normpath(given)
-    if not plain.startswith("/"):
-        return plain
-    names = plain.split("/")[1:]
-    ends = ("/".join(names[i:]) for i in range(len(names)))
-    return next((end for end in ends if history.file(end) is not None), plain)
-
-
-def path_filter(given: str, history: History) -> Callable[[str], bool]:
-    """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?"""
-    if not given:
-        return lambda path: True
-    if _GLOB.search(given):
-        spec = GitIgnoreSpec.from_lines(["\\" + given if given[0] in "!#" else given])
-        return spec.match_file
-    wanted = relative_path(given, history)
-    if wanted == ".":
-        return lambda path: True
-    return lambda path: path == wanted or path.startswith(f"{wanted}/")
-
-
-def single_path(given: str, history: History) -> str | None:
-    """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
-    if not given or _GLOB.search(given):
-        return None
-    wanted = relative_path(given, history)
-    head = history.file(wanted)
-    return wanted if head is not None and head.entry != FOLDER else None
-
-
-def named_burst(named: int | str, history: History) -> int:
-    """The burst with that number. Raises `Refused`."""
-    if isinstance(named, str):
-        if not (named.isascii() and named.isdigit() and len(named) < 19):
-            raise Refused("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
-        named = int(named)
-    if history.burst(named) is None:
-        raise Refused("not_found", f"There is no burst {named}.", "burst list", burst=named)
-    return named
-
-
-def _kinds(asked: str | list[str]) -> frozenset[str]:
-    """The kinds that a caller asked for, or those shown by default. Raises `Refused` for one that does not exist."""
-    named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
-    unknown = sorted(named - BY_KIND.keys())
-    if unknown:
-        raise Refused(
-            "schema_invalid",
-            f"kind: there is no kind {unknown[0]!r}; the kinds are {', '.join(sorted(BY_KIND))}.",
-            argument="kind",
-        )
-    return named or SHOWN_KINDS
-
-
-@dataclass(frozen=True)
-class _Filter:
-    """What a record must be to be listed."""
-
-    history: History
-    kinds: frozenset[str]
-    writer: Callable[[int], bool]
-    path: Callable[[str], bool] | None
-    contains: bytes = b""
-    burst: int = 0
-
-    @classmethod
-    def of(cls, params: LogParams | SinceParams, history: History) -> _Filter:
-        burst = params.burst if isinstance(params, LogParams) else None
-        kinds = _kinds(params.kind)
-        return cls(
-            history,
-            kinds | BURST_KINDS if burst is not None and not params.kind else kinds,
-            writer_filter(params.writer, history),
-            path_filter(params.path, history) if params.path else None,
-            params.contains.encode() if isinstance(params, LogParams) else b"",
-            0 if burst is None else named_burst(burst, history),
-        )
-
-    def admits(self, record: Record) -> bool:
-        """Everything but `contains`."""
-        if record.kind not in self.kinds or not self.writer(record.writer):
-            return False
-        if self.burst and not self._of_the_burst(record):
-            return False
-        return self.path is None or any(self.path(path) for path in _paths(record.event()))
-
-    def _of_the_burst(self, record: Record) -> bool:
-        """Is it what belongs to the burst, or its beginning or end?"""
-        if record.kind in BURST_KINDS:
-            return self.burst in (record.seq, getattr(record.event(), "burst", 0))
-        return self.history.in_burst(self.burst, record.batch)
-
-    def holds(self, record: Record) -> bool:
-        """Do the bytes of the version contain the text? Bytes that are not kept contain nothing."""
-        blob: bytes = getattr(record.event(), "blob", b"")
-        if not blob:
-            return False
-        try:
-            return self.contains in self.history.bytes_of(blob)
-        except NotHeld:
-            return False
-
-
-def _paths(event: Event | None) -> Iterator[str]:
-    for name in ("path", "to"):
-        path = getattr(event, name, None)
-        if path is not None:
-            yield path
-
-
-@dataclass(frozen=True)
-class _Page:
-    """What one call found. `looked_to` is the last record it looked at, `more` whether there are others behind it."""
-
-    records: list[Record]
-    looked_to: int | None
-    more: bool
-
-
-def _page(candidates: Iterator[Record], keep: _Filter, limit: int) -> _Page:
-    found: list[Record] = []
-    looked_to: int | None = None
-    budget = SCAN_RECORDS
-    for record in candidates:
-        if budget <= 0 or len(found) == limit:
-            return _Page(found, looked_to, more=True)
-        budget -= 1
-        looked_to = record.seq
-        if not keep.admits(record):
-            continue
-        if keep.contains:
-            budget -= BYTES_COST
-            if not keep.holds(record):
-                continue
-        found.append(record)
-    return _Page(found, looked_to, more=False)
-
-
 def _check_limit(limit: int) -> None:
     if not 1 <= limit <= MAX_LIMIT:
         raise Refused("schema_invalid", f"limit: must be from 1 to {MAX_LIMIT}, not {limit}.", argument="limit")
@@ -350,17 +156,16 @@ def _parse_cursor(cursor: str, world: World) -> int | None:
 # ── log ──────────────────────────────────────────────────────────────────────
 
 
-def _candidates(params: LogParams, kinds: frozenset[str], after: int, upto: int, history: History) -> Iterator[Record]:
-    """The records to look at, in order; of one file, by way of its versions."""
-    reverse = params.order == "newest"
-    path = single_path(params.path, history) if kinds <= SHOWN_KINDS else None
-    if path is None:
-        yield from history.records(after=after, upto=upto, reverse=reverse)
-        return
-    for version in history.versions(path, after=after, upto=upto, reverse=reverse, displaced=True):
-        record = history.record(version.seq)
-        if record is not None:
-            yield record
+def _filter(params: LogParams | SinceParams, history: History) -> Filter:
+    """What the arguments ask of a record. Raises `Refused`."""
+    kinds = named_kinds(params.kind)
+    path = path_filter(params.path, history) if params.path else None
+    if isinstance(params, SinceParams):
+        return Filter(history, kinds, params.writer, path=path)
+    burst = 0 if params.burst is None else named_burst(params.burst, history)
+    if burst and not params.kind:
+        kinds |= BURST_KINDS
+    return Filter(history, kinds, params.writer, params.agent, params.agent_session, params.turn, path, burst)
 
 
 def _within_burst(number: int, after: int, upto: int, history: History) -> tuple[int, int]:
@@ -383,18 +188,31 @@ def decide_log(params: LogParams, world: World) -> Decision:
         if at is None:
             raise Refused("schema_invalid", "cursor: it belongs to another journal; begin anew.", argument="cursor")
         after, upto = (after, min(upto, at)) if params.order == "newest" else (max(after, at), upto)
-    keep = _Filter.of(params, history)
+    keep = _filter(params, history)
     if params.burst is not None:
         after, upto = _within_burst(keep.burst, after, upto, history)
-    page = _page(_candidates(params, keep.kinds, after, upto, history), keep, params.limit)
+    wish = Wish(
+        keep,
+        params.path,
+        after,
+        upto,
+        params.order == "newest",
+        params.limit,
+        params.contains.encode(),
+        params.text_changed.encode(),
+        params.patch,
+        params.stat,
+        world.settings.limits.reply_bytes,
+    )
+    found = page(wish, history)
     following = None
-    if page.more and page.looked_to is not None:
-        following = cursor_at(page.looked_to - 1 if params.order == "newest" else page.looked_to, world)
+    if found.more and found.looked_to is not None:
+        following = cursor_at(found.looked_to - 1 if params.order == "newest" else found.looked_to, world)
     return Decision(
         {
             "ok": True,
-            "message": _counted(len(page.records), page.more),
-            "records": [record_json(record, history) for record in page.records],
+            "message": _counted(len(found.found), found.more),
+            "records": [{**record_json(entry.record, history), **entry.told} for entry in found.found],
             "next": following,
         }
     )
@@ -416,13 +234,14 @@ def decide_since(params: SinceParams, world: World) -> Decision:
     """
     _check_limit(params.limit)
     history = world.history
-    keep = _Filter.of(params, history)
+    keep = _filter(params, history)
+    head = history.head()
     if params.cursor is None:
-        return _since_reply(world, _Page([], None, more=False), history.head(), fresh=False)
+        return _since_reply(world, Page([], None, more=False), head, fresh=False)
     after, fresh = _after(params.cursor, world)
-    page = _page(history.records(after=after), keep, params.limit)
-    end = page.looked_to if page.looked_to is not None else after
-    return _since_reply(world, page, end, fresh)
+    found = page(Wish(keep, params.path, after, head, newest_first=False, limit=params.limit), history)
+    end = head if not found.more else found.looked_to if found.looked_to is not None else after
+    return _since_reply(world, found, end, fresh)
 
 
 def _after(cursor: str, world: World) -> tuple[int, bool]:
@@ -436,15 +255,15 @@ def _after(cursor: str, world: World) -> tuple[int, bool]:
     return (0, True) if gone else (at, False)
 
 
-def _since_reply(world: World, page: _Page, end: int, fresh: bool) -> Decision:
-    many = len(page.records)
+def _since_reply(world: World, found: Page, end: int, fresh: bool) -> Decision:
+    many = len(found.found)
     return Decision(
         {
             "ok": True,
             "message": f"{many} record{'' if many == 1 else 's'}{', from the beginning' if fresh else ''}.",
-            "records": [record_json(record, world.history) for record in page.records],
+            "records": [record_json(entry.record, world.history) for entry in found.found],
             "cursor": cursor_at(end, world),
-            "more": page.more,
+            "more": found.more,
             "fresh": fresh,
         }
     )

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World
-from quire_daemon.handlers.log import SCAN_RECORDS, VERSION_KINDS, path_filter, record_json, relative_path, single_path
+from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
+from quire_daemon.handlers.log import record_json
+from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter, paths_of, relative_path, single_path
 from quire_journal.blobs import NotHeld
-from quire_journal.diff import diff
-from quire_journal.events import Record
+from quire_journal.events import FOLDER, Record
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
 from quire_journal.points import parse_point
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
 from quire_journal.views.files import Version
 
-CONTEXT: Final = 3
-"""Unchanged lines around a change in a hunk."""
-
 MAX_FILES: Final = 500
 """Files in one `diff`."""
+
+SCAN_RECORDS: Final = 20_000
+"""Records that a `diff` looks at to learn which files differ; beyond that it asks every file."""
 
 
 class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,82 +43,6 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     to: str = ""  # a point; now
     path: str = ""
     paths: list[str] = []  # files, folders, globs
-
-
-# ── hunks ────────────────────────────────────────────────────────────────────
-
-
-def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
-    """How `b` differs from `a`: `{old_start, old_lines, new_start, new_lines, lines}`.
-
-    Each of `lines` stands behind ` `, `-` or `+`. Starts are 1-based; for a side without lines it is the line before.
-    """
-    out: list[dict[str, Any]] = []
-    moved = 0
-    for group in _grouped(diff(a, b)):
-        start, stop = max(group[0].start - CONTEXT, 0), min(group[-1].stop + CONTEXT, len(a))
-        lines = list(_hunk_lines(a, group, start, stop))
-        grown = sum(s.shift for s in group)
-        old, new = stop - start, stop - start + grown
-        out.append(
-            {
-                "old_start": start + (1 if old else 0),
-                "old_lines": old,
-                "new_start": start + moved + (1 if new else 0),
-                "new_lines": new,
-                "lines": lines,
-            }
-        )
-        moved += grown
-    return out
-
-
-def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text) -> str:
-    """The difference as a unified diff; None for a path means that there is no file. "" when nothing differs."""
-    body = hunks(a, b)
-    if not body and path_a is not None and path_b is not None:
-        return ""
-    out = [f"--- {'a/' + path_a if path_a is not None else '/dev/null'}"]
-    out.append(f"+++ {'b/' + path_b if path_b is not None else '/dev/null'}")
-    for hunk in body:
-        old = f"-{hunk['old_start']},{hunk['old_lines']}"
-        out.append(f"@@ {old} +{hunk['new_start']},{hunk['new_lines']} @@")
-        out += _marked(hunk, a, b)
-    return "\n".join(out) + "\n"
-
-
-def _grouped(splices: Sequence[Splice]) -> Iterator[list[Splice]]:
-    """Splices whose context would touch, together."""
-    group: list[Splice] = []
-    for s in splices:
-        if group and s.start - group[-1].stop > 2 * CONTEXT:
-            yield group
-            group = []
-        group.append(s)
-    if group:
-        yield group
-
-
-def _hunk_lines(a: Text, group: Sequence[Splice], start: int, stop: int) -> Iterator[str]:
-    at = start
-    for s in group:
-        yield from (" " + shown(line) for line in a.lines[at : s.start])
-        yield from ("-" + shown(line) for line in a.lines[s.start : s.stop])
-        yield from ("+" + shown(line) for line in s.lines)
-        at = s.stop
-    yield from (" " + shown(line) for line in a.lines[at:stop])
-
-
-def _marked(hunk: dict[str, Any], a: Text, b: Text) -> Iterator[str]:
-    """The lines of a hunk as a patch has them: CR of a CRLF kept, and the mark behind a last line without a break."""
-    old, new = max(hunk["old_start"] - 1, 0), max(hunk["new_start"] - 1, 0)
-    for line in hunk["lines"]:
-        ending = b.breaks[new] if line[0] == "+" else a.breaks[old]
-        yield line + ("\r" if ending == b"\r\n" else "")
-        if not ending:
-            yield "\\ No newline at end of file"
-        old += line[0] != "+"
-        new += line[0] != "-"
 
 
 # ── show ─────────────────────────────────────────────────────────────────────
@@ -171,6 +94,7 @@ def _version_json(path: str, version: Version, history: History) -> dict[str, An
         "sha256": version.blob.hex() if version.blob else None,
         "sizeBytes": version.size,
         "mode": f"{version.mode:04o}",
+        "entry": ENTRIES[version.entry],
         "gone": version.gone,
         "moved_from": version.moved_from or None,
         "moved_to": version.moved_to or None,
@@ -180,7 +104,7 @@ def _version_json(path: str, version: Version, history: History) -> dict[str, An
 
 def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
     """The bytes of a version as a reply shows them; nothing where they are not held."""
-    if version.gone:
+    if version.gone or version.entry == FOLDER:
         return {}
     try:
         text = world.history.text_of(version.blob)
@@ -218,40 +142,21 @@ def _slice(text: Text, start: int, limit: int) -> tuple[int, int]:
 def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:
     """How the version differs from the one that it was made from, or else from the one before it."""
     history = world.history
-    base = history.version(path, version.base) if version.base else None
-    base_path = path
-    if base is None and version.moved_from:
-        base_path = version.moved_from
-        base = history.version_at(base_path, version.seq - 1)
+    base_path, base = path, history.version(path, version.base) if version.base else None
     if base is None:
-        base = history.version_at(path, version.seq - 1)
-    difference = _difference(base_path, base, path, version, world, Room(world.settings.limits.reply_bytes))
-    difference.pop("path", None)
-    return {"against": version_token(base.seq) if base is not None else None, "diff": difference}
+        base_path, base = before(history, path, version)
+    found = difference(base_path, base, path, version, history, Room(world.settings.limits.reply_bytes))
+    found.pop("path", None)
+    return {"against": version_token(base.seq) if base is not None else None, "diff": found}
 
 
 # ── diff ─────────────────────────────────────────────────────────────────────
 
 
-@dataclass
-class Room:
-    """How many bytes of patch still fit into the reply."""
-
-    left: int
-
-    def takes(self, patch: str) -> bool:
-        """Does this one fit? Then its room is gone."""
-        size = len(patch.encode())
-        if size > self.left:
-            return False
-        self.left -= size
-        return True
-
-
 def decide_diff(params: DiffParams, world: World) -> Decision:
     """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them in one.
 
-    `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks). `truncated: true` on a
+    See `difference` for an entry; of a link the text is its target, an empty folder has none. `truncated: true` on a
     file whose patch does not fit, and on the reply when there are more files than are listed.
     """
     history = world.history
@@ -261,13 +166,13 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     files: list[dict[str, Any]] = []
     truncated = False
     for path in _changed_paths(params, start, end, history):
-        before, after = history.version_at(path, start), history.version_at(path, end)
-        if _same(before, after):
+        then, now = history.version_at(path, start), history.version_at(path, end)
+        if same(then, now):
             continue
         if len(files) == MAX_FILES:
             truncated = True
             break
-        files.append(_difference(path, before, path, after, world, room))
+        files.append(difference(path, then, path, now, history, room))
     reply = {
         "ok": True,
         "message": f"{len(files)} file{'' if len(files) == 1 else 's'} differ{'s' if len(files) == 1 else ''}.",
@@ -312,8 +217,7 @@ def _common_path(params: DiffParams, history: History) -> str | None:
 def _paths_of(record: Record | None) -> set[str]:
     if record is None or record.kind not in VERSION_KINDS:
         return set()
-    event = record.event()
-    return {path for name in ("path", "to") if (path := getattr(event, name, None)) is not None}
+    return {*paths_of(record.event())}
 
 
 def _between(start: int, end: int, history: History) -> set[str]:
@@ -322,52 +226,6 @@ def _between(start: int, end: int, history: History) -> set[str]:
     if high - low > SCAN_RECORDS:
         return {path for path, _ in history.paths()}
     return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
-
-
-def _same(before: Version | None, after: Version | None) -> bool:
-    if not _there(before) or not _there(after) or before is None or after is None:
-        return _there(before) == _there(after)
-    return before.seq == after.seq or (before.blob, before.mode, before.entry) == (after.blob, after.mode, after.entry)
-
-
-def _there(version: Version | None) -> bool:
-    return version is not None and not version.gone
-
-
-def _difference(
-    path_a: str, before: Version | None, path_b: str, after: Version | None, world: World, room: Room
-) -> dict[str, Any]:
-    """One entry of `files`."""
-    was, now = _there(before), _there(after)
-    found: dict[str, Any] = {
-        "path": path_b,
-        "status": "changed" if was and now else "added" if now else "removed",
-        "from": version_token(before.seq) if before is not None and was else None,
-        "to": version_token(after.seq) if after is not None and now else None,
-    }
-    if before is not None and after is not None and was and now:
-        if before.mode != after.mode:
-            found["mode"] = [f"{before.mode:04o}", f"{after.mode:04o}"]
-        if before.blob == after.blob and before.blob:
-            return {**found, "status": "mode" if before.mode != after.mode else "same", "hunks": []}
-    a, b = _text(before, world.history), _text(after, world.history)
-    if a is None or b is None or a.binary or b.binary:
-        status = "replaced" if was and now else found["status"]
-        return {**found, "status": status, "binary": a is not None and b is not None}
-    patch = patch_text(path_a if was else None, path_b if now else None, a, b)
-    if not room.takes(patch):
-        return {**found, "truncated": True}
-    return {**found, "hunks": hunks(a, b), "patch": patch}
-
-
-def _text(version: Version | None, history: History) -> Text | None:
-    """The text of a version, empty where there was no file; None when its bytes are not held."""
-    if version is None or version.gone:
-        return Text.of(b"")
-    try:
-        return history.text_of(version.blob)
-    except NotHeld:
-        return None
 
 
 def _no_paths(params: ShowParams | DiffParams) -> Sequence[str]:

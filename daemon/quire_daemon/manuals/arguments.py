@@ -73,6 +73,8 @@ NOTES: Final[dict[str, str]] = {
     "until": f"Records up to this point: {_POINT}.",
     "burst": "The number of a burst.",
     "contains": "Only versions whose text contains this.",
+    "text_changed": "Only changes after which this text occurs more or less often than before.",
+    "stat": "With how many lines came and went.",
     "limit": "How many at most.",
     "order": "newest or oldest first.",
     "cursor": "Where to go on: of an earlier reply.",
@@ -80,6 +82,7 @@ NOTES: Final[dict[str, str]] = {
     "version": "A version such as v812, or seq:N; with path any point.",
     "paths": "Only these files, folders or globs.",
     "batch": "The number of a batch, or a version that it made.",
+    "agent": "Only what an agent of this name did.",
     "agent_session": "Only what this agent session did.",
     "turn": "Only what was done in this turn.",
     "conflicts": "Where later changes build on it: skip keeps them, markers writes both, abort does nothing.",
@@ -108,7 +111,7 @@ NOTES: Final[dict[str, str]] = {
 
 OWN: Final[dict[str, dict[str, str]]] = {
     "move_file": {"to": "The new path, which must not exist."},
-    "log": {"path": "A file, a folder, or a glob."},
+    "log": {"path": "A file, a folder, or a glob.", "patch": "With how each differs from the version before."},
     "since": {"path": "A file, a folder, or a glob.", "cursor": "Of an earlier reply. Left out: the cursor of now."},
     "diff": {"path": "A file, a folder, or a glob."},
     "undo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},

@@ -12,7 +12,7 @@ version goes up, and the next start builds its tables again; also when events.py
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,7 @@ from quire_journal.views import (
     paths,
     reads,
     stale,
+    terms,
     writers,
 )
 
@@ -40,6 +41,8 @@ class View:
 
     `apply` folds a record whose event is None when this version does not know the kind. `apply_with`, for a view
     that looks at texts, is the same fold with the bytes of a blob from the function given, say from a cache.
+    `apply_all`, for a view whose rows belong to many records, folds records that follow each other and comes to the
+    same as `apply` of each; no other view may need such a one.
     """
 
     name: str
@@ -48,6 +51,7 @@ class View:
     apply: Callable[[Writing, Record, Event | None], None]
     needs: tuple[str, ...] = ()
     apply_with: Callable[[Writing, Record, Event | None, anchors.BytesOf], None] | None = None
+    apply_all: Callable[[Writing, Sequence[tuple[Record, Event | None]]], None] | None = None
 
 
 VIEWS: Final[tuple[View, ...]] = (
@@ -63,5 +67,6 @@ VIEWS: Final[tuple[View, ...]] = (
     View("capture", 1, capture.TABLES, capture.fold, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold),
     View("losses", 1, losses.TABLES, losses.fold),
+    View("terms", 1, terms.TABLES, terms.fold, apply_all=terms.fold_all),
 )
 """Every view, in the order in which a record is folded into them."""

@@ -1,0 +1,194 @@
+"""How two versions differ, as replies show it: hunks, a unified diff, counts of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import diff
+from quire_journal.events import FOLDER, LINK, REGULAR
+from quire_journal.history import History
+from quire_journal.ids import version_token
+from quire_journal.splice import Splice
+from quire_journal.text import Text, shown
+from quire_journal.views.files import Version
+
+CONTEXT: Final = 3
+"""Unchanged lines around a change in a hunk."""
+
+
+def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
+    """How `b` differs from `a`: `{old_start, old_lines, new_start, new_lines, lines}`.
+
+    Each of `lines` stands behind ` `, `-` or `+`. Starts are 1-based; for a side without lines it is the line before.
+    """
+    out: list[dict[str, Any]] = []
+    moved = 0
+    for group in _grouped(diff(a, b)):
+        start, stop = max(group[0].start - CONTEXT, 0), min(group[-1].stop + CONTEXT, len(a))
+        lines = list(_hunk_lines(a, group, start, stop))
+        grown = sum(s.shift for s in group)
+        old, new = stop - start, stop - start + grown
+        out.append(
+            {
+                "old_start": start + (1 if old else 0),
+                "old_lines": old,
+                "new_start": start + moved + (1 if new else 0),
+                "new_lines": new,
+                "lines": lines,
+            }
+        )
+        moved += grown
+    return out
+
+
+def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text) -> str:
+    """The difference as a unified diff; None for a path means that there is no file. "" when nothing differs."""
+    body = hunks(a, b)
+    if not body and path_a is not None and path_b is not None:
+        return ""
+    out = [f"--- {'a/' + path_a if path_a is not None else '/dev/null'}"]
+    out.append(f"+++ {'b/' + path_b if path_b is not None else '/dev/null'}")
+    for hunk in body:
+        old = f"-{hunk['old_start']},{hunk['old_lines']}"
+        out.append(f"@@ {old} +{hunk['new_start']},{hunk['new_lines']} @@")
+        out += _marked(hunk, a, b)
+    return "\n".join(out) + "\n"
+
+
+def _grouped(splices: Sequence[Splice]) -> Iterator[list[Splice]]:
+    """Splices whose context would touch, together."""
+    group: list[Splice] = []
+    for s in splices:
+        if group and s.start - group[-1].stop > 2 * CONTEXT:
+            yield group
+            group = []
+        group.append(s)
+    if group:
+        yield group
+
+
+def _hunk_lines(a: Text, group: Sequence[Splice], start: int, stop: int) -> Iterator[str]:
+    at = start
+    for s in group:
+        yield from (" " + shown(line) for line in a.lines[at : s.start])
+        yield from ("-" + shown(line) for line in a.lines[s.start : s.stop])
+        yield from ("+" + shown(line) for line in s.lines)
+        at = s.stop
+    yield from (" " + shown(line) for line in a.lines[at:stop])
+
+
+def _marked(hunk: dict[str, Any], a: Text, b: Text) -> Iterator[str]:
+    """The lines of a hunk as a patch has them: CR of a CRLF kept, and the mark behind a last line without a break."""
+    old, new = max(hunk["old_start"] - 1, 0), max(hunk["new_start"] - 1, 0)
+    for line in hunk["lines"]:
+        ending = b.breaks[new] if line[0] == "+" else a.breaks[old]
+        yield line + ("\r" if ending == b"\r\n" else "")
+        if not ending:
+            yield "\\ No newline at end of file"
+        old += line[0] != "+"
+        new += line[0] != "-"
+
+
+@dataclass
+class Room:
+    """How many bytes of patch still fit into the reply."""
+
+    left: int
+
+    def takes(self, patch: str) -> bool:
+        """Does this one fit? Then its room is gone."""
+        size = len(patch.encode())
+        if size > self.left:
+            return False
+        self.left -= size
+        return True
+
+
+# ── two versions ─────────────────────────────────────────────────────────────
+
+
+def before(history: History, path: str, version: Version) -> tuple[str, Version | None]:
+    """What a version took the place of, and under which name that was: the file's own past, across a rename."""
+    if version.moved_from:
+        return version.moved_from, history.version_at(version.moved_from, version.seq - 1)
+    return path, history.version_at(path, version.seq - 1)
+
+
+def same(old: Version | None, new: Version | None) -> bool:
+    """Is there no difference to show?"""
+    if old is None or new is None or old.gone or new.gone:
+        return there(old) == there(new)
+    return old.seq == new.seq or (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
+
+
+def there(version: Version | None) -> bool:
+    """Did the path exist then?"""
+    return version is not None and not version.gone
+
+
+def difference(
+    path_a: str, old: Version | None, path_b: str, new: Version | None, history: History, room: Room
+) -> dict[str, Any]:
+    """One entry of `files`: `{path, status, from, to, mode?, entry?, hunks?, patch?, binary?, truncated?}`.
+
+    `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same". `entry` where
+    one of the two is a link, whose text is its target, or an empty folder.
+    """
+    found = _about(path_b, old, new)
+    if found["status"] in ("mode", "same"):
+        return {**found, "hunks": []}
+    a, b = text_of(old, history), text_of(new, history)
+    if a is None or b is None or a.binary or b.binary:
+        status = "replaced" if found["status"] == "changed" else found["status"]
+        return {**found, "status": status, "binary": a is not None and b is not None}
+    patch = patch_text(path_a if there(old) else None, path_b if there(new) else None, a, b)
+    if not room.takes(patch):
+        return {**found, "truncated": True}
+    return {**found, "hunks": hunks(a, b), "patch": patch}
+
+
+def counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:
+    """How many lines came and went: `{added, removed}`; `{binary: true}`; nothing where bytes are not held."""
+    a, b = text_of(old, history), text_of(new, history)
+    if a is None or b is None:
+        return {}
+    if a.binary or b.binary:
+        return {"binary": True}
+    splices = diff(a, b)
+    return {"added": sum(len(s.lines) for s in splices), "removed": sum(s.stop - s.start for s in splices)}
+
+
+def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any]:
+    """What can be told of a difference without a look at the bytes."""
+    found: dict[str, Any] = {"path": path, "status": "changed", "from": None, "to": None}
+    if old is not None and not old.gone:
+        found["from"] = version_token(old.seq)
+    if new is not None and not new.gone:
+        found["to"] = version_token(new.seq)
+    kinds = [ENTRIES[v.entry] for v in (old, new) if v is not None and not v.gone and v.entry != REGULAR]
+    if kinds:
+        found["entry"] = kinds[-1]
+    if old is None or old.gone or new is None or new.gone:
+        return {**found, "status": "added" if there(new) else "removed" if there(old) else "same"}
+    if old.mode != new.mode:
+        found["mode"] = [f"{old.mode:04o}", f"{new.mode:04o}"]
+    if (old.blob, old.entry) == (new.blob, new.entry) and (new.blob or new.entry == FOLDER):
+        found["status"] = "mode" if old.mode != new.mode else "same"
+    return found
+
+
+ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
+"""What stood at a path, as replies name it."""
+
+
+def text_of(version: Version | None, history: History) -> Text | None:
+    """The text of a version, empty where there was no file; None when its bytes are not held."""
+    if version is None or version.gone or version.entry == FOLDER:
+        return Text.of(b"")
+    try:
+        return history.text_of(version.blob)
+    except NotHeld:
+        return None

@@ -1,0 +1,198 @@
+"""Which records a caller asks for: by path, writer, agent session, turn, kind and burst. Values in, values out."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from pathspec import GitIgnoreSpec
+
+from quire_journal.events import BY_KIND, FOLDER, Event, Record
+from quire_journal.history import History
+from quire_journal.ids import OUTSIDE
+from quire_journal.refusals import Refused
+from quire_journal.upcast import parse_tag
+from quire_journal.views import terms
+
+VERSION_KINDS: Final = frozenset(
+    {
+        "file_written",
+        "file_deleted",
+        "file_moved",
+        "mode_changed",
+        "outside_written",
+        "outside_deleted",
+        "outside_moved",
+        "outside_mode_changed",
+        "capture_failed",
+        "bytes_displaced",
+    }
+)
+"""Kinds of records that make versions of a path, or keep bytes that stood there."""
+
+SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", "git_ran"}
+"""What is shown when nobody names a kind."""
+
+BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
+"""What is shown besides, of one burst."""
+
+_WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
+_GLOB: Final = re.compile(r"[*?\[]")
+
+
+def writer_filter(named: str, history: History) -> Callable[[int], bool]:
+    """Does a writer match `named`: an agent's name, `w3`, `outside`, or "" for everyone?"""
+    if not named:
+        return lambda writer: True
+    if named == "outside":
+        return lambda writer: writer == OUTSIDE
+    by_id = _WRITER_ID.fullmatch(named)
+    if by_id:
+        number = int(by_id[1])
+        return lambda writer: writer == number
+    known: dict[int, bool] = {}
+
+    def is_named(writer: int) -> bool:
+        if writer not in known:
+            who = history.writer(writer)
+            known[writer] = who is not None and who.agent == named
+        return known[writer]
+
+    return is_named
+
+
+def relative_path(given: str, history: History) -> str:
+    """A path from the arguments as the journal spells it.
+
+    Questions about the past are not asked of the disk, so an absolute path is cut to the longest end that the
+    journal knows; one that it does not know matches nothing.
+    """
+    plain = posixpath.normpath(given)
+    if not plain.startswith("/"):
+        return plain
+    names = plain.split("/")[1:]
+    ends = ("/".join(names[i:]) for i in range(len(names)))
+    return next((end for end in ends if history.file(end) is not None), plain)
+
+
+def path_filter(given: str, history: History) -> Callable[[str], object]:
+    """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?
+
+    The answer counts as true or false. It is asked of every path that there is, so it is an expression's own `match`.
+    """
+    if not given:
+        return lambda path: True
+    if _GLOB.search(given):
+        (pattern,) = GitIgnoreSpec.from_lines(["\\" + given if given[0] in "!#" else given]).patterns
+        return pattern.regex.match if pattern.regex is not None else lambda path: False
+    wanted = relative_path(given, history)
+    return (lambda path: True) if wanted == "." else re.compile(f"{re.escape(wanted)}(?:/|\\Z)").match
+
+
+def single_path(given: str, history: History) -> str | None:
+    """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
+    if not given or _GLOB.search(given):
+        return None
+    wanted = relative_path(given, history)
+    head = history.file(wanted)
+    return wanted if head is not None and head.entry != FOLDER else None
+
+
+def named_burst(named: int | str, history: History) -> int:
+    """The burst with that number. Raises `Refused`."""
+    if isinstance(named, str):
+        if not (named.isascii() and named.isdigit() and len(named) < 19):
+            raise Refused("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
+        named = int(named)
+    if history.burst(named) is None:
+        raise Refused("not_found", f"There is no burst {named}.", "burst list", burst=named)
+    return named
+
+
+def named_kinds(asked: str | list[str]) -> frozenset[str]:
+    """The kinds that a caller asked for, or those shown by default. Raises `Refused` for one that does not exist."""
+    named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
+    unknown = sorted(named - BY_KIND.keys())
+    if unknown:
+        raise Refused(
+            "schema_invalid",
+            f"kind: there is no kind {unknown[0]!r}; the kinds are {', '.join(sorted(BY_KIND))}.",
+            argument="kind",
+        )
+    return named or SHOWN_KINDS
+
+
+@dataclass(frozen=True)
+class Filter:
+    """What a record must be to be listed."""
+
+    history: History
+    kinds: frozenset[str]
+    writer: str = ""  # an agent's name, `w3`, or `outside`
+    agent: str = ""
+    agent_session: str = ""
+    turn: str = ""
+    path: Callable[[str], object] | None = None
+    burst: int = 0
+
+    def sought(self) -> list[terms.AnyOf]:
+        """What a record that is admitted has in the terms view, the rarest first."""
+        found: list[terms.AnyOf] = []
+        if self.turn:
+            found.append([terms.of_turn(self.turn)])
+        if self.agent_session:
+            found.append([terms.of_session(self.agent_session)])
+        if self.agent:
+            found.append([terms.of_agent(self.agent)])
+        found += self._writer_terms()
+        found.append([terms.of_kind(kind) for kind in sorted(self.kinds)])
+        return found
+
+    def _writer_terms(self) -> list[terms.AnyOf]:
+        if not self.writer:
+            return []
+        by_id = _WRITER_ID.fullmatch(self.writer)
+        if by_id is None:
+            return [[terms.OUTSIDE_TERM if self.writer == "outside" else terms.of_agent(self.writer)]]
+        who = self.history.writer(int(by_id[1]))
+        return [[]] if who is None else [[term] for term in terms.of_writer(who)]
+
+    def admitting(self) -> Callable[[Record], bool]:
+        """The question of one record."""
+        by_writer = writer_filter(self.writer, self.history)
+        claims = (("agent", self.agent), ("agent_session", self.agent_session), ("turn", self.turn))
+        claimed = [(name, value) for name, value in claims if value]
+        known: dict[int, bool] = {}
+
+        def of_writer(number: int) -> bool:
+            if number not in known:
+                who = self.history.writer(number) if claimed else None
+                fits = all(who is not None and getattr(who, name) == value for name, value in claimed)
+                known[number] = fits and by_writer(number)
+            return known[number]
+
+        def admits(record: Record) -> bool:
+            if parse_tag(record.kind)[0] not in self.kinds or not of_writer(record.writer):
+                return False
+            if self.burst and not self._of_the_burst(record):
+                return False
+            return self.path is None or any(map(self.path, paths_of(record.event())))
+
+        return admits
+
+    def _of_the_burst(self, record: Record) -> bool:
+        """Is it what belongs to the burst, or its beginning or end?"""
+        if record.kind in BURST_KINDS:
+            return self.burst in (record.seq, getattr(record.event(), "burst", 0))
+        return self.history.in_burst(self.burst, record.batch)
+
+
+def paths_of(event: Event | None) -> Iterator[str]:
+    """The paths that an event names."""
+    for name in ("path", "to"):
+        path = getattr(event, name, None)
+        if path is not None:
+            yield path

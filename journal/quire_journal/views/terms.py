@@ -1,0 +1,189 @@
+"""The terms view: which records have a kind, an agent, an agent session or a turn, so that no search reads the log.
+
+The log is cut into blocks of 128 records. A block has one row; in it, each term that occurs in the block stands once,
+with a bit for each record: 20 bytes, in the order in which the block first has the term. A search goes from row to
+row, takes the bits of what it looks for, and intersects them: a million records are 7,813 rows, and a commit, however
+many records it has, changes one or two. A row for each term and record would be simpler, and cost each commit four
+more of them.
+
+A term is four bytes of a hash. Two may be the same, so a search asks the record itself before it believes a bit.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from quire_journal.events import Event, Record, WriterIntroduced
+from quire_journal.ids import OUTSIDE
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.upcast import parse_tag
+from quire_journal.views.writers import writer_of
+
+TABLES = ("terms",)
+
+BLOCK: Final = 128
+"""Records of a row."""
+
+_TERM: Final = 4
+_BITS: Final = BLOCK // 8
+_ENTRY: Final = _TERM + _BITS
+_ALL: Final = (1 << BLOCK) - 1
+
+AnyOf = Sequence[bytes]
+"""Terms of which a record must have one."""
+
+
+def of_kind(kind: str) -> bytes:
+    """The term of every record of this kind."""
+    return _term("k", kind)
+
+
+def of_agent(agent: str) -> bytes:
+    """The term of every record by an agent of this name."""
+    return _term("a", agent)
+
+
+def of_session(agent_session: str) -> bytes:
+    """The term of every record by an agent session."""
+    return _term("s", agent_session)
+
+
+def of_turn(turn: str) -> bytes:
+    """The term of every record by callers that said it was in this turn."""
+    return _term("t", turn)
+
+
+OUTSIDE_TERM: Final = b"\x00\x00\x00\x00"
+"""The term of every record that no caller made."""
+
+
+def of_writer(who: WriterIntroduced | None) -> list[bytes]:
+    """The terms of all records of a writer; None is `outside`."""
+    if who is None:
+        return [OUTSIDE_TERM]
+    terms = [of_agent(who.agent)]
+    if who.agent_session:
+        terms.append(of_session(who.agent_session))
+    if who.turn:
+        terms.append(of_turn(who.turn))
+    return terms
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Note the terms of one record."""
+    fold_all(w, ((record, event),))
+
+
+def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None:
+    """Note the terms of records that follow each other: one row is written for each block that they are in."""
+    by_writer: dict[int, list[bytes]] = {}
+    row, block = bytearray(), -1
+    for record, _ in records:
+        at, place = divmod(record.seq, BLOCK)
+        if at != block:
+            if block >= 0:
+                w.put("terms", u32(block), bytes(row))
+            row, block = bytearray(w.get("terms", u32(at)) or b""), at
+        whose = by_writer.get(record.writer)
+        if whose is None:
+            who = None if record.writer == OUTSIDE else writer_of(w, record.writer) or WriterIntroduced(record.writer)
+            whose = by_writer[record.writer] = of_writer(who)
+        byte, bit = place >> 3, 1 << (place & 7)
+        for term in (of_kind(parse_tag(record.kind)[0]), *whose):
+            found = _entry(row, term)
+            if found < 0:
+                found = len(row)
+                row += term + bytes(_BITS)
+            row[found + _TERM + byte] |= bit
+    if block >= 0:
+        w.put("terms", u32(block), bytes(row))
+
+
+def find(
+    r: Reading, wanted: Sequence[AnyOf], after: int, upto: int, reverse: bool
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """Block by block, the records with a term of each of `wanted`, and the record up to which that is all.
+
+    Of after < seq <= upto. Blocks without any are yielded too, so that the one who asks can stop. Some of the records
+    may not have the term.
+    """
+    if upto <= after:
+        return
+    start, stop = u32((after + 1) // BLOCK), u32(upto // BLOCK + 1)
+    for key, row in r.scan("terms", start, stop, reverse):
+        first = int.from_bytes(key, "big") * BLOCK
+        reached = max(first, after + 1) if reverse else min(first + BLOCK - 1, upto)
+        bits = _of_row(row, wanted) & _within(first, after, upto)
+        yield reached, _places(first, bits, reverse) if bits else ()
+
+
+class Filter:
+    """Asks of one record after the other whether it may have a term of each of `wanted`."""
+
+    def __init__(self, r: Reading, wanted: Sequence[AnyOf]) -> None:
+        self._r = r
+        self._wanted = wanted
+        self._block = -1
+        self._bits = 0
+
+    def admits(self, seq: int) -> bool:
+        """Cheap for records near the one asked about before."""
+        block, place = divmod(seq, BLOCK)
+        if block != self._block:
+            self._block, self._bits = block, _of_row(self._r.get("terms", u32(block)) or b"", self._wanted)
+        return bool(self._bits >> place & 1)
+
+
+def _of_row(row: bytes, wanted: Sequence[AnyOf]) -> int:
+    """The bits of the records with a term of each of `wanted`."""
+    bits = _ALL
+    for terms in wanted:
+        bits &= _union(row, terms)
+        if not bits:
+            break
+    return bits
+
+
+def _union(row: bytes, terms: AnyOf) -> int:
+    bits = 0
+    for term in terms:
+        at = _entry(row, term)
+        if at >= 0:
+            bits |= int.from_bytes(row[at + _TERM : at + _ENTRY], "little")
+    return bits
+
+
+def _within(first: int, after: int, upto: int) -> int:
+    """The bits of a block's records with after < seq <= upto."""
+    bits = _ALL
+    if after >= first:
+        bits &= _ALL << (after + 1 - first)
+    if upto < first + BLOCK - 1:
+        bits &= (1 << (upto + 1 - first)) - 1
+    return bits & _ALL
+
+
+def _places(first: int, bits: int, reverse: bool) -> list[int]:
+    seqs = []
+    while bits:
+        lowest = bits & -bits
+        seqs.append(first + lowest.bit_length() - 1)
+        bits ^= lowest
+    if reverse:
+        seqs.reverse()
+    return seqs
+
+
+def _entry(row: bytes | bytearray, term: bytes) -> int:
+    """Where the entry of a term begins; -1. The same bytes may stand elsewhere, across two entries or in the bits."""
+    at = row.find(term)
+    while at >= 0 and at % _ENTRY:
+        at = row.find(term, at + 1)
+    return at
+
+
+def _term(sort: str, word: str) -> bytes:
+    found = zlib.crc32(f"{sort}{word}".encode("utf-8", "surrogatepass"))
+    return u32(found or 1)

@@ -1,0 +1,87 @@
+"""The terms view: it finds every record that has a term, and says how far it has looked."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scribe import ANN, BEN, Scribe
+
+from quire_journal.events import CheckpointNamed, EditRefused, WorkspaceScanned, WriterIntroduced
+from quire_journal.log import u32
+from quire_journal.views import terms
+from quire_journal.views.terms import BLOCK
+
+KINDS = (EditRefused("edit", "a", "x"), WorkspaceScanned("asked", 1, 0), CheckpointNamed("n", 1))
+
+
+def found(scribe: Scribe, wanted: list[terms.AnyOf], after: int, upto: int, reverse: bool) -> list[int]:
+    """Every record that the view names, in its order."""
+    with scribe.store.reading() as r:
+        return [seq for _, seqs in terms.find(r, wanted, after, upto, reverse) for seq in seqs]
+
+
+drawn = st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from([0, ANN, BEN])), min_size=1, max_size=300)
+
+
+@given(log=drawn, data=st.data())
+def test_it_names_exactly_the_records_with_a_term_of_each_of_what_is_wanted(log: list, data: st.DataObject) -> None:
+    scribe = Scribe().introduce()
+    for event, writer in log:
+        scribe.note(event, writer=writer)
+    kinds = data.draw(st.sets(st.sampled_from([e.kind for e in KINDS]), min_size=1))
+    agent, number = data.draw(st.sampled_from([("ann", ANN), ("ben", BEN)]))
+    after = data.draw(st.integers(0, scribe.seq))
+    upto = data.draw(st.integers(0, scribe.seq))
+    with scribe.history() as history:
+        expected = [
+            record.seq
+            for record in history.records(after=after, upto=upto)
+            if record.kind in kinds and record.writer == number
+        ]
+    wanted = [[terms.of_agent(agent)], [terms.of_kind(kind) for kind in kinds]]
+    assert found(scribe, wanted, after, upto, False) == expected
+    assert found(scribe, wanted, after, upto, True) == expected[::-1]
+    with scribe.store.reading() as r:
+        asks = terms.Filter(r, wanted)
+        assert [seq for seq in range(after + 1, upto + 1) if asks.admits(seq)] == expected
+
+
+def test_sessions_and_turns_are_told_apart_and_outside_is_nobody() -> None:
+    scribe = Scribe()
+    scribe.note(WriterIntroduced(1, agent="ann", agent_session="s", turn="t"), writer=1)
+    scribe.note(WriterIntroduced(2, agent="ann", agent_session="t", turn="s"), writer=2)
+    scribe.note(KINDS[0])
+    for wanted, expected in (
+        (terms.of_agent("ann"), [1, 2]),
+        (terms.of_session("s"), [1]),
+        (terms.of_turn("s"), [2]),
+        (terms.OUTSIDE_TERM, [3]),
+        (terms.of_agent("nobody"), []),
+    ):
+        assert found(scribe, [[wanted]], 0, 3, False) == expected
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_blocks_without_any_say_how_far_the_look_has_come(reverse: bool) -> None:
+    scribe = Scribe(folding=False)
+    for _ in range(3 * BLOCK):
+        scribe.note(KINDS[0])
+    with scribe.history() as history:
+        steps = list(history.with_terms([[terms.of_kind("nothing")]], 5, 3 * BLOCK - 7, reverse))
+    assert [seqs for _, seqs in steps] == [()] * 3
+    reached = [BLOCK - 1, 2 * BLOCK - 1, 3 * BLOCK - 7]
+    assert [at for at, _ in steps] == ([2 * BLOCK, BLOCK, 6] if reverse else reached)
+
+
+def test_bytes_that_look_like_a_term_across_two_entries_are_not_taken_for_it() -> None:
+    scribe = Scribe()
+    term = terms.of_kind("wanted")
+    other = b"\x01\x02\x03\x04"
+    row = other + bytes(BLOCK // 8 - 2) + term[:2] + term[2:] + b"\xff\xff" + bytes(BLOCK // 8)
+    with scribe.store.writing() as w:
+        w.put("terms", u32(0), row)
+    assert found(scribe, [[term]], 0, BLOCK, False) == []
+    with scribe.store.writing() as w:
+        w.put("terms", u32(0), row[: 4 + BLOCK // 8] + term + b"\x04" + bytes(BLOCK // 8 - 1))
+    assert found(scribe, [[term]], 0, BLOCK, False) == [2]
