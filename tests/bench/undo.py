@@ -1,6 +1,6 @@
 """What it costs to take back a burst over many files, beside `git checkout` of as many.
 
-    scripts/bench undo [--files N] [--lines N] [--rounds N] [--in FOLDER] [--json]
+    python tests/bench/undo.py [--files N] [--lines N] [--rounds N] [--in FOLDER] [--json]
 
 One agent edits every file within a burst; `undo` of the burst plans and carries it out in one call, journaled, synced,
 all or nothing. Beside it git writes the same files back (`git checkout -- .`), which syncs nothing, and which knows

@@ -1,0 +1,145 @@
+"""Rows about one file: what an edit and a read of it cost, as the file and its history grow."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from floor import durable_edits, echo, timed
+from peers import edits_of_peers
+from table import Line, Scale, compared
+
+from live import Live, ok
+
+LARGE = 50_000
+"""From so many lines on fewer rounds are measured."""
+
+
+def functions(lines: int) -> str:
+    """Functions, as source has them, in which every line is unique."""
+    made: list[str] = []
+    for n in range(lines // 4 + 1):
+        made += [
+            f"def function_{n}(value):  # one of many",
+            f"    found_{n} = compute(value, 'some words that make it as long as code is', {n})",
+            f"    if found_{n} > {n}:",
+            f"        return found_{n} - {n}",
+        ]
+    return "\n".join(made[:lines]) + "\n"
+
+
+def anchors(client: Any, path: str) -> list[str]:
+    """An anchor of every line, as an agent that has read the file has them."""
+    shown: list[str] = []
+    start: int | None = 1
+    while start:
+        page = ok(client.call("read_file", {"path": path, "hashes": True, "start_line": start}))
+        shown += page["lines"]
+        start = page.get("next_line")
+    return [line.partition(" ")[0] for line in shown]
+
+
+def editor(client: Any, path: str) -> Callable[[], None]:
+    """One-line edits of `path` by anchor, each of another line; where all were edited, it begins again."""
+    known = anchors(client, path)
+    step, number = max(1, len(known) // 997), 0
+
+    def once() -> None:
+        nonlocal number
+        at = 1 + 4 * (number * step % (len(known) // 4))
+        line = f"    found_{at} = compute(value, 'edited', {number})"
+        change = {"op": "replace_line", "hash": known[at], "content": line}
+        reply = ok(client.call("edit", {"path": path, "operations": [change]}))
+        known[at] = next(row for row in reply["diff"] if row.startswith("+"))[1:].strip().partition(" ")[0]
+        number += 1
+
+    return once
+
+
+@contextlib.contextmanager
+def served(files: dict[str, str]) -> Iterator[tuple[Live, Any]]:
+    """A daemon on a checkout with these files, and a client. The journal is verified in the end."""
+    at = Live()
+    try:
+        for name, content in files.items():
+            at.write(name, content)
+        client = at.connect("bench", "bench", timeout_s=300.0)
+        yield at, client
+        verdict = client.call("verify", {})
+        assert verdict["ok"], verdict
+    finally:
+        at.close()
+
+
+def edit(scale: Scale) -> Iterator[Line]:
+    """A durable edit of one line, by anchor, from the call to the reply."""
+    medians: dict[int, float] = {}
+    for lines in scale.lines:
+        rounds = scale.rounds if lines < LARGE else max(scale.rounds // 10, 5)
+        for kind, name in (("text", "big.txt"), ("Python, parsed", "big.py")):
+            if kind != "text" and lines != 2000:
+                continue
+            data = functions(lines)
+            with served({name: data}) as (_, client), durable_edits(data.encode()) as floor:
+                once = editor(client, name)
+                mine, theirs = _interleaved(once, floor, rounds)
+            line = compared(f"durable edit, {lines:,} lines, {kind}", mine, "floor", theirs, at_most=1.5, size=lines)
+            yield line
+            if kind == "text":
+                medians[lines] = line.ours
+    if {2000, 20_000} <= medians.keys():
+        few, many = medians[2000], medians[20_000]
+        yield compared("20,000 lines beside 2,000", [many], "2,000 lines", [few], at_most=4)
+    yield from edits_of_peers(functions(2000), scale.rounds)
+
+
+def history(scale: Scale) -> Iterator[Line]:
+    """The same edit when the file has many versions."""
+    data = functions(2000)
+    with served({"old.txt": data, "new.txt": data}) as (_, client):
+        old, new = editor(client, "old.txt"), editor(client, "new.txt")
+        for _ in range(scale.versions):
+            old()
+        mine, theirs = _interleaved(old, new, scale.rounds)
+    yield compared(
+        f"durable edit, file with {scale.versions:,} versions",
+        mine,
+        "with few",
+        theirs,
+        at_most=1.25,
+        size=scale.versions,
+    )
+
+
+def read(scale: Scale) -> Iterator[Line]:
+    """`read_file` with hashes of a file that has not changed, beside an echo of as many bytes."""
+    for lines in scale.lines:
+        if lines > 2000:
+            continue  # longer ones are answered in pages of as many bytes
+        with served({"big.txt": functions(lines)}) as (_, client), echo(200) as trip:
+            import msgspec
+
+            asked = {"path": "big.txt", "hashes": True}
+            size = len(msgspec.msgpack.encode(ok(client.call("read_file", asked))))
+            mine, theirs = _interleaved(
+                lambda c=client, a=asked: ok(c.call("read_file", a)), lambda s=size: trip(s), scale.rounds
+            )
+        yield compared(
+            f"read with hashes, {lines:,} lines, unchanged",
+            mine,
+            f"echo of {size:,} bytes",
+            theirs,
+            at_most=2,
+            size=lines,
+        )
+
+
+def _interleaved(
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int
+) -> tuple[list[float], list[float]]:
+    for _ in range(5):
+        ours()
+        theirs()
+    pairs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
+    return [mine for mine, _ in pairs], [other for _, other in pairs]

@@ -1,0 +1,128 @@
+"""Rows about many at once: clients beside each other, and what somebody outside does until it can be asked about."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from floor import timed
+from rows_edit import editor, functions, served
+from table import Line, Scale, bounded
+
+from live import caught_up, eventually, ok
+
+LINES = 2000
+"""Of each file."""
+
+
+def clients(scale: Scale) -> Iterator[Line]:
+    """Clients that edit a file of their own as fast as they are answered: edits a second, and the slowest."""
+    alone = 0.0
+    for many in scale.clients:
+        names = [f"file{n}.txt" for n in range(many)]
+        with served({name: functions(LINES) for name in names}) as (at, _):
+            edits = [editor(at.connect(f"agent{n}", "s1", timeout_s=120.0), name) for n, name in enumerate(names)]
+            each = max(scale.rounds * 2 // many, 5)
+            took, rate, fairness = _at_once(edits, each)
+        p50, p99 = statistics.median(took), took[int(len(took) * 0.99)]
+        alone = alone or rate
+        note = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, slowest client {fairness:.2f} of the fastest"
+        held = rate >= 4 * alone and p99 <= 10 * p50 if many == 16 else None
+        budget = "≥ 4 ×, p99 ≤ 10 × p50" if many == 16 else ""
+        more = {"p50": p50, "p99": p99, "fairness": fairness}
+        yield Line(
+            f"{many} client{'s' if many > 1 else ''}, each its file", "/s", rate, (0.0, 0.0),
+            "one client" if many > 1 else "", alone if many > 1 else 0.0, budget, held, note, many, more,
+        )  # fmt: skip
+
+
+def _at_once(edits: list[Any], each: int) -> tuple[list[float], float, float]:
+    """(sorted milliseconds of every edit, edits a second, the slowest client's rate by the fastest's)."""
+    start = threading.Barrier(len(edits) + 1)
+    took: list[list[float]] = [[] for _ in edits]
+    ends = [0.0] * len(edits)
+
+    def run(n: int) -> None:
+        edits[n]()
+        start.wait()
+        for _ in range(each):
+            took[n].append(timed(edits[n]))
+        ends[n] = time.perf_counter()
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(len(edits))]
+    for thread in threads:
+        thread.start()
+    start.wait()
+    begun = time.perf_counter()
+    for thread in threads:
+        thread.join()
+    seconds = [end - begun for end in ends]
+    return sorted(ms for mine in took for ms in mine), each * len(edits) / max(seconds), min(seconds) / max(seconds)
+
+
+def visible(scale: Scale) -> Iterator[Line]:
+    """From an outside program's write to its record, journaled and told to one who waits with `since`."""
+    with served({"seen.txt": functions(LINES)}) as (at, client):
+        cursor, took = caught_up(client), []
+        for number in range(scale.rounds):
+            data = functions(LINES) + f"# {number}\n"
+            begun = time.perf_counter()
+            at.write("seen.txt", data)
+            while True:
+                page = ok(client.call("since", {"cursor": cursor, "wait_ms": 2000}))
+                cursor = page["cursor"]
+                if any(record["kind"].startswith("outside") for record in page["records"]):
+                    break
+            took.append((time.perf_counter() - begun) * 1000)
+            time.sleep(0.02)
+    took.sort()
+    yield bounded("outside write to `since`, p50", statistics.median(took), "ms", 5.0)
+    yield bounded("outside write to `since`, p99", took[int(len(took) * 0.99)], "ms", 25.0)
+
+
+def rest(scale: Scale) -> Iterator[Line]:
+    """Memory and processor of a daemon that watches a tree: at rest, and after edits."""
+    files = min(scale.files[-1], 20_000)
+    made = {f"src/part{n // 100}/file{n}.py": f"value_{n} = {n}\n" * 20 for n in range(files)}
+    with served({**made, "big.txt": functions(LINES)}) as (at, client):
+        eventually("the first capture", lambda: ok(client.call("status", {}))["capture"]["finished"], 600.0)
+        time.sleep(3.0)
+        pid = at.daemon_pid()
+        before = cpu_s(pid)
+        time.sleep(5.0)
+        idle = (cpu_s(pid) - before) / 5.0 * 100
+        yield bounded(f"memory at rest, {files:,} files", memory_mb(pid), "MB", 60.0, size=files)
+        yield bounded(f"processor at rest, {files:,} files", idle, "%", 1.0, size=files)
+        once = editor(client, "big.txt")
+        before, edits = cpu_s(pid), max(scale.rounds, 50)
+        for _ in range(edits):
+            once()
+        yield Line(f"memory after {edits} edits", "MB", memory_mb(pid))
+        yield Line("processor time of the daemon for an edit", "ms", (cpu_s(pid) - before) / edits * 1000)
+
+
+def memory_mb(pid: int) -> float:
+    """Resident memory that the process does not share, with that of the processes it started."""
+    found = 0
+    for one in (pid, *_children(pid)):
+        with open(f"/proc/{one}/smaps_rollup") as told:
+            found += sum(int(line.split()[1]) for line in told if line.startswith(("Private_Clean", "Private_Dirty")))
+    return found / 1024
+
+
+def cpu_s(pid: int) -> float:
+    """Seconds of processor that the process and those it started have used."""
+    total = 0
+    for one in (pid, *_children(pid)):
+        with open(f"/proc/{one}/stat") as told:
+            words = told.read().rpartition(")")[2].split()
+        total += int(words[11]) + int(words[12])
+    return total / 100
+
+
+def _children(pid: int) -> list[int]:
+    with open(f"/proc/{pid}/task/{pid}/children") as told:
+        return [int(word) for word in told.read().split()]

@@ -1,0 +1,172 @@
+"""Rows about whole trees: the first capture, a restart, a checkpoint, an undo; beside what git takes for as much."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from floor import timed
+from table import Line, Scale, bounded, compared
+
+from live import Live, caught_up, eventually, ok
+
+
+def sources(root: Path, files: int) -> None:
+    """A tree of so many files, twenty to a folder, about four kilobytes each, no two equal."""
+    for n in range(files):
+        folder = root / f"src/part{n // 400}/module{n // 20}"
+        if n % 20 == 0:
+            folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"file{n}.py").write_text(f"# {n}\n" + f"value = compute({n})  # words that make it longer\n" * 80)
+
+
+class Git:
+    """A shadow repository, as other tools keep one: its own folder beside the tree that it looks at."""
+
+    def __init__(self, root: Path, folder: Path) -> None:
+        self._run = ["git", f"--git-dir={folder}", f"--work-tree={root}", "-c", "user.name=b", "-c", "gc.auto=0"]
+        self._run += ["-c", "user.email=b@example.org", "-c", "core.autocrlf=false"]
+        self("init", "-q")
+
+    def __call__(self, *words: str) -> None:
+        """Run a command; what it says is not wanted."""
+        quiet = subprocess.DEVNULL
+        subprocess.run([*self._run, *words], check=True, stdout=quiet, stderr=quiet, cwd=self._run[2][12:])
+
+    def snapshot(self) -> None:
+        """Take everything in."""
+        self("add", "-A")
+        self("commit", "-q", "--allow-empty", "-m", "snapshot")
+
+
+def capture(scale: Scale) -> Iterator[Line]:
+    """The first capture of a tree, and a restart on it, from the start of the daemon to the last file."""
+    for files in scale.files:
+        at = Live()
+        try:
+            sources(at.root, files)
+            with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+                git = Git(at.root, Path(folder) / "shadow")
+                theirs = timed(git.snapshot)
+                again = timed(git.snapshot)
+            mine = timed(lambda a=at: _captured(a))
+            yield compared(
+                f"first capture of {files:,} files", [mine], "git add -A, commit", [theirs], at_most=0.5, size=files
+            )
+            ok(at.connect("bench", "bench", timeout_s=300.0).call("shutdown", {}))
+            eventually("the daemon ends", lambda a=at: not a.pids(), 60.0)
+            mine = timed(lambda a=at: _captured(a))
+            yield compared(f"restart on {files:,} files", [mine], "git add -A, commit", [again], size=files)
+        finally:
+            at.close()
+
+
+def _captured(at: Live) -> None:
+    client = at.connect("bench", "bench", timeout_s=600.0)
+    eventually("the capture", lambda: ok(client.call("status", {}))["capture"]["finished"], 600.0)
+
+
+def checkpoint(scale: Scale) -> Iterator[Line]:
+    """A checkpoint of the whole tree, beside the snapshot of a shadow repository after one change."""
+    for files in scale.files[:2]:
+        at = Live()
+        try:
+            sources(at.root, files)
+            client = at.connect("bench", "bench", timeout_s=300.0)
+            eventually("the capture", lambda c=client: ok(c.call("status", {}))["capture"]["finished"], 600.0)
+            with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+                git = Git(at.root, Path(folder) / "shadow")
+                git.snapshot()
+                mine, waits, theirs = [], [], []
+                for n in range(max(scale.rounds // 10, 5)):
+                    at.write("src/part0/module0/file0.py", f"# changed {n}\n")
+                    waits.append(timed(lambda c=client: caught_up(c)))
+                    mine.append(
+                        timed(lambda c=client, n=n: ok(c.call("checkpoint", {"action": "create", "name": f"c{n}"})))
+                    )
+                    theirs.append(timed(git.snapshot))
+            yield compared(
+                f"checkpoint of {files:,} files, change and cookie included",
+                mine,
+                "git add -A, commit",
+                theirs,
+                size=files,
+            )
+            yield Line("   of which the watcher's cookie, alone", "ms", sorted(waits)[len(waits) // 2])
+        finally:
+            at.close()
+
+
+def undo(scale: Scale) -> Iterator[Line]:
+    """Undo of a burst over files, beside `git checkout` of as many, which syncs nothing."""
+    import undo as undoing
+
+    for files in scale.undone:
+        rounds = 3
+        mine = undoing.quire(files, 40, rounds)["undo of the burst"]
+        theirs = undoing.git(files, 40, rounds)
+        yield compared(
+            f"undo of {files:,} file{'s' if files > 1 else ''}", mine, "git checkout", theirs, at_most=1, size=files
+        )
+
+
+def restart(scale: Scale) -> Iterator[Line]:
+    """The first answer after kill -9, with a long log."""
+    at = Live()
+    try:
+        at.write("a.txt", "one\n")
+        client = at.connect("bench", "bench", timeout_s=300.0)
+        for n in range(scale.versions):
+            ok(
+                client.call(
+                    "edit_replace", {"file": "a.txt", "old_text": at.read("a.txt").decode(), "new_text": f"line {n}\n"}
+                )
+            )
+        took = []
+        for _ in range(3):
+            at.kill()
+            begun = time.perf_counter()
+            ok(at.connect("bench", "bench", timeout_s=300.0).call("status", {}))
+            took.append((time.perf_counter() - begun) * 1000)
+        yield bounded(
+            f"start after kill -9, {scale.versions * 2:,} records", sorted(took)[1], "ms", 1000.0, size=scale.versions
+        )
+    finally:
+        at.close()
+
+
+def commands(scale: Scale) -> Iterator[Line]:
+    """Whole processes of the command line, beside an empty Python and `git status`."""
+    at = Live()
+    try:
+        at.write("a.txt", "one\n")
+        client = at.connect("bench", "bench")
+        ok(client.call("status", {}))
+        import sys
+
+        quire = [str(Path(sys.executable).parent / "quire"), "--state-dir", str(at.state_dir), "-C", str(at.root)]
+        wanted = {
+            "quire status": ([*quire, "status"], 150.0),
+            "quire read": ([*quire, "read", "a.txt"], 120.0),
+            "python -c pass": ([sys.executable, "-c", "pass"], 0.0),
+            "git --version": (["git", "--version"], 0.0),
+        }
+        took: dict[str, list[float]] = {name: [] for name in wanted}
+        for _ in range(max(scale.rounds // 10, 5)):
+            for name, (command, _) in wanted.items():
+                took[name].append(
+                    timed(
+                        lambda c=command: subprocess.run(
+                            c, check=True, capture_output=True, cwd=at.root, env=os.environ
+                        )
+                    )
+                )
+        for name, (_, most) in wanted.items():
+            median = sorted(took[name])[len(took[name]) // 2]
+            yield bounded(name, median, "ms", most) if most else Line(name, "ms", median)
+    finally:
+        at.close()

@@ -1,0 +1,97 @@
+"""The benchmark: what Quire costs, each figure beside something real that was measured in the same run.
+
+    scripts/bench [ROW…] [--quick] [--json FILE] [--plot FOLDER] [--markdown]
+    scripts/bench --list
+
+Every row prints what was done, ours, the reference, the ratio, the budget of the design, and whether it holds. Medians
+of interleaved rounds, with the tenth and the ninetieth of a hundred. The journals that are made are verified at the end
+of their row. `--plot` draws cost against size from a JSON file of earlier, too: `--from FILE`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from rows import ROWS
+from table import FULL, QUICK, Line, markdown, printed
+
+
+def main() -> int:
+    """Run rows, print them, keep them."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="which rows; all if none is named")
+    parser.add_argument(
+        "--quick", action="store_true", help="small sizes: shows that the rows work, not what they cost"
+    )
+    parser.add_argument("--json", metavar="FILE", help="keep the figures")
+    parser.add_argument("--from", dest="earlier", metavar="FILE", help="print or plot figures that were kept")
+    parser.add_argument("--plot", metavar="FOLDER", help="draw cost against size, as SVG and PNG")
+    parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
+    parser.add_argument("--list", action="store_true", help="say what the rows are")
+    options = parser.parse_args()
+    if options.list:
+        print("\n".join(f"{row.name:12}{row.about}" for row in ROWS.values()))
+        return 0
+    unknown = [name for name in options.rows if name not in ROWS]
+    if unknown:
+        parser.error(f"there is no row {unknown[0]!r}; --list names them")
+    if options.earlier:
+        figures = json.loads(Path(options.earlier).read_text())
+    else:
+        figures = measure(options.rows or list(ROWS), options.quick)
+    if options.json:
+        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
+    lines = {name: [_line(one) for one in kept] for name, kept in figures["rows"].items()}
+    if options.markdown:
+        print(markdown([line for some in lines.values() for line in some]))
+    elif options.earlier:
+        print("\n\n".join(printed(some) for some in lines.values()))
+    if options.plot:
+        from plot import draw
+
+        draw({ROWS[name]: some for name, some in lines.items() if name in ROWS}, figures, Path(options.plot))
+    return 0
+
+
+def measure(names: list[str], quick: bool) -> dict[str, object]:
+    """Run these rows and print each as it ends; the figures, with the machine and the date."""
+    scale = QUICK if quick else FULL
+    rows: dict[str, list[dict[str, object]]] = {}
+    for name in names:
+        print(f"\n{name}: {ROWS[name].about}", flush=True)
+        lines = list(ROWS[name].run(scale))
+        print(printed(lines), flush=True)
+        rows[name] = [dataclasses.asdict(line) for line in lines]
+    return {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "scale": scale.name, "rows": rows}
+
+
+def machine() -> str:
+    """What this ran on, in a line."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as told:
+            model = next(line.partition(":")[2].strip() for line in told if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    runs_on = f"Linux {platform.release()}, Python {platform.python_version()}"
+    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GB, {runs_on}"
+
+
+def _line(kept: dict[str, object]) -> Line:
+    return Line(**{**kept, "spread": tuple(kept["spread"])})  # type: ignore[arg-type]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
