@@ -58,6 +58,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "manual": {},
     "describe": {},
     "native": {"moment": "turn"},
+    "describe": {"tool": "log"},
 }
 
 

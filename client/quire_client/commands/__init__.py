@@ -32,6 +32,7 @@ COMMANDS: Final[dict[str, str]] = {
     "env": "Print what lets git say who runs it, for a shell",
     "mcp": "Serve the tools to an agent that speaks MCP",
     "manual": "Print what an agent should know before it edits",
+    "hook": "Answer an agent's hook (what its configuration calls)",
     "verify": "Check the journal",
     "doctor": "Check the installation, the workspace and the daemon",
     "adopt": "Give a moved folder its journal back",

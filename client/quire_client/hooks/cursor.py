@@ -1,0 +1,90 @@
+"""Cursor: generic tool events, and the older ones of single kinds (`beforeShellExecution`, `afterFileEdit`, …).
+
+`quire setup` asks for the generic ones; a configuration of one's own may use either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, one_path, replaced, span, text
+
+WHOLE: Final = ("write", "delete")
+EDITS: Final = (*WHOLE, "edit", "multiedit", "strreplace", "search_replace", "editnotebook", "applypatch")
+COMMANDS: Final = ("shell", "bash", "terminal")
+READS: Final = ("read", "read_file")
+
+MOMENTS: Final = {
+    "sessionStart": "start",
+    "beforeSubmitPrompt": "turn",
+    "preToolUse": "before",
+    "postToolUse": "after",
+    "postToolUseFailure": "after",
+    "beforeShellExecution": "before",
+    "afterShellExecution": "after",
+    "afterFileEdit": "after",
+    "beforeReadFile": "read",
+    "stop": "end",
+    "subagentStop": "end",
+    "sessionEnd": "end",
+}
+_OF_ONE_KIND: Final = {
+    "beforeShellExecution": "Shell",
+    "afterShellExecution": "Shell",
+    "afterFileEdit": "Edit",
+    "beforeReadFile": "Read",
+}
+
+
+def understand(given: Fields) -> Intent | None:
+    """What a hook's JSON means."""
+    event = text(given, "hook_event_name")
+    if event not in MOMENTS:
+        return None
+    intent = Intent(
+        event,
+        MOMENTS[event],
+        text(given, "conversation_id", "session_id"),
+        text(given, "generation_id"),
+        text(given, "tool_use_id"),
+        text(given, "model"),
+        text(given, "cwd") or _first(given.get("workspace_roots")),
+    )
+    if intent.moment not in ("before", "after", "read"):
+        return intent
+    tool = _OF_ONE_KIND.get(event) or text(given, "tool_name")
+    told = given if event in _OF_ONE_KIND else fields(given, "tool_input")
+    return _of_tool(intent._replace(tool=tool, ok=event != "postToolUseFailure"), told)
+
+
+def _of_tool(intent: Intent, told: Fields) -> Intent | None:
+    kind, paths = intent.tool.lower(), one_path(told)
+    if kind in COMMANDS:
+        return intent
+    if kind in EDITS and paths:
+        return intent._replace(paths=paths, whole=kind in WHOLE, replaces=replaced(told))
+    if kind in READS and paths and intent.event in ("postToolUse", "beforeReadFile"):
+        start, end = span(told)
+        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
+    return None
+
+
+def _first(roots: Any) -> str:
+    return roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+
+
+def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
+    """The JSON that the agent understands."""
+    if not outcome.allow and intent.moment == "before":
+        return {"permission": "deny", "user_message": _first_line(outcome.reason), "agent_message": outcome.reason}
+    told: dict[str, Any] = {"user_message": outcome.warning} if outcome.warning else {}
+    if outcome.notice and intent.event in ("postToolUse", "sessionStart"):
+        told["additional_context"] = outcome.notice
+    return told
+
+
+def _first_line(reason: str) -> str:
+    return reason.partition("\n")[0]
+
+
+AGENT: Final = Agent("cursor", understand, answer)

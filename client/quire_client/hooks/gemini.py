@@ -1,0 +1,59 @@
+"""Gemini CLI: BeforeTool, AfterTool and their neighbours. Its tool calls have no ids."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, number, one_path, replaced, span, text
+
+WHOLE: Final = ("write_file",)
+EDITS: Final = (*WHOLE, "replace", "edit")
+COMMANDS: Final = ("run_shell_command",)
+READS: Final = ("read_file",)
+
+MOMENTS: Final = {
+    "SessionStart": "start",
+    "BeforeAgent": "turn",
+    "BeforeTool": "before",
+    "AfterTool": "after",
+    "AfterAgent": "end",
+    "SessionEnd": "end",
+}
+HEARD: Final = frozenset({"SessionStart", "BeforeAgent", "AfterTool"})
+
+
+def understand(given: Fields) -> Intent | None:
+    """What a hook's JSON means."""
+    event = text(given, "hook_event_name")
+    if event not in MOMENTS:
+        return None
+    intent = Intent(event, MOMENTS[event], text(given, "session_id"), folder=text(given, "cwd"))
+    if intent.moment not in ("before", "after"):
+        return intent
+    failed = bool(fields(given, "tool_response").get("error"))
+    tool, told = text(given, "tool_name"), fields(given, "tool_input")
+    intent = intent._replace(tool=tool, ok=not failed)
+    if tool in COMMANDS:
+        return intent
+    paths = one_path(told)
+    if tool in EDITS and paths:
+        return intent._replace(paths=paths, whole=tool in WHOLE, replaces=replaced(told))
+    if tool in READS and paths and event == "AfterTool" and not failed:
+        start, end = number(told, "start_line"), number(told, "end_line")
+        if start is None and end is None and (offset := number(told, "offset")) is not None:
+            start, end = span({**told, "offset": offset + 1})  # it counts them from 0
+        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
+    return None
+
+
+def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
+    """The JSON that the agent understands."""
+    if not outcome.allow and intent.event == "BeforeTool":
+        return {"decision": "deny", "reason": outcome.reason}
+    told: dict[str, Any] = {"systemMessage": outcome.warning} if outcome.warning else {}
+    if outcome.notice and intent.event in HEARD:
+        told["hookSpecificOutput"] = {"hookEventName": intent.event, "additionalContext": outcome.notice}
+    return told
+
+
+AGENT: Final = Agent("gemini", understand, answer)

@@ -1,0 +1,72 @@
+"""opencode: its plugin callbacks as the plugin that `quire setup opencode` writes passes them on.
+
+It sends `{event, tool, sessionID, callID, args, directory}`; it throws what is answered as `reason`, and appends
+`context` to what the tool said.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, one_path, replaced, span, text
+from quire_client.hooks.codex import in_patch
+
+WHOLE: Final = ("write",)
+EDITS: Final = (*WHOLE, "edit", "multiedit")
+PATCHES: Final = ("patch", "apply_patch")
+COMMANDS: Final = ("bash",)
+READS: Final = ("read",)
+
+MOMENTS: Final = {
+    "tool.execute.before": "before",
+    "tool.execute.after": "after",
+    "session.created": "start",
+    "chat.message": "turn",
+    "session.idle": "end",
+    "session.deleted": "end",
+}
+
+
+def understand(given: Fields) -> Intent | None:
+    """What the plugin's JSON means."""
+    event = text(given, "event")
+    if event not in MOMENTS:
+        return None
+    intent = Intent(
+        event,
+        MOMENTS[event],
+        text(given, "sessionID"),
+        text(given, "messageID"),
+        text(given, "callID"),
+        text(given, "model"),
+        text(given, "directory"),
+    )
+    return _of_tool(intent, given) if intent.moment in ("before", "after") else intent
+
+
+def _of_tool(intent: Intent, given: Fields) -> Intent | None:
+    tool, told = text(given, "tool"), fields(given, "args")
+    intent = intent._replace(tool=tool)
+    if tool in COMMANDS:
+        return intent
+    if tool in PATCHES:
+        paths, replaces = in_patch(text(told, "patchText", "patch"))
+        return intent._replace(paths=paths, replaces=replaces) if paths else None
+    paths = one_path(told)
+    if tool in EDITS and paths:
+        return intent._replace(paths=paths, whole=tool in WHOLE, replaces=replaced(told))
+    if tool in READS and paths and intent.moment == "after":
+        start, end = span(told)
+        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
+    return None
+
+
+def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
+    """The JSON that the plugin understands."""
+    if not outcome.allow and intent.moment == "before":
+        return {"decision": "deny", "reason": outcome.reason}
+    told = {"context": outcome.notice, "message": outcome.warning}
+    return {name: said for name, said in told.items() if said}
+
+
+AGENT: Final = Agent("opencode", understand, answer)

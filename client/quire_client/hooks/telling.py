@@ -1,0 +1,161 @@
+"""What an intent asks of the daemon, and what its answers mean for the agent. Values in, values out.
+
+`Call` stands for the socket. Refusals of the daemon that are about what the agent wants to do (`DENYING`) are denials;
+all others are Quire's own trouble: the agent goes on, and the person is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from quire_client import render
+from quire_client.hooks.base import Intent, Outcome
+
+Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
+"""(tool, arguments) → the daemon's reply."""
+
+DENYING: Final = ("stale_file", "stale_base", "lease_held")
+
+MOST_PATHS: Final = 200
+"""Files of one call that the daemon is told of; it takes no more."""
+
+MOST_LINES: Final = 30
+MOST_WIDE: Final = 200
+MOST_OTHERS: Final = 5
+
+
+def tell(intent: Intent, paths: Sequence[str], rereads: bool, call: Call) -> Outcome:
+    """Tell the daemon of one workspace; `paths` are relative to that workspace."""
+    match intent.moment:
+        case "before":
+            return _judged(call("native", {**_native(intent, paths), "rereads": rereads}))
+        case "after":
+            reply = call("native", {**_native(intent, paths), "ok": intent.ok})
+            return Outcome(notice=notice(reply), warning=_trouble(reply))
+        case "read":
+            for path in paths:
+                call("read_file", {"path": path, **_lines(intent)})  # refused for what is no text; nothing is lost
+            return Outcome()
+        case "start":
+            reply = call("native", {"moment": "turn"})
+            here = welcome(call("who", {"present": True, "limit": 20}))
+            told = notice(reply)
+            return Outcome(notice=f"{here}\n{told}".strip(), warning=_trouble(reply))
+        case "turn":
+            reply = call("native", {"moment": "turn"})
+            return Outcome(notice=notice(reply), warning=_trouble(reply))
+        case _:
+            return Outcome(warning=_trouble(call("native", {"moment": "end"})))
+
+
+def _native(intent: Intent, paths: Sequence[str]) -> dict[str, Any]:
+    return {
+        "moment": intent.moment,
+        "tool": intent.tool,
+        "call": intent.call,
+        "paths": list(paths[:MOST_PATHS]),
+        "whole": intent.whole,
+        "replaces": list(intent.replaces),
+    }
+
+
+def _lines(intent: Intent) -> dict[str, int]:
+    given = {"start_line": intent.start_line, "end_line": intent.end_line}
+    return {name: line for name, line in given.items() if line is not None}
+
+
+def _judged(reply: Mapping[str, Any]) -> Outcome:
+    if reply.get("ok") or reply.get("error") not in DENYING:
+        return Outcome(warning=_trouble(reply))
+    return Outcome(allow=False, reason=reason(reply))
+
+
+def _trouble(reply: Mapping[str, Any]) -> str:
+    if reply.get("ok"):
+        return ""
+    said = render.one_line(reply.get("message", "it gave no reason"))
+    return f"Quire could not take note of this call: {said}"
+
+
+# ── in words ─────────────────────────────────────────────────────────────────
+
+
+def reason(reply: Mapping[str, Any]) -> str:
+    """Why an agent's tool must not write now, and what it should do instead."""
+    said = render.one_line(reply.get("message", ""), 600)
+    if reply.get("error") == "lease_held":
+        return f"Quire: {said}\nNothing was written. Work on something else, or wait until that is over."
+    lines = [f"Quire: {said}", *_changes(reply)]
+    shown = [_numbered(str(row)) for row in (reply.get("lines") or ())[:MOST_LINES]]
+    if shown:
+        lines += ["The changed lines and those of your edit, as they are now:", *shown]
+    if len(reply.get("lines") or ()) > MOST_LINES:
+        lines.append("  …")
+    lines.append(
+        "Nothing was written. Read the file again, then edit what it holds now; do not take others' work back."
+    )
+    return "\n".join(lines)
+
+
+def _changes(reply: Mapping[str, Any]) -> Iterator[str]:
+    for change in reply.get("changes") or ():
+        yield f"- {_where(change)} {_by(change)}"
+
+
+def _numbered(row: str) -> str:
+    """A line of a hashed read (`N#hash [quality]|text`) as people number lines."""
+    anchor, _, line = row.partition("|")
+    return f"{anchor.partition('#')[0]:>6}  {render.clean(line, keep=chr(9))[:MOST_WIDE]}"
+
+
+def notice(reply: Mapping[str, Any]) -> str:
+    """What others did to files that the agent has read; "" when there is no news."""
+    news = list(reply.get("news") or ())
+    if not news:
+        return ""
+    lines = ["Quire: files that you have read were changed by others. Read them again before you rely on them:"]
+    lines += [f"- {render.one_line(entry.get('path', ''))}: {_where(entry)} {_by(entry)}" for entry in news]
+    if reply.get("news_more"):
+        lines.append(f"- and {reply['news_more']} more files")
+    return "\n".join(lines)
+
+
+def _where(change: Mapping[str, Any]) -> str:
+    if change.get("gone"):
+        return "removed"
+    spans = [span for span in change.get("lines") or () if isinstance(span, Sequence) and len(span) == 2]
+    if not spans:
+        return "changed"
+    told = ", ".join(str(a) if a == b else f"{a}-{b}" if b > a else f"before {a}" for a, b in spans[:MOST_OTHERS])
+    one = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return f"line{'' if one else 's'} {told}{', …' if len(spans) > MOST_OTHERS else ''} changed"
+
+
+def _by(change: Mapping[str, Any]) -> str:
+    """By whom and when. Names and hints come from agents: they are quoted, so that they cannot pass for our words."""
+    hint = f', probably "{render.one_line(change["hint"], 120)}"' if change.get("hint") else ""
+    return f"by {_name(change.get('writer'))} at {render.moment(change.get('at', ''))}{hint}"
+
+
+def _name(writer: Any) -> str:
+    who = writer if isinstance(writer, Mapping) else {}
+    if who.get("type") == "outside" and not who.get("agent"):
+        return "another program"
+    names = "/".join(render.one_line(who[part], 60) for part in ("agent", "agent_session") if who.get(part))
+    return f'"{names}"' if names else "a person"
+
+
+def welcome(reply: Mapping[str, Any]) -> str:
+    """What an agent should know when its session begins: that there is a journal, and who else is there."""
+    others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
+    lines = [
+        "Quire keeps every version of every file here, whoever writes. `quire log PATH`, `quire diff` and `quire blame "
+        "PATH` tell what happened, `quire undo` takes back what one did and keeps what others did."
+    ]
+    for entry in others[:MOST_OTHERS]:
+        files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("files") or ()]
+        lines.append(f"- {_name(entry)} works here too{', on ' + ', '.join(files[:3]) if files else ''}")
+    if len(others) > MOST_OTHERS:
+        lines.append(f"- and {len(others) - MOST_OTHERS} others")
+    return "\n".join(lines)
