@@ -16,7 +16,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Put, Remove, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, Record, WriterIntroduced
@@ -84,14 +84,17 @@ class Playbook:
         """What follows from a call, without performing it."""
         who = self.who(by)
         names = list(tool.paths(params))
-        if tool.paths_from is not None:
+        implied = Implied()
+        if tool.implies is not None:
             with self.journal.store.reading() as reading:
-                names += tool.paths_from(params, History(reading), who)
+                implied = tool.implies(params, History(reading), who)
+            names += implied.paths
         files = {path: self._gather(path) for path in names}
         self.now_ns += SECOND_NS
         with self.journal.store.reading() as reading:
             history = History(reading)
-            world = World(self.now_ns, who, self.settings, files, history, self.journal.head + 1, self.first_event_ns)
+            following = self.journal.head + 1, self.first_event_ns
+            world = World(self.now_ns, who, self.settings, files, history, *following, implied=implied)
             while True:
                 try:
                     return decided(tool, params, world)

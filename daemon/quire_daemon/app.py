@@ -46,7 +46,7 @@ from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace, pid_start
 from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, FileNow, Put, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Put, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.ignore import Ignore
 from quire_daemon.leasing import Leasing
@@ -423,7 +423,7 @@ class App:
                 return None
         if call.tool.catch_up:
             self._catch_up(call)
-        files, kept_off = self._gather(call, paths)
+        files, kept_off, implied = self._gather(call, paths)
         self.presence.named(call.who, (now.path for now in files.values()))
         if not self._read_only:
             self.leasing.look()
@@ -445,6 +445,7 @@ class App:
                 self.presence.now() if call.tool.needs_presence else {},
                 self.leasing.before(call),
                 kept_off,
+                implied,
             )
             decision = self._under_leases(call, world)
         self._wait_for_news(call, decision)
@@ -569,7 +570,7 @@ class App:
         if now < call.give_up_s + patience_s and not (told and self.outside.idle()):
             raise _NotYet(now + RETRY_S)
 
-    def _gather(self, call: Call, taken: set[str]) -> tuple[dict[str, FileNow], dict[str, str]]:
+    def _gather(self, call: Call, taken: set[str]) -> tuple[dict[str, FileNow], dict[str, str], Implied]:
         """The files that the call names, by the names that the caller used.
 
         Of those that it only implies (an undo, a restore) one that cannot be looked at, or must not be written, is
@@ -577,10 +578,11 @@ class App:
         """
         names = list(dict.fromkeys(call.tool.paths(call.params)))
         named = len(names)
-        if call.tool.paths_from is not None:
+        implied = Implied()
+        if call.tool.implies is not None:
             with self.recorder.history() as history:
-                names += call.tool.paths_from(call.params, history, call.who)
-            names = list(dict.fromkeys(names))
+                implied = call.tool.implies(call.params, history, call.who)
+            names = list(dict.fromkeys([*names, *implied.paths]))
         now = self.clock.mono_s()
         files: dict[str, FileNow] = {}
         kept_off: dict[str, str] = {}
@@ -610,7 +612,7 @@ class App:
                 raise
             if files[name].path in taken:
                 raise _NotYet(now)  # another request of this turn writes it: first that one
-        return files, kept_off
+        return files, kept_off, implied
 
     # ── searches that decisions need ──
 

@@ -134,7 +134,7 @@ class Recorder:
         seen, self._seen = self._seen, {}
         recent, self._recent = self._recent, {}
         if entries or bytes_:
-            self.journal.append(entries, bytes_)
+            self.journal.append(entries, bytes_, self.texts.find)
         del recent  # the reads view holds them now
         self.mark_seen(seen)
 

@@ -6,7 +6,7 @@ into every view; when it returns, all of that is durable, and when it raises, no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -102,14 +102,18 @@ class Journal:
         return self._last_at_ns
 
     def append(
-        self, entries: Sequence[Entry], bytes_named: Sequence[tuple[bytes | Text | Frame, str | None]] = ()
+        self,
+        entries: Sequence[Entry],
+        bytes_named: Sequence[tuple[bytes | Text | Frame, str | None]] = (),
+        at_hand: Callable[[bytes], Text | None] = lambda blob: None,
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
         `bytes_named` are the bytes that the events name by sha256, as they are, as a text (which may know its address
-        already), or as a frame made ready by `blobs.compress`, each with the path that it is a version of. Raises
-        `ValueError` for a batch that cannot be (a caller's mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when
-        nothing of it was stored.
+        already), or as a frame made ready by `blobs.compress`, each with the path that it is a version of. `at_hand`
+        finds the text of a blob that the caller still has, so that it need not be unpacked. Raises `ValueError` for a
+        batch that cannot be (a caller's mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was
+        stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
@@ -133,7 +137,12 @@ class Journal:
                     blobs.put(w, data, path, self._cache)
             for (record, _), stored in zip(sealed, encoded, strict=True):
                 w.append("records", u64(record.seq), stored)
-            replay.fold_all(w, sealed, self._bytes_of)
+
+            def bytes_of(r: Reading, blob: bytes) -> bytes:
+                text = at_hand(blob)
+                return text.data if text is not None else blobs.get(r, blob, self._cache)
+
+            replay.fold_all(w, sealed, bytes_of)
         self._head = Seq(self._head + len(sealed))
         self._last_hash, self._last_at_ns = prev, at_ns
         return [record for record, _ in sealed]
@@ -143,9 +152,6 @@ class Journal:
         first = entry.batch - self._head - 1
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
-
-    def _bytes_of(self, r: Reading, blob: bytes) -> bytes:
-        return blobs.get(r, blob, self._cache)
 
     def path_id(self, r: Reading, path: str) -> PathId | None:
         """The number of `path`; None when the log does not name it."""

@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -43,8 +44,8 @@ def names(files: int) -> list[str]:
     return [f"src/part{n // 20}/file{n}.py" for n in range(files)]
 
 
-def quire(files: int, lines: int, rounds: int) -> dict[str, list[float]]:
-    """A burst over all files, undone; the files are as before each time."""
+def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> dict[str, list[float]]:
+    """A burst over all files, undone; the files are as before each time. `between` is done after each round."""
     took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": []}
     at = Live()
     try:
@@ -64,14 +65,15 @@ def quire(files: int, lines: int, rounds: int) -> dict[str, list[float]]:
             took["undo of the burst"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b}))))
             for n, name in enumerate(names(files)):
                 assert at.read(name) == text(lines, n).encode(), name
+            between()
     finally:
         at.close()
     return took
 
 
-def git(files: int, lines: int, rounds: int) -> list[float]:
-    """The same files changed and written back by git."""
-    took = []
+@contextmanager
+def git(files: int, lines: int) -> Iterator[Callable[[], float]]:
+    """A repository of the same files: each call changes them, and tells how long git takes to write them back."""
     with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
         root = Path(folder)
         run = ["git", "-C", folder, "-c", "user.name=b", "-c", "user.email=b@example.org", "-c", "gc.auto=0"]
@@ -82,11 +84,13 @@ def git(files: int, lines: int, rounds: int) -> list[float]:
             (root / name).write_text(text(lines, n))
         subprocess.run([*run, "add", "-A"], **quiet)
         subprocess.run([*run, "commit", "-m", "all"], **quiet)
-        for number in range(rounds):
+
+        def change_and_write_back() -> float:
             for n, name in enumerate(names(files)):
-                (root / name).write_text(text(lines, n).replace("value_1 = ", f"changed_{number} = "))
-            took.append(timed(lambda: subprocess.run([*run, "checkout", "--", "."], **quiet)))
-    return took
+                (root / name).write_text(text(lines, n).replace("value_1 = ", "changed = "))
+            return timed(lambda: subprocess.run([*run, "checkout", "--", "."], **quiet))
+
+        yield change_and_write_back
 
 
 def floor(files: int, lines: int, rounds: int, workers: int) -> list[float]:
@@ -123,12 +127,14 @@ def main() -> None:
     if options.folder:
         tempfile.tempdir = os.path.abspath(options.folder)
     sizes = options.files, options.lines, options.rounds
-    rows = quire(*sizes)
-    rows["git checkout of as many files"] = git(*sizes)
+    with git(options.files, options.lines) as write_back:
+        by_git: list[float] = []
+        rows = quire(*sizes, lambda: by_git.append(write_back()))  # by turns, for what else the machine does
+    rows["git checkout of as many files"] = by_git
     rows["as many files written, synced, renamed, 1 at a time"] = floor(*sizes, 1)
     rows["the same, 8 at a time"] = floor(*sizes, 8)
     figures = {name: round(statistics.median(took), 1) for name, took in rows.items()}
-    ratio = round(figures["undo of the burst"] / figures["git checkout of as many files"], 2)
+    ratio = round(statistics.median(a / b for a, b in zip(rows["undo of the burst"], by_git, strict=True)), 2)
     if options.json:
         print(json.dumps({"files": options.files, "median_ms": figures, "undo / git checkout": ratio}))
         return

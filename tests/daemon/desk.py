@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from quire_daemon.config import Settings
-from quire_daemon.handlers.base import Decision, FileNow, Move, Present, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Present, Put, Remove, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import (
@@ -129,8 +129,10 @@ class Desk:
         params = msgspec.convert(args, tool.params)
         with self.history() as history:
             names = list(tool.paths(params))
-            if tool.paths_from is not None:
-                names += tool.paths_from(params, history, who)
+            implied = Implied()
+            if tool.implies is not None:
+                implied = tool.implies(params, history, who)
+                names += implied.paths
             world = World(
                 now_ns=BEGAN_NS + (self.journal.head + 1) * SECOND,
                 who=who,
@@ -141,6 +143,7 @@ class Desk:
                 first_event_ns=BEGAN_NS,
                 health=self.health,
                 present=self.present,
+                implied=implied,
             )
             try:
                 decision = self._decided(tool, params, world)

@@ -69,6 +69,14 @@ class Present:
 
 
 @dataclass(frozen=True)
+class Implied:
+    """Files that a call does not name and that its decision must see all the same, as the journal tells them."""
+
+    paths: Sequence[str] = ()
+    thought: object = None  # what was found out on the way; the decision may go on from there
+
+
+@dataclass(frozen=True)
 class World:
     """Everything that a decision may look at."""
 
@@ -85,6 +93,7 @@ class World:
     present: Mapping[bytes, Present] = field(default_factory=dict)  # callers, by their keys; for `who`
     queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases
     kept_off: Mapping[str, str] = field(default_factory=dict)  # implied files that were not looked at: path → code
+    implied: Implied = Implied()  # what the tool's `implies` said of this call
 
 
 @dataclass(frozen=True)
@@ -148,7 +157,7 @@ class Tool(Generic[P]):
     needs_text: bool = True  # False: a look at the file is enough
     catch_up: bool = False  # the watcher must have caught up with the disk first
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
-    paths_from: Callable[[P, History, Who], Sequence[str]] | None = None  # more paths, which only the journal knows
+    implies: Callable[[P, History, Who], Implied] | None = None  # more paths, which only the journal knows
     needs_health: bool = False  # `World.health` is filled in
     needs_presence: bool = False  # `World.present` is filled in
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal

@@ -14,7 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from quire_daemon.handlers.base import Who
+from quire_daemon.handlers.base import Implied, Who
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, single_path, writer_filter
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
@@ -787,14 +787,29 @@ def is_now(unwound: Unwound) -> bool:
     return (unwound.path, unwound.mode, unwound.blob) == (now.path, mode, now.blob)
 
 
-def paths_of(params: Params, history: History, who: Who) -> Sequence[str]:
+@dataclass(frozen=True)
+class Foreseen:
+    """What a call is about and what its files come to, as the journal has it up to record `head`."""
+
+    params: Params
+    head: int
+    choice: Choice
+    found: Sequence[Unwound]
+
+
+def foresee(params: Params, known: Batches, who: Who) -> Foreseen:
+    """The choice that the arguments stand for, and what comes of it. Raises `Refused`."""
+    choice = choose(params, known, who)
+    return Foreseen(params, known.history.head(), choice, outcome(known, choice, who))
+
+
+def implied_by(params: Params, history: History, who: Who) -> Implied:
     """The paths that a decision must see. A refusal is left to the decision."""
     try:
-        known = Batches(history)
-        files = outcome(known, choose(params, known, who), who)
+        seen = foresee(params, Batches(history), who)
     except Refused:
-        return ()
-    return list(dict.fromkeys(path for u in files for path in (u.now.path, u.path)))
+        return Implied()
+    return Implied(list(dict.fromkeys(path for u in seen.found for path in (u.now.path, u.path))), seen)
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:

@@ -13,7 +13,7 @@ import msgspec
 from quire_daemon.arguments import Writing
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight
 from quire_daemon.dialects.edit import EDIT, EditParams
-from quire_daemon.handlers.base import Decision, FileNow, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
     require_captured,
@@ -74,15 +74,15 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         other = handed_over(params)
         return (params.target,) if other is None else other[0].paths(other[1])
 
-    def paths_from(params: P, history: History, who: Who) -> Sequence[str]:
+    def implies(params: P, history: History, who: Who) -> Implied:
         other = handed_over(params)
-        return () if other is None or other[0].paths_from is None else other[0].paths_from(other[1], history, who)
+        return Implied() if other is None or other[0].implies is None else other[0].implies(other[1], history, who)
 
     def decide_here_or_there(params: P, world: World) -> Decision:
         other = handed_over(params)
         return decide(dialect, params, world) if other is None else other[0].decide(other[1], world)
 
-    return Tool(dialect.name, dialect.params, paths, decide_here_or_there, writes=True, paths_from=paths_from)
+    return Tool(dialect.name, dialect.params, paths, decide_here_or_there, writes=True, implies=implies)
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, FileNow, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others
@@ -304,9 +304,9 @@ def _no_paths(params: NativeParams) -> Sequence[str]:
     return ()
 
 
-def _implied(params: NativeParams, history: History, who: Who) -> Sequence[str]:
+def _implied(params: NativeParams, history: History, who: Who) -> Implied:
     """The call does not fail because one of its files may not be looked at: that is not for a journal to forbid."""
-    return params.paths
+    return Implied(params.paths)
 
 
 NATIVE_TOOL: Final = Tool(
@@ -317,5 +317,5 @@ NATIVE_TOOL: Final = Tool(
     writes=True,
     catch_up=True,
     settle_s=SETTLE_S,
-    paths_from=_implied,
+    implies=_implied,
 )

@@ -19,15 +19,15 @@ from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.choosing import (
     Batches,
     Choice,
+    Foreseen,
     How,
     Params,
     RedoParams,
     RestoreParams,
     RollbackParams,
     UndoParams,
-    choose,
-    outcome,
-    paths_of,
+    foresee,
+    implied_by,
     read_token,
     stayed,
 )
@@ -71,10 +71,10 @@ def decide(params: Params, world: World) -> Decision:
     """Undo, redo, roll back or restore; or the plan of it."""
     history = world.history
     known = Batches(history)
-    choice = choose(params, known, world.who)
+    seen = _foreseen(params, known, world)
+    choice, found = seen.choice, seen.found
     if params.token and choice.how != _HOW[type(params)]:
         raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
-    found = outcome(known, choice, world.who)
     actions = Planning(world, params.allow_uncaptured).actions(found)
     if params.token and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
@@ -83,6 +83,14 @@ def decide(params: Params, world: World) -> Decision:
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
     return Performing(world, choice, staying).decision(actions)
+
+
+def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
+    """What the app knows already, to know the files, unless something was noted since. Raises `Refused`."""
+    seen = world.implied.thought
+    if isinstance(seen, Foreseen) and (seen.params, seen.head) == (params, known.history.head()):
+        return seen
+    return foresee(params, known, world.who)
 
 
 def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Action], history: History) -> None:
@@ -162,7 +170,7 @@ def _no_paths(params: Params) -> Sequence[str]:
     return ()
 
 
-UNDO_TOOL: Final = Tool("undo", UndoParams, _no_paths, decide, writes=True, paths_from=paths_of)
-REDO_TOOL: Final = Tool("redo", RedoParams, _no_paths, decide, writes=True, paths_from=paths_of)
-ROLLBACK_TOOL: Final = Tool("rollback", RollbackParams, _no_paths, decide, writes=True, paths_from=paths_of)
-RESTORE_TOOL: Final = Tool("restore", RestoreParams, _no_paths, decide, writes=True, paths_from=paths_of)
+UNDO_TOOL: Final = Tool("undo", UndoParams, _no_paths, decide, writes=True, implies=implied_by)
+REDO_TOOL: Final = Tool("redo", RedoParams, _no_paths, decide, writes=True, implies=implied_by)
+ROLLBACK_TOOL: Final = Tool("rollback", RollbackParams, _no_paths, decide, writes=True, implies=implied_by)
+RESTORE_TOOL: Final = Tool("restore", RestoreParams, _no_paths, decide, writes=True, implies=implied_by)
