@@ -1,0 +1,114 @@
+"""How long `quire mcp` takes to its first answer, beside a server of the same SDK that offers nothing.
+
+    scripts/bench mcp [--rounds N] [--json]
+
+Each round starts both as an agent would, one after the other, and takes the time from the start of the process to the
+answer to `initialize`; then to the list of tools, for which ours asks the daemon. The daemon runs already. Most of it
+is the SDK's own import, so that what counts is the difference: 200 ms is the budget of the first answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from live import Live, ok
+
+EMPTY = """
+import anyio, mcp_types as types
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+async def list_tools(ctx, params):
+    return types.ListToolsResult(tools=[])
+
+async def main():
+    server = Server("empty", on_list_tools=list_tools)
+    async with stdio_server() as (read, write):
+        await server.run(read, write, server.create_initialization_options())
+
+anyio.run(main)
+"""
+
+BUDGET_MS = 200
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "bench", "version": "1"}},
+}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+
+
+def start(command: list[str]) -> tuple[float, float, float]:
+    """Milliseconds from the start of `command` to its first answer and to its list of tools; and of CPU."""
+    before = os.times()
+    begun = time.perf_counter()
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert server.stdin is not None
+    assert server.stdout is not None
+
+    def ask(*messages: dict[str, object]) -> float:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        server.stdin.flush()
+        answer = json.loads(server.stdout.readline())
+        assert "result" in answer, answer
+        return (time.perf_counter() - begun) * 1000
+
+    first = ask(INITIALIZE)
+    listed = ask(INITIALIZED, LIST)
+    server.stdin.close()
+    server.stdout.close()
+    server.wait()
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return first, listed, cpu * 1000
+
+
+def main() -> int:
+    """Print what was measured; the status is 1 when the budget is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    at = Live()
+    try:
+        at.write("a.txt", "one\n")
+        ok(at.connect().status())
+        ours = [sys.executable, "-m", "quire_client", "mcp", "-C", str(at.root), "--state-dir", str(at.state_dir)]
+        rounds = [(start([sys.executable, "-c", EMPTY]), start(ours)) for _ in range(options.rounds)]
+    finally:
+        at.close()
+    names = ("first_answer_ms", "tools_ms", "cpu_ms")
+    told = {
+        name: {
+            "empty": statistics.median(empty[i] for empty, _ in rounds),
+            "quire": statistics.median(quire[i] for _, quire in rounds),
+            "more": statistics.median(quire[i] - empty[i] for empty, quire in rounds),
+        }
+        for i, name in enumerate(names)
+    }
+    kept = told["first_answer_ms"]["more"] <= BUDGET_MS
+    if options.json:
+        print(json.dumps({**told, "rounds": options.rounds, "budget_ms": BUDGET_MS, "kept": kept}))
+    else:
+        print(f"medians of {options.rounds} rounds, ms{'':14} empty server   quire mcp   difference")
+        for name, row in told.items():
+            print(f"  {name:<34} {row['empty']:12.0f} {row['quire']:11.0f} {row['more']:12.0f}")
+        print(f"The first answer may take {BUDGET_MS} ms more than the empty server's: {'kept' if kept else 'MISSED'}.")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
