@@ -1,0 +1,170 @@
+"""What a real history takes up in the journal, beside what it takes up in git.
+
+    scripts/bench storage --repo PATH [--commits N] [--in FOLDER] [--json]
+
+Every commit along first parents is told to a journal, each file that it changed as a version, through the journal's
+own library: records, blobs and views are those that edits make. Then: bytes a version, by table. Beside it stands the
+same linear history in git, loose as it comes to be, and packed (`git gc --aggressive`).
+
+Content is the table of blobs, with what finds them (addresses, chains). A page that is used but not full counts whole;
+the file also has pages that are free, to be used again. What content consists of is told apart: no store makes a delta
+of a file's first version, or of most that are no text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import lmdb
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from git_history import Teller, commits, git
+from quire_journal.blobs import MADE_OF_BASE, stored_at
+from quire_journal.journal import Journal
+from quire_journal.stores.lmdb import LmdbStore
+
+CONTENT = ("blobs", "addresses", "chains")
+TARGETS = {"content": 300, "all": 800}
+
+
+def told(repo: Path, folder: Path, most: int) -> tuple[int, int, float]:
+    """(commits, versions, seconds) of the history told to a journal in `folder`. Nothing is synced meanwhile."""
+    journal = Journal.open(LmdbStore.open(folder, durability="fast"), time.time_ns())
+    teller, count, took = Teller(journal), 0, 0.0
+    for commit in commits(repo, most):
+        begun = time.perf_counter()
+        teller.tell(commit)
+        took += time.perf_counter() - begun
+        count += 1
+    journal.close()
+    return count, teller.versions, took
+
+
+def by_table(folder: Path) -> dict[str, dict[str, int]]:
+    """Of each table of a closed journal: entries, bytes of keys and values, and bytes of its pages."""
+    found: dict[str, dict[str, int]] = {}
+    with lmdb.open(str(folder / "db"), max_dbs=64, readonly=True, lock=False, map_size=1 << 40) as env:
+        page = env.stat()["psize"]
+        with env.begin() as txn:
+            for name in [bytes(key) for key, _ in txn.cursor()]:
+                table = env.open_db(name, txn=txn, create=False)
+                stat = txn.stat(table)
+                pages = stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]
+                held = sum(len(key) + len(value) for key, value in txn.cursor(table))
+                found[name.decode()] = {"entries": stat["entries"], "held": held, "pages": pages * page}
+    return found
+
+
+def content_by_kind(folder: Path) -> dict[str, dict[str, int]]:
+    """Frames of blobs that need no other one, and of those made from an earlier version: how many, bytes of frames."""
+    found = {"whole": {"entries": 0, "held": 0}, "made from an earlier one": {"entries": 0, "held": 0}}
+    store = LmdbStore.open(folder)
+    with store.reading() as r:
+        for key, value in r.scan("blobs"):
+            made = stored_at(r, int.from_bytes(key, "big")).kind in MADE_OF_BASE
+            row = found["made from an earlier one" if made else "whole"]
+            row["entries"] += 1
+            row["held"] += len(value)
+    store.close()
+    return found
+
+
+def in_git(repo: Path, most: int) -> dict[str, int]:
+    """Bytes of the same linear history in git: each object loose, and all packed."""
+    stream = bytearray()
+    before = 0
+    for number, commit in enumerate(commits(repo, most, renames=False), 1):
+        message = commit.name.encode()
+        stream += b"commit refs/heads/main\nmark :%d\ncommitter t <t> %d +0000\n" % (number, commit.at_s)
+        stream += b"data %d\n%s\n" % (len(message), message)
+        stream += b"from :%d\n" % before if before else b""
+        for change in commit.changes:
+            path = b'"' + b"".join(b"\\%03o" % byte for byte in change.path) + b'"'
+            if change.mode:
+                stream += b"M %s inline %s\ndata %d\n" % (change.mode.encode(), path, len(change.content))
+                stream += change.content + b"\n"
+            else:
+                stream += b"D %s\n" % path
+        before = number
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as name:
+        folder = Path(name)
+        git(folder, "init", "-q", "--bare")
+        git(folder, "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", stdin=bytes(stream))
+        git(folder, "gc", "--aggressive", "--prune=now", "-q")
+        packed = sum(path.stat().st_size for path in (folder / "objects" / "pack").iterdir())
+        kept = folder / "kept"
+        shutil.move(folder / "objects" / "pack", kept)
+        (folder / "objects" / "pack").mkdir()
+        for pack in kept.glob("*.pack"):
+            git(folder, "unpack-objects", "-q", stdin=pack.read_bytes())
+        loose = list((folder / "objects").glob("??/*"))
+        return {
+            "packed": packed,
+            "loose": sum(path.stat().st_size for path in loose),
+            "loose, on disk": sum(path.stat().st_blocks * 512 for path in loose),
+        }
+
+
+def main() -> None:
+    """Measure, and print a table or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repo", type=Path, required=True, help="a git repository; its HEAD is replayed")
+    parser.add_argument("--commits", type=int, default=0, help="only the newest so many; 0: all")
+    parser.add_argument("--in", dest="folder", help="keep the journal in this folder")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="quire-bench-", dir=options.folder) as name:
+        folder = Path(name)
+        count, versions, took = told(options.repo, folder, options.commits)
+        tables, kinds = by_table(folder), content_by_kind(folder)
+        file_bytes = (folder / "db" / "data.mdb").stat().st_size
+    content = sum(tables[table]["pages"] for table in CONTENT)
+    whole = sum(table["pages"] for table in tables.values())
+    beside = in_git(options.repo, options.commits)
+    figures = {
+        "commits": count,
+        "versions": versions,
+        "seconds": round(took, 1),
+        "bytes": {"blobs": tables["blobs"]["pages"], "content": content, "all": whole, "file": file_bytes, **beside},
+        "bytes a version": {
+            "blobs": round(tables["blobs"]["pages"] / versions),
+            "content": round(content / versions),
+            "all": round(whole / versions),
+            "file": round(file_bytes / versions),
+            **{f"git {name}": round(size / versions) for name, size in beside.items()},
+        },
+        "content / git packed": round(content / beside["packed"], 2),
+        "all / git packed": round(whole / beside["packed"], 2),
+        "content by kind": kinds,
+        "tables": tables,
+    }
+    if options.json:
+        print(json.dumps(figures))
+        return
+    print(f"{count} commits, {versions} versions, told in {took:.1f} s\n")
+    print(f"{'table':20}{'entries':>10}{'held':>12}{'pages':>12}{'a version':>11}")
+    for table, row in sorted(tables.items(), key=lambda item: -item[1]["pages"]):
+        if row["pages"]:
+            share = row["pages"] / versions
+            print(f"{table:20}{row['entries']:>10,}{row['held']:>12,}{row['pages']:>12,}{share:>11.1f}")
+    print()
+    for kind, row in kinds.items():
+        each = row["held"] / max(row["entries"], 1)
+        print(f"blobs {kind:32}{row['entries']:>8,}{row['held']:>12,} bytes, {each:.0f} each")
+    print(f"\n{'bytes a version':24}{'':>10}")
+    for what, size in figures["bytes a version"].items():
+        target = f"   (target {TARGETS[what]})" if what in TARGETS else ""
+        print(f"{what:24}{size:>10}{target}")
+    print(
+        f"content / git packed {figures['content / git packed']} ×, all {figures['all / git packed']} ×   (target 2 ×)"
+    )
+
+
+if __name__ == "__main__":
+    main()
