@@ -1,0 +1,110 @@
+"""Agent Trace records (https://agent-trace.dev, version 0.1), one a line: which lines each step wrote, and who.
+
+A contributor is `ai` where an agent named itself, `human` where a person's terminal called, and `unknown` for what
+came from outside: a hint is told in the metadata, and never made an author. Ranges count the lines of the file as the
+step left it, and carry the sha256 of what they hold. The specification's text numbers itself 0.1.0, its schema takes
+two numbers only: the schema is followed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from quire_journal import VERSION
+from quire_journal.export.git_patch import changed_lines, is_plain
+from quire_journal.export.patches import content
+from quire_journal.export.source import Source
+from quire_journal.export.steps import Change, Step, steps
+from quire_journal.ids import version_token, writer_name
+from quire_journal.points import rfc3339
+from quire_journal.views.files import Version
+
+SPECIFICATION = "0.1"
+_encode = msgspec.json.Encoder().encode
+
+
+def export(source: Source, by: str) -> Iterator[bytes]:
+    """The records. A step that left no line anywhere (a deletion, a binary file) has none."""
+    for step in steps(source, by):
+        record = None if step is None or step.last <= source.stretch.after else _record(step, source)
+        yield b"" if record is None else _encode(record) + b"\n"
+
+
+def _record(step: Step, source: Source) -> dict[str, Any] | None:
+    files = [file for change in step.changes if (file := _file(change, source)) is not None]
+    if not files:
+        return None
+    return {
+        "version": SPECIFICATION,
+        "id": _id(f"{source.workspace_id} {step.first} {step.last}"),
+        "timestamp": rfc3339(step.at_ns),
+        "tool": {"name": "quire", "version": VERSION},
+        "files": files,
+        "metadata": {
+            "quire": {
+                "workspace": source.workspace_id,
+                "records": [step.first, step.last],
+                "batches": list(step.batches),
+                "hints": list(step.hints),
+            }
+        },
+    }
+
+
+def _file(change: Change, source: Source) -> dict[str, Any] | None:
+    new = content(change.path, change.after, source)
+    if new is None or change.after is None or not is_plain(new.data):
+        return None
+    old = content(change.path, change.before, source)
+    before = old.data if old is not None and is_plain(old.data) else b""
+    lines = new.data.splitlines(keepends=True)
+    ranges = [
+        {
+            "start_line": start + 1,
+            "end_line": stop,
+            "content_hash": "sha256:" + hashlib.sha256(b"".join(lines[start:stop])).hexdigest(),
+        }
+        for _, _, start, stop in changed_lines(before, new.data)
+        if start < stop
+    ]
+    if not ranges:
+        return None
+    conversation = {
+        "contributor": contributor(change.after, source),
+        "ranges": ranges,
+        **_related(change.after, source),
+    }
+    return {"path": change.path, "conversations": [conversation]}
+
+
+def contributor(version: Version, source: Source) -> dict[str, str]:
+    """Who wrote a version, as far as it is known."""
+    who = source.writer(version.writer)
+    if who is None:
+        return {"type": "unknown"}
+    if not who.agent:
+        return {"type": "human"}
+    return {"type": "ai", "model_id": who.model[:250]} if who.model else {"type": "ai"}
+
+
+def _related(version: Version, source: Source) -> dict[str, Any]:
+    """What the version hangs together with, as addresses of our own scheme: nobody serves them."""
+    who = source.writer(version.writer)
+    place = f"quire:{source.workspace_id}"
+    found = [{"type": "version", "url": f"{place}/{version_token(version.seq)}"}]
+    if who is not None:
+        found.append({"type": "writer", "url": f"{place}/{writer_name(version.writer)}"})
+    return {"related": found}
+
+
+def _id(name: str) -> str:
+    """A UUID of a name (version 8, RFC 9562): the same step has the same one in every export."""
+    digits = bytearray(hashlib.sha256(name.encode()).digest()[:16])
+    digits[6] = digits[6] & 0x0F | 0x80
+    digits[8] = digits[8] & 0x3F | 0x80
+    text = digits.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))

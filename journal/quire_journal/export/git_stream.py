@@ -1,0 +1,122 @@
+"""A git fast-import stream: each step a commit on `refs/heads/quire`, by its writer, at its time.
+
+    quire export git | git -C REPOSITORY fast-import
+
+The tree of a commit is the tree of the journal after the step, as far as git can hold it: files, links, the
+executable bit. What it cannot hold (a file whose bytes the journal lacks, an empty folder) is left out and named in
+the commit's message; it never becomes an empty file. A path is the bytes that it has on disk, UTF-8 or not.
+
+Contents stand where they are used (`inline`), so that the stream can be written while it is made, in little memory.
+It ends with `done`: git refuses one that was cut off.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from quire_journal.export import told
+from quire_journal.export.source import Source
+from quire_journal.export.steps import Change, Step, git_mode, steps
+from quire_journal.ids import OUTSIDE, disk_path
+
+BRANCH = "refs/heads/quire"
+_SECOND_NS = 10**9
+
+
+def export(source: Source, by: str) -> Iterator[bytes]:
+    """The stream."""
+    yield f"feature done\nreset {BRANCH}\n\n".encode()
+    tree, mark = _Tree(), 0
+    for step in steps(source, by):
+        if step is None:
+            yield b""
+            continue
+        missing = told.left_out(step, source)
+        kept = {path for path, _ in missing}
+        changed = [change for change in step.changes if _shows(change) or not tree.has(change.path)]
+        if not missing and not any(_shows(change) for change in changed):
+            continue
+        yield _head(step, source, mark, missing)
+        mark += 1
+        gone = [change.path for change in step.changes if not git_mode(change.after) or change.path in kept]
+        for path in tree.without(gone):
+            yield b"D " + quoted(path) + b"\n"
+        for change in changed:
+            if change.after is None or not git_mode(change.after) or change.path in kept:
+                continue
+            for path in tree.displaced_by(change.path):
+                yield b"D " + quoted(path) + b"\n"
+            tree.add(change.path)
+            data = source.bytes_of(change.after.blob)
+            mode = git_mode(change.after).encode()
+            yield b"M %s inline %s\ndata %d\n" % (mode, quoted(change.path), len(data)) + data + b"\n"
+        yield b"\n"
+    yield b"done\n"
+
+
+def quoted(path: str) -> bytes:
+    """A path of the journal as git writes it: plain where it can be, else quoted as in C."""
+    raw = disk_path(path).encode("utf-8", "surrogateescape")
+    if all(0x20 < byte < 0x7F and byte not in b'"\\' for byte in raw):
+        return raw
+    escaped = b"".join(bytes([b]) if 0x20 <= b < 0x7F and b not in b'"\\' else b"\\%03o" % b for b in raw)
+    return b'"' + escaped + b'"'
+
+
+def _shows(change: Change) -> bool:
+    """Does it change what git sees: whether there is a file, which kind it is, its bytes?"""
+    before, after = git_mode(change.before), git_mode(change.after)
+    if before != after or change.before is None or change.after is None:
+        return before != after
+    return change.before.blob != change.after.blob
+
+
+def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]]) -> bytes:
+    """The commit up to its changes."""
+    when = f"{step.at_ns // _SECOND_NS} +0000"
+    author = told.identity(source, step.writers[0] if step.writers else OUTSIDE)
+    message = "\n".join([told.subject(step), "", *told.body(step, source, missing), ""]).encode("utf-8", "replace")
+    lines = [f"commit {BRANCH}", f"mark :{mark + 1}", f"author {author} {when}"]
+    lines += [f"committer Quire <quire@quire.invalid> {when}", f"data {len(message)}"]
+    head = "\n".join(lines).encode("utf-8", "replace") + b"\n" + message
+    return head + (b"from :%d\n" % mark if mark else b"")
+
+
+class _Tree:
+    """Which paths git's tree has, so that nothing is removed that is not there, or with more than was meant.
+
+    A journal may know, for a while, both a file and files below it (one of them went unseen); git cannot. There what
+    comes later displaces what was there.
+    """
+
+    def __init__(self) -> None:
+        self._files: set[str] = set()
+        self._below: Counter[str] = Counter()  # folder → how many files are in it, at any depth
+
+    def has(self, path: str) -> bool:
+        return path in self._files
+
+    def add(self, path: str) -> None:
+        if path not in self._files:
+            self._files.add(path)
+            self._below.update(_folders(path))
+
+    def without(self, paths: list[str]) -> Iterator[str]:
+        """Those of the paths that were there; they are not there any more."""
+        for path in paths:
+            if path in self._files:
+                self._files.discard(path)
+                self._below.subtract(_folders(path))
+                yield path
+
+    def displaced_by(self, path: str) -> Iterator[str]:
+        """What cannot stay beside a file at `path`: files that would be its folders, files below it."""
+        yield from self.without([folder for folder in _folders(path) if folder in self._files])
+        if self._below[path]:
+            yield from self.without([file for file in self._files if file.startswith(f"{path}/")])
+
+
+def _folders(path: str) -> list[str]:
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -1,0 +1,208 @@
+"""The lines of a JSONL export: what stands in them, as structs, and the JSON Schema that is made of these.
+
+    {"type": "header", …}   first: what this is an export of
+    {"type": "blob", …}     bytes, before the first event that names them
+    {"type": "missing", …}  instead of them, where the journal does not have them, and why
+    {"type": "event", …}    a record of the log
+    {"type": "end", …}      last: an export without it was cut off
+
+Addresses, hashes and operation ids are hexadecimal, times RFC 3339 with all their digits, bytes base64. A blob with
+`base` is the first `head` bytes of that blob, `data`, and its last `tail` bytes; the base stands on an earlier line.
+
+The fields of an event are those of its struct in `events`, by name. From them and the line's other fields the record
+is made again, to the byte; where that would not give the bytes that are stored (a kind or a shape of another
+version), `stored` has them. So `hash` can be checked, and `prev` of the next line is that hash.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Union, get_args, get_origin
+
+import msgspec
+
+from quire_journal.events import BY_KIND, EVENTS, Event, Record, encode_event, encode_record, record_hash
+from quire_journal.points import parse_rfc3339, rfc3339
+
+FORMAT: Final = 1
+"""Of these lines. Fields are only added; a change that readers must know about raises it."""
+
+Hex = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$", description="bytes, hexadecimal")]
+Time = Annotated[str, msgspec.Meta(description="RFC 3339, UTC, up to nine digits of a second")]
+Bytes = Annotated[bytes, msgspec.Meta(description="base64")]
+Fields = Annotated[dict[str, Any], msgspec.Meta(description="`kind`, and the fields of that kind")]
+
+
+class Line(msgspec.Struct, frozen=True, tag_field="type", omit_defaults=True):
+    """Base of the lines."""
+
+
+class Header(Line, frozen=True, tag="header"):
+    """Which part of which journal follows. Events have after < seq <= upto."""
+
+    format: int
+    quire: str  # version of the program that wrote it
+    workspace: str  # id of the journal
+    after: int
+    upto: int
+
+
+class BlobLine(Line, frozen=True, tag="blob"):
+    """The bytes with this sha256, and the path that they are a version of."""
+
+    sha256: Hex
+    size: int
+    path: str
+    data: Bytes
+    base: Hex = ""
+    head: int = 0
+    tail: int = 0
+
+
+class MissingLine(Line, frozen=True, tag="missing"):
+    """These bytes are named by the next event, and the journal does not have them."""
+
+    sha256: Hex
+    why: str
+
+
+class EventLine(Line, frozen=True, tag="event"):
+    """A record."""
+
+    seq: int
+    at: Time
+    writer: int  # as in `writer_introduced`; 0: outside
+    batch: int
+    prev: Hex
+    hash: Hex
+    event: Fields
+    op: Hex = ""
+    stored: Bytes = b""
+
+
+class EndLine(Line, frozen=True, tag="end"):
+    """How many events there were, and the hash of the last record."""
+
+    events: int
+    hash: Hex
+
+
+_encode: Final = msgspec.json.Encoder().encode
+decode_line: Final = msgspec.json.Decoder(Header | BlobLine | MissingLine | EventLine | EndLine).decode
+
+
+def written(line: Line) -> bytes:
+    """The line, with its end."""
+    return _encode(line) + b"\n"
+
+
+def event_line(stored: bytes, record: Record, event: Event | None) -> EventLine:
+    """A record of the log as a line."""
+    exact = event is not None and encode_record(msgspec.structs.replace(record, body=encode_event(event))) == stored
+    return EventLine(
+        seq=record.seq,
+        at=rfc3339(record.at_ns),
+        writer=record.writer,
+        batch=record.batch,
+        prev=record.prev.hex(),
+        hash=record_hash(stored).hex(),
+        event={"kind": record.kind, **(_named(event) if event is not None else {})},
+        op=record.op.hex(),
+        stored=b"" if exact else stored,
+    )
+
+
+def stored_record(line: EventLine) -> bytes:
+    """The record as it stood in the log. Raises `ValueError` where the line does not give what its hash says."""
+    stored = line.stored or encode_record(_record(line))
+    if record_hash(stored).hex() != line.hash:
+        raise ValueError(f"record {line.seq} does not have the hash {line.hash}")
+    return stored
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a line (draft 2020-12)."""
+    kinds: Any = Union[tuple(_by_name(event) for event in EVENTS)]  # noqa: UP007  (made of a list)
+    other = msgspec.defstruct("OtherEvent", [("kind", Annotated[str, msgspec.Meta(description=_OTHER)])])
+    fields: list[Any] = [
+        (field.name, kinds if field.name == "event" else field.type, *_default(field))
+        for field in msgspec.structs.fields(EventLine)
+    ]
+    event = msgspec.defstruct("Event", fields, tag="event", tag_field="type", module=__name__)
+    event.__doc__ = EventLine.__doc__
+    lines: Any = Union[Header, BlobLine, MissingLine, event, EndLine]  # noqa: UP007
+    found = msgspec.json.schema(lines)
+    found["$defs"]["OtherEvent"] = msgspec.json.schema(other)["$defs"]["OtherEvent"]
+    held = found["$defs"]["Event"]["properties"]["event"]
+    held.pop("discriminator", None)
+    held["anyOf"].append({"$ref": "#/$defs/OtherEvent"})
+    found["$defs"]["OtherEvent"]["properties"]["kind"]["not"] = {"enum": sorted(BY_KIND)}
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A line of a Quire export"}
+    return {**head, "description": (__doc__ or "").strip(), **found}
+
+
+_OTHER: Final = "a kind that the exporting version did not know; `stored` has the record"
+
+
+def _record(line: EventLine) -> Record:
+    known = BY_KIND.get(str(line.event.get("kind")))
+    at_ns = parse_rfc3339(line.at)
+    if known is None or at_ns is None:
+        raise ValueError(f"record {line.seq} has no bytes, and a kind or a time that is not known")
+    given: Mapping[str, Any] = line.event
+    types_of = {field.name: field.type for field in msgspec.structs.fields(known)}
+    event = known(**{name: _revived(given[name], kind) for name, kind in types_of.items() if name in given})
+    body, prev, op = encode_event(event), bytes.fromhex(line.prev), bytes.fromhex(line.op)
+    return Record(line.seq, at_ns, line.writer, line.batch, known.kind, body, prev, op)
+
+
+def _named(event: Event) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in msgspec.structs.asdict(event).items()}
+
+
+def _plain(value: Any) -> Any:
+    """A field's value as JSON has it."""
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _revived(value: Any, kind: Any) -> Any:
+    """The field's value that `_plain` made `value` of; `kind` is the field's type."""
+    if value is None:
+        return None
+    if kind is bytes:
+        return bytes.fromhex(value)
+    inner = [one for one in get_args(kind) if one is not type(None)]
+    if get_origin(kind) in (Union, types.UnionType):
+        return _revived(value, inner[0])
+    if get_origin(kind) is tuple:
+        each = inner[:1] * len(value) if inner[-1] is Ellipsis else inner
+        return tuple(_revived(one, of) for one, of in zip(value, each, strict=True))
+    return value
+
+
+def _by_name(event: type[Event]) -> type[msgspec.Struct]:
+    """The struct of an event with its fields by name, and bytes as hexadecimal digits."""
+    fields: list[Any] = [(one.name, _hexadecimal(one.type), *_default(one)) for one in msgspec.structs.fields(event)]
+    made = msgspec.defstruct(event.__name__, fields, tag=event.kind, tag_field="kind", module=__name__)
+    made.__doc__ = event.__doc__
+    return made
+
+
+def _hexadecimal(kind: Any) -> Any:
+    if kind is bytes:
+        return Hex
+    inner = tuple(one if one is Ellipsis else _hexadecimal(one) for one in get_args(kind))
+    if get_origin(kind) is tuple:
+        return tuple[inner]  # type: ignore[valid-type]
+    if get_origin(kind) in (Union, types.UnionType):
+        return Union[inner]  # noqa: UP007
+    return kind
+
+
+def _default(field: msgspec.structs.FieldInfo) -> tuple[Any, ...]:
+    return () if field.default is msgspec.NODEFAULT else (_plain(field.default),)

@@ -1,0 +1,89 @@
+"""A series of patches, one mail for each step: `git am` makes commits of them, `git apply` and `patch` take the diffs.
+
+    quire export patches --from before-lunch | git am
+
+Without `--from` the series begins with an empty tree. What git cannot hold is named in the mail (see `git_stream`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
+
+from quire_journal import VERSION
+from quire_journal.export import told
+from quire_journal.export.git_patch import Content, file_patch
+from quire_journal.export.source import Source
+from quire_journal.export.steps import Change, Step, git_mode, steps
+from quire_journal.ids import OUTSIDE
+from quire_journal.views.files import Version
+
+
+def export(source: Source, by: str) -> Iterator[bytes]:
+    """The mails. With a tree in front of the stretch, its step is left out: the patches are made on that tree."""
+    number = 0
+    for step in steps(source, by):
+        if step is None or step.last <= source.stretch.after:
+            yield b""
+            continue
+        missing = told.left_out(step, source)
+        diffs = list(file_patches(step, source))
+        if not diffs:
+            yield b""
+            continue
+        number += 1
+        yield _head(step, source, number, missing)
+        yield from diffs
+        yield f"-- \nquire {VERSION}\n\n".encode()
+
+
+def file_patches(step: Step, source: Source) -> Iterator[bytes]:
+    """The diffs of a step, those that remove a file first: a folder may come in its place."""
+    moves = told.moved(step)
+    by_path = {change.path: change for change in step.changes}
+    old_of = {path: content(old, by_path[old].before, source) for path, old in moves.items()}
+    gone_with_a_move = {old for path, old in moves.items() if content(path, by_path[path].after, source)}
+    for change in sorted(step.changes, key=lambda change: change.after is not None):
+        new = content(change.path, change.after, source)
+        if change.path in gone_with_a_move:
+            continue
+        if change.path in moves and new is not None and old_of[change.path] is not None:
+            yield file_patch(change.path, old_of[change.path], new, moves[change.path])
+        else:
+            patch = file_patch(change.path, content(change.path, change.before, source), new)
+            if patch:
+                yield patch
+
+
+def content(path: str, version: Version | None, source: Source) -> Content | None:
+    """A version as git would hold it; None for what it does not hold."""
+    mode = git_mode(version)
+    if version is None or not mode or not told.fits_git(path) or source.missing(version):
+        return None
+    return Content(mode, source.bytes_of(version.blob))
+
+
+def differs(change: Change, source: Source) -> bool:
+    """Does the change show in git?"""
+    return content(change.path, change.before, source) != content(change.path, change.after, source)
+
+
+def _head(step: Step, source: Source, number: int, missing: list[tuple[str, str]]) -> bytes:
+    """The mail up to its diffs. The first line is the one by which mails in a file are told apart."""
+    author = told.identity(source, step.writers[0] if step.writers else OUTSIDE)
+    when = format_datetime(datetime.fromtimestamp(step.at_ns // 10**9, UTC))
+    lines = [
+        f"From {step.last:040x} Mon Sep 17 00:00:00 2001",
+        f"From: {author}",
+        f"Date: {when}",
+        f"Subject: [PATCH {number:04}] {told.subject(step)}",
+        "MIME-Version: 1.0",
+        "Content-Type: text/plain; charset=UTF-8",
+        "Content-Transfer-Encoding: 8bit",
+        "",
+        *told.body(step, source, missing),
+        "---",
+        "",
+    ]
+    return "\n".join(lines).encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,164 @@
+"""What an export reads: a stretch of the log, with the versions, bytes and writers that belong to it.
+
+Everything is read in many short snapshots and copied, so that an export which takes minutes keeps no page of the
+store from being used again, and holds nobody up. Records and bytes never change once written. What a later record
+takes back (a write that lost a race) is not a version any more, and is left out wherever it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+from quire_journal import blobs
+from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal.events import LINK, REGULAR, Event, Record, WriterIntroduced
+from quire_journal.history import History
+from quire_journal.ids import blob_id
+from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.views.bursts import BELONGING
+from quire_journal.views.files import Version
+
+_CHUNK: Final = 250
+"""Records that are read in one snapshot."""
+
+_CACHE_BYTES: Final = 24 * 1024 * 1024
+"""Unpacked bytes kept at hand: a version is mostly made from the one before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record of the log, and the versions that it made and that stand, with their paths: a move made two."""
+
+    stored: bytes  # as it stands in the log
+    record: Record
+    event: Event | None  # None: of a kind that this version does not know
+    versions: tuple[tuple[str, Version], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Which part of the log is exported: the records after `after`, up to `upto`."""
+
+    after: int
+    upto: int
+
+
+class Source:
+    """One export's view of a journal. For one thread at a time."""
+
+    def __init__(self, store: Store, stretch: Stretch, workspace_id: str = "", root: str = "") -> None:
+        self._store = store
+        self.stretch = stretch
+        self.workspace_id = workspace_id
+        self.root = root  # the workspace's folder: some formats want absolute paths
+        self.at = stretch.after  # the newest record that was handed out: how far the export has come
+        self._cache = BlobCache(_CACHE_BYTES)
+        self._writers: dict[int, WriterIntroduced | None] = {}
+
+    def rows(self) -> Iterator[Row]:
+        """The records of the stretch, in order."""
+        while self.at < self.stretch.upto:
+            with self._store.reading() as r:
+                history = History(r)
+                found = islice(r.scan("records", u64(self.at + 1), u64(self.stretch.upto + 1)), _CHUNK)
+                rows = [_row(key, stored, history) for key, stored in found]
+            if not rows:
+                return
+            for row in rows:
+                self.at = row.record.seq
+                yield row
+
+    def tree(self) -> dict[str, Version]:
+        """What was there before the stretch: every path that existed, with its version."""
+        found: dict[str, Version] = {}
+        if self.stretch.after:
+            with self._store.reading() as r:
+                history = History(r)
+                for path, _ in history.paths():
+                    version = history.version_at(path, self.stretch.after)
+                    if version is not None and not version.gone:
+                        found[path] = version
+        return found
+
+    def writer(self, number: int) -> WriterIntroduced | None:
+        """Who that is; None for `outside`."""
+        if number not in self._writers:
+            with self._store.reading() as r:
+                self._writers[number] = History(r).writer(number)
+        return self._writers[number]
+
+    def checkpoints(self) -> list[tuple[int, str]]:
+        """(cursor, name) of the checkpoints that lie in the stretch, by cursor."""
+        with self._store.reading() as r:
+            named = History(r).checkpoints()
+        return [(one.cursor, one.name) for one in named if self.stretch.after < one.cursor <= self.stretch.upto]
+
+    def bursts(self) -> dict[int, tuple[int, str]]:
+        """Batch → (number, label) of the burst that it belongs to; of bursts within each other, the outermost."""
+        found: dict[int, tuple[int, str]] = {}
+        with self._store.reading() as r:
+            history = History(r)
+            for burst in history.bursts():  # the newest first, so that the outermost is the last to be noted
+                for batch, evidence in history.burst_evidence(burst.number):
+                    if evidence in BELONGING and self.stretch.after < batch <= self.stretch.upto:
+                        found[batch] = burst.number, burst.label
+        return found
+
+    def missing(self, version: Version) -> str:
+        """Why the bytes of a version cannot be had; "" when they can, or when it has none (a folder, a deletion)."""
+        if version.gone or version.entry not in (REGULAR, LINK):
+            return ""
+        if version.uncaptured and not version.blob:
+            return version.uncaptured
+        why = self.not_held(version.blob)
+        return version.uncaptured or why if why else ""
+
+    def not_held(self, blob: bytes) -> str:
+        """Why the journal does not hold these bytes; "" when it does."""
+        with self._store.reading() as r:
+            if blobs.holds(r, blob):
+                return ""
+            gone = History(r).gone(blob)
+        return gone.why if gone is not None else "not captured"
+
+    def number_of(self, blob: bytes) -> int | None:
+        """The number under which the bytes are stored; None when they are not."""
+        with self._store.reading() as r:
+            try:
+                return blobs.number_of(r, blob)
+            except NotHeld:
+                return None
+
+    def bytes_of(self, blob: bytes) -> bytes:
+        """The bytes of a blob, checked. Raises `blobs.NotHeld` or `log.Damaged`."""
+        with self._store.reading() as r:
+            return self._unpacked(r, blob)
+
+    def _unpacked(self, r: Reading, blob: bytes) -> bytes:
+        number = blobs.number_of(r, blob)
+        data = blobs.unpack(r, number, self._cache)
+        if blob_id(data) != blob:
+            raise Damaged(f"blob {number} does not have the bytes with sha256 {blob.hex()}; run `quire verify`")
+        return data
+
+
+def named_blob(event: Event | None) -> tuple[bytes, str]:
+    """The bytes that an event names, by sha256, and the path that they are a version of; b"" for none."""
+    blob: bytes = getattr(event, "blob", b"")
+    return blob, str(getattr(event, "to", None) or getattr(event, "path", ""))
+
+
+def _row(key: bytes, stored: bytes, history: History) -> Row:
+    seq = int.from_bytes(key, "big")
+    record = history.record(seq)
+    assert record is not None  # it was just read in this snapshot
+    event = record.event()
+    versions: list[tuple[str, Version]] = []
+    for path in {getattr(event, "path", None): None, getattr(event, "to", None): None}:
+        version = history.version(path, seq) if isinstance(path, str) else None
+        if version is not None and not version.displaced:
+            versions.append((str(path), version))
+    return Row(stored, record, event, tuple(versions))

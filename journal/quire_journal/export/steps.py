@@ -1,0 +1,188 @@
+"""The log as steps: what a commit, a patch or a trace is made of.
+
+A step is a stretch of records that is told as one: those of a batch, of a burst, or between two checkpoints. It
+knows, for each path that it changed, what was there before and what was there after. Steps follow the order of the
+log, so that the tree after a step is the tree of the journal after its newest record. Where others wrote while a
+burst was open, the burst is told in several steps, for the same reason.
+
+What a scan at the start found is one step, however many batches its records are: nobody wrote those files then.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from quire_journal.events import FOLDER, LINK, CaptureFailed, Event, OutsideWritten
+from quire_journal.export.source import Row, Source
+from quire_journal.plain import plain
+from quire_journal.views.files import Version
+
+MOST_LABEL: Final = 200
+
+_CAPTURE: Final = "what was found at the start"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What became of one path; None where nothing was there, or is there any more."""
+
+    path: str
+    before: Version | None
+    after: Version | None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Records that are told as one. `changes` are in the order in which the log first names their paths."""
+
+    first: int  # seq of the first record that changed something
+    last: int  # and of the newest
+    at_ns: int  # of the newest
+    label: str  # of the burst, of the checkpoint; "" for a batch
+    batches: tuple[int, ...]
+    writers: tuple[int, ...]  # who wrote, the one with most versions first
+    hints: tuple[str, ...]  # what was going on, for outside versions
+    changes: tuple[Change, ...]
+
+
+def steps(source: Source, by: str) -> Iterator[Step | None]:
+    """The steps of the source's stretch, in order. With a tree in front of it, the first step brings that in.
+
+    `by` is a word of `BY`. None stands where records were read that end no step: an export that tells nothing for
+    long can pause there.
+    """
+    tree = source.tree()
+    if tree:
+        yield _given(source, tree)
+    key_of = BY[by](source)
+    open_step: _Open | None = None
+    for count, row in enumerate(source.rows(), 1):
+        if not row.versions:
+            if count % 100 == 0:
+                yield None
+            continue
+        key = key_of(row)
+        if open_step is not None and open_step.key != key:
+            yield open_step.closed()
+            open_step = None
+        if open_step is None:
+            open_step = _Open(key, row.record.seq)
+        open_step.add(row, tree)
+    if open_step is not None:
+        yield open_step.closed()
+
+
+def git_mode(version: Version | None) -> str:
+    """The mode of a version as git knows it; "" for what git does not hold (nothing, a folder)."""
+    if version is None or version.gone or version.entry == FOLDER:
+        return ""
+    if version.entry == LINK:
+        return "120000"
+    return "100755" if version.mode & 0o100 else "100644"
+
+
+@dataclass
+class _Open:
+    """A step that records are still added to."""
+
+    key: tuple[str, int]
+    first: int
+    last: int = 0
+    at_ns: int = 0
+    batches: dict[int, None] = field(default_factory=dict)
+    writers: dict[int, int] = field(default_factory=dict)
+    hints: dict[str, None] = field(default_factory=dict)
+    before: dict[str, Version | None] = field(default_factory=dict)
+    after: dict[str, Version | None] = field(default_factory=dict)
+
+    def add(self, row: Row, tree: dict[str, Version]) -> None:
+        """Take in what the row changed, and change `tree` likewise."""
+        self.last, self.at_ns = row.record.seq, row.record.at_ns
+        self.batches[row.record.batch] = None
+        hint = getattr(row.event, "hint", "")
+        if hint:
+            self.hints[plain(hint, MOST_LABEL)] = None
+        for path, version in row.versions:
+            self.writers[version.writer] = self.writers.get(version.writer, 0) + 1
+            self.before.setdefault(path, tree.get(path))
+            if version.gone:
+                tree.pop(path, None)
+                self.after[path] = None
+            else:
+                tree[path] = self.after[path] = version
+
+    def closed(self) -> Step:
+        """The step."""
+        return Step(
+            self.first,
+            self.last,
+            self.at_ns,
+            self.key[0],
+            tuple(self.batches),
+            tuple(sorted(self.writers, key=lambda writer: -self.writers[writer])),
+            tuple(self.hints),
+            tuple(Change(path, self.before[path], self.after[path]) for path in self.before),
+        )
+
+
+def _given(source: Source, tree: dict[str, Version]) -> Step:
+    at_ns = max(version.at_ns for version in tree.values())
+    changes = tuple(Change(path, None, version) for path, version in tree.items())
+    after = source.stretch.after
+    return Step(after, after, at_ns, f"the state after record {after}", (), (), (), changes)
+
+
+# ── what belongs together ──
+
+_KeyOf = Callable[[Row], tuple[str, int]]
+"""(label, number) of the step that a row belongs to; rows in succession with equal keys are one step."""
+
+
+def _by_batch(source: Source) -> _KeyOf:
+    capturing = False
+
+    def key(row: Row) -> tuple[str, int]:
+        nonlocal capturing
+        capturing = _captured(row.event) or (capturing and isinstance(row.event, CaptureFailed))
+        return (_CAPTURE, 0) if capturing else ("", row.record.batch)
+
+    return key
+
+
+def _by_burst(source: Source) -> _KeyOf:
+    bursts, by_batch = source.bursts(), _by_batch(source)
+
+    def key(row: Row) -> tuple[str, int]:
+        burst = bursts.get(row.record.batch)
+        return by_batch(row) if burst is None else (plain(f"burst {burst[0]}: {burst[1]}", MOST_LABEL), burst[0])
+
+    return key
+
+
+def _by_checkpoint(source: Source) -> _KeyOf:
+    named = source.checkpoints()
+    cursors = [cursor for cursor, _ in named]
+
+    def key(row: Row) -> tuple[str, int]:
+        at = bisect_left(cursors, row.record.seq)
+        if at == len(named):
+            return "after the last checkpoint", at
+        names = ", ".join(name for cursor, name in named if cursor == cursors[at])
+        return plain(f"checkpoint {names}", MOST_LABEL), at
+
+    return key
+
+
+def _captured(event: Event | None) -> bool:
+    return isinstance(event, OutsideWritten) and event.evidence == "captured"
+
+
+BY: Final[dict[str, Callable[[Source], _KeyOf]]] = {
+    "batch": _by_batch,
+    "burst": _by_burst,
+    "checkpoint": _by_checkpoint,
+}
+"""What a step is made of, by the word of `--by`."""
