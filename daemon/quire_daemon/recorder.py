@@ -17,7 +17,7 @@ import msgspec
 from quire_daemon.clock import Clock
 from quire_daemon.reconcile import Seen
 from quire_journal import blobs
-from quire_journal.events import Event, ReadServed, WriterIntroduced
+from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, disk_path, journal_path
 from quire_journal.journal import Entry, Journal
@@ -42,6 +42,11 @@ class Texts:
         if text is not None:
             self._texts.move_to_end(blob)
         return text
+
+    def forget(self, blob: bytes) -> None:
+        """Hold this text no longer."""
+        text = self._texts.pop(blob, None)
+        self._held -= 0 if text is None else len(text.data)
 
     def keep(self, text: Text) -> None:
         """Remember `text`; the one used longest ago goes. A text of more than a quarter of the bound is not kept."""
@@ -137,6 +142,18 @@ class Recorder:
             self.journal.append(entries, bytes_, self.texts.find)
         del recent  # the reads view holds them now
         self.mark_seen(seen)
+
+    def drop(self, gone: BytesGone, batch: int) -> None:
+        """Note `gone`, and commit it with everything else that is noted; the bytes go in the same transaction.
+
+        Nothing that stays is made from them (see `blobs.drop`). Raises as `commit` does.
+        """
+        self.commit()  # what is noted may need these bytes: the caller has looked at what is committed only
+        self.note(gone, batch=batch)
+        entries, self._pending = self._pending, []
+        for blob in gone.blobs:
+            self.texts.forget(blob)
+        self.journal.append(entries, dropped=gone.blobs)
 
     def mark_seen(self, seen: dict[str, Seen | None]) -> None:
         """The journal knows what stands at these paths."""

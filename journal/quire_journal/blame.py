@@ -107,7 +107,7 @@ def _backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Ver
 
 def _missing(history: History, version: Version) -> str:
     """Why the bytes of a version are not to be had; "" when they are."""
-    return version.uncaptured or ("" if history.holds(version.blob) else "not_held")
+    return "" if not version.uncaptured and history.holds(version.blob) else history.missing(version).why
 
 
 def _replay(versions: Iterable[tuple[Version, bytes]]) -> tuple[list[Version], bytes]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -47,6 +48,9 @@ SPLICED: Final = 3
 
 MADE_OF_BASE: Final = (DELTA, SPLICED)
 """Kinds of frames that need a base."""
+
+_NEWEST: Final = b"newest_blob"
+"""In `meta`: the highest number that a blob had which is dropped."""
 
 _LEVEL: Final = 3
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
@@ -154,6 +158,10 @@ class BlobCache:
         if data is not None:
             self._held.move_to_end(blob)
         return data
+
+    def forget(self, blob: bytes) -> None:
+        """Hold these bytes no longer."""
+        self._bytes -= len(self._held.pop(blob, b""))
 
     def keep(self, blob: bytes, data: bytes) -> None:
         """Hold `data`, unless it would take more than a quarter of the limit; the longest unused go."""
@@ -263,6 +271,36 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
     return data
 
 
+def drop(w: Writing, blob: bytes) -> int:
+    """Remove the bytes of `blob`; how many the frame took, 0 when they are not held.
+
+    The caller sees to it that nothing that stays is made from it, and calls `forget_chains`.
+    """
+    number = w.get("addresses", blob) if len(blob) == 32 else None
+    if number is None:
+        return 0
+    newest = next(w.scan("blobs", reverse=True), None)
+    if newest is not None and newest[0] == number:
+        w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # no other blob ever gets this number
+    size = len(w.get("blobs", number) or b"")
+    w.delete("addresses", blob)
+    w.delete("blobs", number)
+    return size
+
+
+def forget_chains(w: Writing, paths: Iterable[str]) -> None:
+    """After a drop: a chain that leads to something that is not there ends, and the next blob begins another.
+
+    `paths` are those that may have such a chain; with none, every chain is looked at.
+    """
+    keys = [_chain_key(path) for path in paths] or [key for key, _ in w.scan("chains")]
+    for key in keys:
+        found = w.get("chains", key)
+        chain = None if found is None else _decode_chain(found)
+        if chain is not None and any(w.get("addresses", blob) != u64(n) for n, blob in (chain.first, *chain.levels)):
+            w.delete("chains", key)
+
+
 def stored_at(r: Reading, number: int) -> Stored:
     """Blob `number` as it is stored. Raises `NotHeld` or `log.Damaged`."""
     stored = _stored(r, number)
@@ -313,8 +351,8 @@ def _join(w: Writing, blob: bytes, path: str | None, chain: Chain | None) -> boo
 
 def _add(w: Writing, blob: bytes, stored: Stored, path: str | None, chain: Chain | None) -> None:
     """Give the blob the next number, and the path its place in the chain: a keyframe begins another."""
-    last = next(w.scan("blobs", reverse=True), None)
-    number = 1 if last is None else int.from_bytes(last[0], "big") + 1
+    last = next(w.scan("blobs", reverse=True), (b"", b""))[0]
+    number = int.from_bytes(max(last, w.get("meta", _NEWEST) or b""), "big") + 1
     w.append("blobs", u64(number), _encode(stored))
     w.put("addresses", blob, u64(number))
     if path is not None:

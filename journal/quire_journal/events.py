@@ -417,6 +417,17 @@ class BytesGone(Event, frozen=True):
     kind: ClassVar[str] = "bytes_gone"
     blobs: tuple[bytes, ...]
     why: str  # "lost" (damage), "purged" (asked for), "dropped" (retention)
+    paths: tuple[str, ...] = ()  # of the versions that name them; none: nobody knows
+
+
+class RetentionApplied(Event, frozen=True):
+    """A collection began to drop bytes that no rule keeps. `BytesGone` of this batch name them as they go."""
+
+    kind: ClassVar[str] = "retention_applied"
+    policy: str  # in words: "keep-last 20, keep-within 90d"
+    blobs: int  # that were to go; those that a later record names stay
+    size: int  # bytes that they take in the journal
+    by: str = "asked"  # or "automatic"
 
 
 class RecordLost(Event, frozen=True):
@@ -496,6 +507,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     BurstBegun,
     BurstEnded,
     BytesGone,
+    RetentionApplied,
     RecordLost,
     JournalSalvaged,
     Purged,

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.events import Record, WriterIntroduced, decode_record
+from quire_journal.events import Record, RetentionApplied, WriterIntroduced, decode_record
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
@@ -37,9 +38,18 @@ from quire_journal.views.leases import Lease
 from quire_journal.views.losses import Gone
 from quire_journal.views.reads import Shown as Shown
 
+_GONE: Final = {losses.DROPPED: "dropped by retention", losses.PURGED: "purged", losses.LOST: "lost to damage"}
+
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
 """What others are made from is kept at hand while many blobs are unpacked in turn: so many like it, so many bytes."""
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Why bytes cannot be had."""
+
+    why: str  # a word: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" when nothing tells
+    told: str  # for a sentence: "dropped by retention on 2026-11-20 (keep-last 20)"
 
 
 class AnchorTrace(msgspec.Struct, frozen=True):
@@ -177,6 +187,22 @@ class History:
     def gone(self, blob: bytes) -> Gone | None:
         """Why the bytes of a blob that is not held are gone; None where the log does not say that they are."""
         return losses.gone(self._reading, blob)
+
+    def missing(self, version: Version) -> Missing:
+        """Why the bytes of a version that has some cannot be had. For those that asked for them in vain."""
+        if version.uncaptured:
+            return Missing(version.uncaptured, version.uncaptured)
+        gone = self.gone(version.blob)
+        since = None if gone is None else self.record(gone.seq)
+        if gone is None or since is None:
+            return Missing("not_held", "not held")
+        return Missing(gone.why, f"{_GONE.get(gone.why, gone.why)} on {_day(since.at_ns)}{self._policy(since)}")
+
+    def _policy(self, gone: Record) -> str:
+        """By which policy a record's bytes were dropped, for a sentence."""
+        first = self.record(gone.batch)
+        event = first.event() if first is not None else None
+        return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
 
     def text_of(self, blob: bytes) -> Text:
         """The text of a blob. Raises as `bytes_of` does."""
@@ -447,6 +473,10 @@ def who_changed(changes: Sequence[Version], name: Callable[[int], str] = writer_
     more = len(changes) - most
     said = ", ".join(parts)
     return f"{said} and {more} more" if more > 0 else said
+
+
+def _day(at_ns: int) -> str:
+    return datetime.fromtimestamp(at_ns // 10**9, UTC).date().isoformat()
 
 
 def _decoded(seq: int, stored: bytes) -> Record:

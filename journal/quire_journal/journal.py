@@ -14,7 +14,7 @@ import msgspec
 
 from quire_journal import FORMAT, VERSION, blobs, replay
 from quire_journal.blobs import BlobCache, Frame
-from quire_journal.events import GENESIS, Event, Record, decode_record, encode_record, record_hash, seal
+from quire_journal.events import GENESIS, BytesGone, Event, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.stores import random_id
@@ -106,14 +106,16 @@ class Journal:
         entries: Sequence[Entry],
         bytes_named: Sequence[tuple[bytes | Text | Frame, str | None]] = (),
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
+        dropped: Sequence[bytes] = (),
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
         `bytes_named` are the bytes that the events name by sha256, as they are, as a text (which may know its address
         already), or as a frame made ready by `blobs.compress`, each with the path that it is a version of. `at_hand`
-        finds the text of a blob that the caller still has, so that it need not be unpacked. Raises `ValueError` for a
-        batch that cannot be (a caller's mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was
-        stored.
+        finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
+        `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
+        them (see `blobs.drop`). Raises `ValueError` for a batch that cannot be (a caller's mistake), and `StoreFailed`,
+        `Damaged` or `OutOfOrder` when nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
@@ -135,6 +137,12 @@ class Journal:
                     blobs.put(w, data.data, path, self._cache, data.blob)
                 else:
                     blobs.put(w, data, path, self._cache)
+            for blob in dropped:
+                blobs.drop(w, blob)
+                self._cache.forget(blob)
+            for _, event in sealed:
+                if isinstance(event, BytesGone):
+                    blobs.forget_chains(w, event.paths)
             for (record, _), stored in zip(sealed, encoded, strict=True):
                 w.append("records", u64(record.seq), stored)
 

@@ -56,7 +56,6 @@ CALLS: dict[str, dict[str, Any]] = {
     "who": {},
     "op_status": {"op": "00"},
     "manual": {},
-    "describe": {},
     "native": {"moment": "turn"},
     "describe": {"tool": "log"},
 }

@@ -52,7 +52,8 @@ def _without_text(call: Invocation, reply: Mapping[str, Any]) -> int:
     if reply.get("binary"):
         call.say("It is no text; `quire restore` brings it back.")
     elif reply.get("uncaptured"):
-        call.say(f"Its bytes are not in the journal ({render.one_line(reply['uncaptured'])}).")
+        why = reply.get("uncaptured_told") or reply["uncaptured"]
+        call.say(f"Its bytes are not in the journal ({render.one_line(why)}).")
     return call.answer(reply, lambda reply: "", exact=True)
 
 

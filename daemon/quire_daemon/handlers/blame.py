@@ -88,9 +88,9 @@ def _require_text(path: str, version: Version, world: World) -> None:
             raise NotHeld(version.blob)
         text = world.history.text_of(version.blob)
     except NotHeld:
-        why = version.uncaptured or "not_held"
-        message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal ({why})."
-        raise Refused("uncaptured", message, path=path, why=why) from None
+        missing = world.history.missing(version)
+        message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal: {missing.told}."
+        raise Refused("uncaptured", message, path=path, why=missing.why) from None
     if text.binary:
         raise Refused("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
 

@@ -214,9 +214,9 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     try:
         text = history.text_of(version.blob)
     except NotHeld:
-        why = version.uncaptured or "not captured"
-        message = f"The bytes of {now.path} at {point} are not in the journal ({why})."
-        raise Refused("uncaptured", message, path=now.path, why=why) from None
+        missing = history.missing(version)
+        message = f"The bytes of {now.path} at {point} are not in the journal: {missing.told}."
+        raise Refused("uncaptured", message, path=now.path, why=missing.why) from None
     require_size(now.path, len(text.data), world)
     if text.binary:
         raise Refused("binary_file", f"{now.path} held NUL bytes at {point}.", path=now.path)

@@ -109,7 +109,8 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
     try:
         text = world.history.text_of(version.blob)
     except NotHeld:
-        return {"uncaptured": version.uncaptured or "not_held"}
+        missing = world.history.missing(version)
+        return {"uncaptured": missing.why, "uncaptured_told": missing.told}
     limit = world.settings.limits.reply_bytes
     if text.binary:
         if len(text.data) > limit:

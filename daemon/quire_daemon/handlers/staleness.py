@@ -168,7 +168,8 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     except NotHeld:
         if not others:
             return Basis(None, text, None, (), text, now.path, history)
-    message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal."
+    gone = history.missing(version).told
+    message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal: {gone}."
     told = changes_told(history, now.path, others, None, None)
     fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
     raise Refused(stale, message, "re-read_file", **fields)

@@ -60,13 +60,13 @@ VIEWS: Final[tuple[View, ...]] = (
     View("files", 1, files.TABLES, files.fold),
     View("reads", 2, reads.TABLES, reads.fold),
     View("stale", 1, stale.TABLES, stale.fold, needs=("files", "reads")),
-    View("anchors", 2, anchors.TABLES, anchors.fold, needs=("files",), apply_with=anchors.fold),
+    View("losses", 1, losses.TABLES, losses.fold),
+    View("anchors", 3, anchors.TABLES, anchors.fold, needs=("files", "losses"), apply_with=anchors.fold),
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold),
     View("batches", 1, batches.TABLES, batches.fold),
     View("bursts", 1, bursts.TABLES, bursts.fold),
     View("capture", 1, capture.TABLES, capture.fold, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold),
-    View("losses", 1, losses.TABLES, losses.fold),
     View("terms", 1, terms.TABLES, terms.fold, apply_all=terms.fold_all),
 )
 """Every view, in the order in which a record is folded into them."""

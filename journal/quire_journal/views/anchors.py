@@ -6,12 +6,15 @@ changed: the unchanged beginning and end are skipped as bytes, and only changed 
 
 Where the text of a version is not to be had (not captured, dropped, too large, not a regular file) the view has no
 row for it; the next version with a text is compared with the last one that had one.
+
+A path of which bytes are dropped or purged leaves the index, and joins again with the next such read: what the rows
+said of lines that nobody holds any more would go with the next replay, and a hash of a secret's line is not to stay.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -20,6 +23,7 @@ from quire_journal import blobs
 from quire_journal.diff import breaks_between, common_bytes
 from quire_journal.events import (
     REGULAR,
+    BytesGone,
     Event,
     FileDeleted,
     FileMoved,
@@ -34,6 +38,7 @@ from quire_journal.events import (
 from quire_journal.line_hash import hash8_each
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.text import BOM, Text
+from quire_journal.views import losses
 from quire_journal.views.files import Version, abandoned_writes, version, versions
 from quire_journal.views.paths import path_id
 
@@ -88,6 +93,9 @@ def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | No
             _follow(w, event.to, record.seq, held)
         case ReadServed() if event.anchors:
             _join(w, event.path, event.version, held)
+        case BytesGone():
+            for number in _touched(w, event):
+                _leave(w, number)
         case WritesAbandoned():
             # Oldest first: the versions view has taken all of them back, and a row is compared with what is left.
             for seq, write in reversed(abandoned_writes(w, record, event)):
@@ -190,6 +198,24 @@ def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
         _follow(w, path, seq, held)
 
 
+def _touched(r: Reading, event: BytesGone) -> Iterator[int]:
+    """The numbers of the paths that have a version of which bytes are gone, those that have not joined aside."""
+    if event.paths:
+        yield from (number for path in event.paths if (number := path_id(r, path)) is not None)
+        return
+    gone, joined = {*event.blobs}, -1
+    while (found := next(iter(r.scan("anchors", u32(joined + 1))), None)) is not None:
+        joined = int.from_bytes(found[0][:4], "big")
+        if any(version.blob in gone for version in versions(r, joined, displaced=True)):
+            yield joined
+
+
+def _leave(w: Writing, path: int) -> None:
+    """Forget all rows of a path."""
+    for key, _ in list(w.scan("anchors", u32(path), u32(path + 1))):
+        w.delete("anchors", key)
+
+
 def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     """Forget version `seq`; the one after it is compared with the one before it."""
     number = path_id(w, path)
@@ -232,6 +258,9 @@ def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
         return b""
     if of.entry != REGULAR or of.size > MAX_TEXT:
         return None
+    gone = losses.gone(r, of.blob)
+    if gone is not None and gone.seq > of.seq:
+        return None  # also where the same bytes have come back since: a replay could not tell when
     try:
         return held(r, of.blob)
     except blobs.NotHeld:
