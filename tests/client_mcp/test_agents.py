@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -155,6 +156,20 @@ def test_the_agent_session_that_called_longest_ago_gives_its_connections_up() ->
     assert sessions.of("ben", "s1") is not sessions.of("ann", "s1")
     sessions.close()
     assert made["s3"].closed
+
+
+def test_who_has_not_called_for_long_gives_its_connections_up() -> None:
+    made = [Fake(status=[{"ok": True, "message": "Fine."}]), Fake(status=[{"ok": True, "message": "Fine."}])]
+    left = list(made)
+    sessions = AgentSessions(lambda agent, session: left.pop(0))
+    for name in ("ann", "ben"):
+        sessions.of(name, "s1").call("status", {})
+    now_s = time.monotonic()
+    sessions.close_idle(now_s)
+    assert not made[0].closed
+    sessions.of("ben", "s1")
+    sessions.close_idle(now_s + 60, idle_s=60)
+    assert (made[0].closed, made[1].closed) == (True, False)
 
 
 @pytest.mark.parametrize("wait", ["soon", None, -5])

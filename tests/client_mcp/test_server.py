@@ -212,6 +212,15 @@ def test_a_daemon_that_cannot_be_reached_is_told_as_a_result(served: Served) -> 
     assert result.structured_content["error"] == "no_daemon"
 
 
+def test_where_the_daemon_cannot_even_say_which_tools_there_are_calls_and_listings_say_why(served: Served) -> None:
+    down = {"ok": False, "error": "no_daemon", "message": "No daemon could be started: disk full."}
+    one = served(describe=down)
+    result = talk(one.server, lambda client: client.call_tool("log", {}))
+    assert result.structured_content == down
+    error = failure(one.server, lambda client: client.list_tools())
+    assert (error.code, error.message) == (types.INTERNAL_ERROR, down["message"])
+
+
 # ── resources ──
 
 

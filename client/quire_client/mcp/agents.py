@@ -28,6 +28,9 @@ PAUSE_S: Final = 0.05
 MOST_SESSIONS: Final = 256
 """Agent sessions whose connections are kept; the one that called longest ago gives its own up."""
 
+IDLE_S: Final = 3600.0
+"""How long an agent session that does not call keeps its connections, and with them what is bound to them."""
+
 
 class Calls(Protocol):
     """What is asked of a client: see `api.Client`."""
@@ -106,29 +109,46 @@ class AgentSessions:
     def __init__(self, connect: Connect, most: int = MOST_SESSIONS) -> None:
         self._connect = connect
         self._most = most
-        self._sessions: OrderedDict[tuple[str, str], AgentSession] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], AgentSession] = OrderedDict()  # who called last is last
+        self._called_s: dict[tuple[str, str], float] = {}
         self._lock = threading.Lock()
 
     def of(self, agent: str, session: str) -> AgentSession:
         """The one of this agent and session, made when it is new."""
         key = (agent, session)
-        dropped = None
         with self._lock:
             found = self._sessions.get(key)
             if found is None:
                 found = self._sessions[key] = AgentSession(lambda: self._connect(agent, session))
-                if len(self._sessions) > self._most:
-                    _, dropped = self._sessions.popitem(last=False)
             self._sessions.move_to_end(key)
-        if dropped is not None:
-            dropped.close()
+            self._called_s[key] = time.monotonic()
+            dropped = self._dropped(len(self._sessions) - self._most)
+        for one in dropped:
+            one.close()
         return found
+
+    def close_idle(self, now_s: float, idle_s: float = IDLE_S) -> None:
+        """Give up the connections of those that have not called for `idle_s`; `now_s` is of the monotonic clock."""
+        with self._lock:
+            dropped = self._dropped(sum(called <= now_s - idle_s for called in self._called_s.values()))
+        for one in dropped:
+            one.close()
+
+    def _dropped(self, number: int) -> list[AgentSession]:
+        """Take out those that called longest ago, so many."""
+        out = []
+        for _ in range(number):
+            key, session = self._sessions.popitem(last=False)
+            del self._called_s[key]
+            out.append(session)
+        return out
 
     def close(self) -> None:
         """Give all connections back."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
+            self._called_s.clear()
         for session in sessions:
             session.close()
 

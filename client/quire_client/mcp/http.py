@@ -6,9 +6,11 @@ It listens on 127.0.0.1 only; `gate` decides who gets in, and the SDK's session 
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 from typing import Final
 
+import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 
@@ -20,6 +22,7 @@ from quire_client.mcp.stdio import MOST_MESSAGE
 
 HOST: Final = "127.0.0.1"
 PATH: Final = "/mcp"
+LOOK_S: Final = 60
 GRACE_S: Final = 2
 """How long open streams may take to end when the server does."""
 
@@ -60,4 +63,14 @@ async def serve(
         timeout_graceful_shutdown=GRACE_S,
     )
     ready(f"http://{HOST}:{port}{PATH}")
-    await uvicorn.Server(config).serve(sockets=[sock])
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_close_idle, sessions)
+        await uvicorn.Server(config).serve(sockets=[sock])
+        tasks.cancel_scope.cancel()
+
+
+async def _close_idle(sessions: AgentSessions) -> None:
+    """Agents go without a word; what they held is given up after a while."""
+    while True:
+        await anyio.sleep(LOOK_S)
+        sessions.close_idle(time.monotonic())

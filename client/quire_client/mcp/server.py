@@ -61,7 +61,7 @@ class Doorkeeper:
         self.sessions = sessions
         self.own = own
         self.shared = shared
-        self._tools: dict[str, types.Tool] = {}
+        self.tools: dict[str, types.Tool] = {}  # that were offered when the daemon was asked last, by name
         self._threads: anyio.CapacityLimiter | None = None
 
     def who(self, ctx: ServerRequestContext[Any], handle: object = None) -> Who:
@@ -79,17 +79,12 @@ class Doorkeeper:
             self._threads = anyio.CapacityLimiter(MOST_CALLS)
         return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self._threads)
 
-    async def tools(self, session: AgentSession) -> dict[str, types.Tool]:
-        """The tools that are offered now, by name. Raises MCPError when the daemon cannot say."""
+    async def look(self, session: AgentSession) -> Answer:
+        """Ask the daemon which tools are offered now; `tools` has them then. The reply says when it cannot tell."""
         reply = await self.in_thread(partial(session.call, "describe", {"offered": True}))
-        if not reply.get("ok"):
-            raise MCPError(types.INTERNAL_ERROR, str(reply.get("message")), data={"error": reply.get("error")})
-        self._tools = {entry["name"]: offered.tool(entry, with_handle=self.shared) for entry in reply["tools"]}
-        return self._tools
-
-    async def knows(self, session: AgentSession, name: str) -> bool:
-        """Whether there is an offered tool of this name. What was listed once is not asked for again."""
-        return name in self._tools or name in await self.tools(session)
+        if reply.get("ok"):
+            self.tools = {entry["name"]: offered.tool(entry, with_handle=self.shared) for entry in reply["tools"]}
+        return reply
 
 
 def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[str, Any]]:
@@ -97,16 +92,22 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[st
     door = Doorkeeper(sessions, own, shared=shared)
 
     async def list_tools(ctx: ServerRequestContext[Any], params: object) -> types.ListToolsResult:
-        tools = await door.tools(_session(door, door.who(ctx)))
-        return types.ListToolsResult(tools=list(tools.values()))
+        reply = await door.look(_session(door, door.who(ctx)))
+        if not reply.get("ok"):
+            raise MCPError(types.INTERNAL_ERROR, str(reply.get("message")), data={"error": reply.get("error")})
+        return types.ListToolsResult(tools=list(door.tools.values()))
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
         # Some clients send null for what they leave out.
         args = {name: value for name, value in (params.arguments or {}).items() if value is not None}
         who = door.who(ctx, args.pop(HANDLE, None) if shared else None)
         session = _session(door, who)
-        if not await door.knows(session, params.name):
-            raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
+        if params.name not in door.tools:  # what was offered once is not asked for with each call
+            reply = await door.look(session)
+            if not reply.get("ok"):
+                return offered.result(reply)
+            if params.name not in door.tools:
+                raise MCPError(types.INVALID_PARAMS, f"Unknown tool: {params.name[:80]}")
         turn, tool_call = turn_of(ctx.meta or {})
         work = partial(session.call, params.name, args, turn=turn, tool_call=tool_call)
         reply = await _with_progress(door, ctx, params.name, work)
