@@ -84,7 +84,10 @@ def edit(scale: Scale) -> Iterator[Line]:
             with served({name: data}) as (_, client), durable_edits(data.encode()) as floor:
                 once = editor(client, name)
                 mine, theirs = _interleaved(once, floor, rounds)
-            line = compared(f"durable edit, {lines:,} lines, {kind}", mine, "floor", theirs, at_most=1.5, size=lines)
+            curve = "" if kind == "text" else kind
+            line = compared(
+                f"durable edit, {lines:,} lines, {kind}", mine, "floor", theirs, at_most=1.5, size=lines, curve=curve
+            )
             yield line
             if kind == "text":
                 medians[lines] = line.ours

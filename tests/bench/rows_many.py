@@ -35,7 +35,7 @@ def clients(scale: Scale) -> Iterator[Line]:
         more = {"p50": p50, "p99": p99, "fairness": fairness}
         yield Line(
             f"{many} client{'s' if many > 1 else ''}, each its file", "/s", rate, (0.0, 0.0),
-            "one client" if many > 1 else "", alone if many > 1 else 0.0, budget, held, note, many, more,
+            "one client" if many > 1 else "", alone if many > 1 else 0.0, budget, held, note, many, more=more,
         )  # fmt: skip
 
 

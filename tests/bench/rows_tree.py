@@ -55,12 +55,19 @@ def capture(scale: Scale) -> Iterator[Line]:
                 again = timed(git.snapshot)
             mine = timed(lambda a=at: _captured(a))
             yield compared(
-                f"first capture of {files:,} files", [mine], "git add -A, commit", [theirs], at_most=0.5, size=files
+                f"first capture of {files:,} files",
+                [mine],
+                "git add -A, commit",
+                [theirs],
+                at_most=0.5,
+                size=files,
+                curve="first capture",
             )
             ok(at.connect("bench", "bench", timeout_s=300.0).call("shutdown", {}))
             eventually("the daemon ends", lambda a=at: not a.pids(), 60.0)
             mine = timed(lambda a=at: _captured(a))
-            yield compared(f"restart on {files:,} files", [mine], "git add -A, commit", [again], size=files)
+            what, other = f"restart on {files:,} files", "git add -A, commit again"
+            yield compared(what, [mine], other, [again], size=files, curve="restart")
         finally:
             at.close()
 

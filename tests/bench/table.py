@@ -40,6 +40,7 @@ class Line:
     holds: bool | None = None  # None: nothing was promised
     note: str = ""
     size: int = 0  # what the cost may grow with, for the plot
+    curve: str = ""  # to which line of the plot it belongs; "": the row's only one
     more: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -74,13 +75,14 @@ def compared(
     unit: str = "ms",
     note: str = "",
     size: int = 0,
+    curve: str = "",
 ) -> Line:
     """A line of medians. `at_most` is the budget: how many times theirs ours may be."""
     mine = statistics.median(ours)
     other = statistics.median(theirs) if theirs else 0.0
     budget = f"≤ {at_most:g} ×" if at_most else ""
     holds = mine <= at_most * other if at_most and other else None
-    return Line(what, unit, mine, spread(ours), reference, other, budget, holds, note, size)
+    return Line(what, unit, mine, spread(ours), reference, other, budget, holds, note, size, curve)
 
 
 def bounded(what: str, value: float, unit: str, most: float, note: str = "", size: int = 0) -> Line:
