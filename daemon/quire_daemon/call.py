@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -21,8 +20,7 @@ MOST_HEADERS = 50_000
 """Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
 
 
-@dataclass
-class Call:
+class Call(msgspec.Struct):
     """One request between its arrival and its reply."""
 
     incoming: Incoming
@@ -42,7 +40,7 @@ class Call:
     ticket: int = 0  # of the search that it waits for
     searching: Search | None = None  # that search
     searches: int = 0  # how many it has asked for
-    found: dict[Search, Answer] = field(default_factory=dict)  # what came of the last one
+    found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
 
     @property
     def arguments(self) -> bytes:
@@ -50,15 +48,14 @@ class Call:
         return hashlib.sha256(self.tool.name.encode() + b"\0" + self.raw_args).digest()
 
 
-@dataclass
-class Going:
+class Going(msgspec.Struct):
     """A decision with writes, between the log and the reply."""
 
     call: Call
     decision: Decision
     seqs: tuple[Seq, ...]
     batch: Seq
-    staged: list[Any] = field(default_factory=list)
+    staged: list[Any] = msgspec.field(default_factory=list)
 
 
 def decode(tool: Tool[Any], raw: bytes) -> Any:

@@ -9,7 +9,6 @@ back to it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -27,8 +26,7 @@ from quire_journal.views.files import Version
 __all__ = ["Gather", "HeldOpen", "Observation"]
 
 
-@dataclass(frozen=True)
-class _Sighting:
+class _Sighting(msgspec.Struct, frozen=True):
     """What a look at a path brought: what `reconcile` compares, and the bytes where they were read."""
 
     disk: OnDisk
@@ -37,8 +35,7 @@ class _Sighting:
     signature: Signature | None = None
 
 
-@dataclass(frozen=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """A path as the journal has it and as it was found, and the event that brings the one to the other."""
 
     path: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 import stat
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from quire_journal.plain import plain
 
@@ -41,8 +42,7 @@ _MOST_SAID: Final = 100
 _COMMIT: Final = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-@dataclass(frozen=True)
-class Head:
+class Head(msgspec.Struct, frozen=True):
     """Where HEAD points, and by what it came there."""
 
     name: str  # of the branch; "" when it is detached
@@ -55,8 +55,7 @@ class Head:
         return " ".join(part for part in (self.name, self.commit[:12]) if part)
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """HEAD went from one place to another."""
 
     before: Head

@@ -17,7 +17,6 @@ import re
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -82,15 +81,14 @@ class _Said(msgspec.Struct):
 _DECODE: Final = msgspec.json.Decoder(_Said).decode
 
 
-@dataclass
-class Command:
+class Command(msgspec.Struct):
     """A git process that connected."""
 
     uid: int
     pid: int
     pid_start: int = 0
     sid: str = ""
-    argv: list[str] = field(default_factory=list)
+    argv: list[str] = msgspec.field(default_factory=list)
     name: str = ""
     worktree: str = ""
     scope: str | None = None  # the folder of the workspace that is its worktree, with "/"; "" is all of it

@@ -24,10 +24,10 @@ import re
 import stat
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -41,8 +41,7 @@ _MOST_RULE_BYTES: Final = 1024 * 1024  # a longer rule file is cut off: it is no
 _SEPARATOR: Final = "/"
 
 
-@dataclass(frozen=True)
-class _Pattern:
+class _Pattern(msgspec.Struct, frozen=True):
     """One line: `regex` must match the whole of the name (or of the path below the rule file's folder)."""
 
     regex: re.Pattern[str]
@@ -50,8 +49,7 @@ class _Pattern:
     by_name: bool
 
 
-@dataclass(frozen=True)
-class _Rules:
+class _Rules(msgspec.Struct, frozen=True):
     """The patterns of one file, the last first, behind two alternations that dismiss most paths at once."""
 
     patterns: tuple[_Pattern, ...]
@@ -69,8 +67,7 @@ class _Rules:
         return None
 
 
-@dataclass(frozen=True)
-class _Level:
+class _Level(msgspec.Struct, frozen=True):
     """What holds inside one folder. Rules come with the length of their folder's path in bytes, slash included."""
 
     ignored: bool

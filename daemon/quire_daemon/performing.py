@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
@@ -49,27 +51,23 @@ HARD_LINK_BROKEN: Final = {
 }
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """The writes are on disk, the log knew before."""
 
     warnings: tuple[dict[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class Overtaken:
+class Overtaken(msgspec.Struct, frozen=True):
     """An outside program was faster. Everything is as they left it; the log has taken the records back."""
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """The disk refused. Nothing has changed; the log has taken the records back."""
 
     refused: Refused
 
 
-@dataclass(frozen=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """A fault in the middle: the disk will be looked at, and what is there is journaled."""
 
     error: Exception
@@ -78,14 +76,13 @@ class Unknown:
 Outcome = Done | Overtaken | Failed | Unknown
 
 
-@dataclass
-class _Progress:
+class _Progress(msgspec.Struct):
     """One request's writes on their way."""
 
     going: Going
     staging: list[Future[list[Staged]]]  # in portions, in order
-    landed: list[Staged] = field(default_factory=list)
-    warnings: list[dict[str, str]] = field(default_factory=list)
+    landed: list[Staged] = msgspec.field(default_factory=list)
+    warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
 
 
 class Performing:

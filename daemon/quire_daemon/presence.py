@@ -7,8 +7,9 @@ finds there.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.git_trace import pid_start
@@ -24,12 +25,11 @@ MOST_LINES: Final = 64
 """Connections that are remembered of a caller: each call of the command line has one of its own."""
 
 
-@dataclass
-class _Caller:
+class _Caller(msgspec.Struct):
     called_ns: int = 0
     process: WriterIntroduced | None = None  # that called last
-    lines: dict[bytes, None] = field(default_factory=dict)  # its connections, the newest last
-    files: dict[str, int] = field(default_factory=dict)  # path → when, the newest last
+    lines: dict[bytes, None] = msgspec.field(default_factory=dict)  # its connections, the newest last
+    files: dict[str, int] = msgspec.field(default_factory=dict)  # path → when, the newest last
 
 
 class Presence:

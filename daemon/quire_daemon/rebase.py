@@ -8,7 +8,9 @@ so, is met: nothing is left to do, as long as what it made stays what it is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_journal.splice import Splice
 
@@ -21,8 +23,7 @@ class ByCaller(tuple[Splice, ...]):
     """A step that is known to be the caller's own work. It knows what stands beside what it did."""
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """A splice that cannot be carried, and the one by others that is in its way, in the coordinates before that one."""
 
     mine: Splice

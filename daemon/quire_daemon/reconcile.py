@@ -6,7 +6,6 @@ The app looks (`crawl`, a consistent read), asks here what follows, and records 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -70,17 +69,16 @@ def seen(entry: Entry, blob: bytes, taken_ns: int) -> Seen:
     return Seen(entry.dev, entry.ino, entry.size, entry.mtime_ns, entry.ctime_ns, entry.mode, bytes(blob), taken_ns)
 
 
-@dataclass
-class Comparison:
+class Comparison(msgspec.Struct):
     """What a crawl and the stat cache say together. Each path is a reason to look, not yet a fact."""
 
-    changed: list[str] = field(default_factory=list)
+    changed: list[str] = msgspec.field(default_factory=list)
     """New, different, racy, or not readable: read it."""
-    vanished: list[str] = field(default_factory=list)
+    vanished: list[str] = msgspec.field(default_factory=list)
     """In the cache and not met: gone, or ignored by now. Look (`crawl.entry_at`) before calling it deleted."""
-    folders: list[str] = field(default_factory=list)
+    folders: list[str] = msgspec.field(default_factory=list)
     """Met, in their order; for `Watcher.cover`."""
-    unknown: list[str] = field(default_factory=list)
+    unknown: list[str] = msgspec.field(default_factory=list)
     """Not to be listed or looked at: nothing is said about what the cache has at them and below."""
     files: int = 0
     """Files and links that were met."""
@@ -137,8 +135,7 @@ def _below_any(path: str, folders: set[str]) -> bool:
 # ── one path ─────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class OnDisk:
+class OnDisk(msgspec.Struct, frozen=True):
     """What stands at a path, as a look and a read found it.
 
     `why` says why the bytes of a file cannot be kept ("too_large", "secret", "unreadable"); "" where they can.

@@ -12,10 +12,11 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from quire_journal.line_hash import is_poor
 from quire_journal.splice import Splice
@@ -28,8 +29,7 @@ Suspicion: TypeAlias = dict[str, Any]
 """`{type, message, line?}`; `line` is 1-based, in the text after the edit."""
 
 
-@dataclass(frozen=True)
-class Language:
+class Language(msgspec.Struct, frozen=True, dict=True):
     """What a bracket reader must know of a language."""
 
     brackets: bytes

@@ -13,7 +13,6 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -49,8 +48,7 @@ def _searcher(fd: int) -> Sequence[str]:
     return [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.searcher", str(fd), str(os.getpid())]
 
 
-@dataclass(frozen=True)
-class _Job:
+class _Job(msgspec.Struct, frozen=True):
     """A search that waits for its turn, or has it."""
 
     ticket: Ticket

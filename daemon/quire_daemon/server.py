@@ -15,7 +15,6 @@ import os
 import resource
 import socket
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -28,16 +27,14 @@ DRAIN_LIMIT = 256
 """Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(msgspec.Struct, frozen=True):
     """Who the kernel says is at the other end. pid 0 where the platform does not tell."""
 
     uid: int
     pid: int
 
 
-@dataclass(frozen=True)
-class Incoming:
+class Incoming(msgspec.Struct, frozen=True):
     """A request as it came, and where its reply goes."""
 
     identity: bytes

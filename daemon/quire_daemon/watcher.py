@@ -21,10 +21,10 @@ import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from watchdog.observers.inotify_c import (
     CallbackId,
     InotifyConstants,
@@ -60,27 +60,25 @@ _COOKIES: Final = (".quire", "cookies")
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-@dataclass
-class Batch:
+class Batch(msgspec.Struct):
     """What to look at. Paths are workspace-relative, "/" between names, undecodable bytes as surrogates."""
 
-    dirty: set[str] = field(default_factory=set)
+    dirty: set[str] = msgspec.field(default_factory=set)
     """Look at each: it may have been written, created, removed, replaced or its mode changed; or nothing."""
-    folders: set[str] = field(default_factory=set)
+    folders: set[str] = msgspec.field(default_factory=set)
     """Compare each, with all that is or was below it: it came, went or moved. "" is the whole workspace."""
-    unseen: set[str] = field(default_factory=set)
+    unseen: set[str] = msgspec.field(default_factory=set)
     """Those of `folders` that were there before anyone watched them: what is in them may be older than it seems."""
     overflowed: bool = False
     """Events were lost: compare the whole workspace."""
-    moved: list[tuple[str, str]] = field(default_factory=list)
+    moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
     """(from, to) of renames inside the workspace, in their order; both names are in `dirty` or `folders` too."""
 
     def __bool__(self) -> bool:
         return bool(self.dirty or self.folders or self.overflowed)
 
 
-@dataclass(frozen=True)
-class Coverage:
+class Coverage(msgspec.Struct, frozen=True):
     """How much the watcher sees."""
 
     watched: int  # folders

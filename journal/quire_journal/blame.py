@@ -20,8 +20,9 @@ What counts:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import blocks, breaks_between, common_bytes
@@ -35,8 +36,7 @@ MOST_BYTES: Final = 512 << 20
 """Bytes of versions that one blame goes through (a second or two); what is older counts as not to be had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(msgspec.Struct, frozen=True):
     """Where the past of a file ends before it began.
 
     `why`: why the bytes of version `seq` are not there ("too_large", "secret", "unreadable", "not_held"), or
@@ -48,8 +48,7 @@ class Gap:
     after: int  # the version that whatever was there before is attributed to
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(msgspec.Struct, frozen=True):
     """Who wrote a version of a file."""
 
     version: Version

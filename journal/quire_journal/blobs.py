@@ -18,7 +18,6 @@ import functools
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -126,8 +125,7 @@ def _level(place: int) -> int:
     return level
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """Bytes made ready to be stored, outside of any transaction: the slow part of a first capture."""
 
     blob: BlobId

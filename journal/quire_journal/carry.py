@@ -7,15 +7,15 @@ each keeps its own lines or is told what is in its way, and none is ever placed 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from quire_journal.diff import diff
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
 
-@dataclass(frozen=True, slots=True)
-class Blocked:
+class Blocked(msgspec.Struct, frozen=True):
     """A splice that could not be carried, because another one built on its lines; it left lines `start..stop`."""
 
     splice: Splice  # in the coordinates before
@@ -23,8 +23,7 @@ class Blocked:
     stop: int
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(msgspec.Struct, frozen=True):
     """Splices after others came in between."""
 
     splices: tuple[Splice, ...]  # in the coordinates afterwards

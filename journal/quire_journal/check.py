@@ -18,7 +18,6 @@ use. The views change, so they are compared in one snapshot, after what the log 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -60,8 +59,7 @@ _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """One thing that is not what it must be."""
 
     sentence: str

@@ -7,7 +7,6 @@ into every view; when it returns, all of that is durable, and when it raises, no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -29,8 +28,7 @@ class NewerFormat(Exception):
     """The journal was made by a later version of Quire. Nothing was changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """An event that is to become a record. Its seq is its place: `journal.head` + 1 + index in the call."""
 
     event: Event

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+import msgspec
 
 TABLES: Final[tuple[str, ...]] = (
     "meta",  # word → bytes: format, workspace id, watermarks of the views
@@ -92,8 +93,7 @@ class Writing(Reading, Protocol):
         """Remove every key of `table`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
+class Compacted(msgspec.Struct, frozen=True):
     """What a compaction did to the bytes on disk."""
 
     before_bytes: int

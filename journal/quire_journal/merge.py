@@ -7,7 +7,8 @@ both sides made the same of it, or only one changed it, that is taken, otherwise
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from quire_journal.diff import diff
 from quire_journal.splice import Splice
@@ -16,8 +17,7 @@ from quire_journal.text import Text, shown
 Line = tuple[bytes, bytes]  # content, break
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """A region that both sides changed in different ways. Lines start..stop of the base, and what each made of them."""
 
     start: int
@@ -32,8 +32,7 @@ class Conflict:
         return {name: [shown(line) for line in lines] for name, lines in sides}
 
 
-@dataclass(frozen=True)
-class Merged:
+class Merged(msgspec.Struct, frozen=True):
     """The result. With conflicts, `text` has the lines of `theirs` there."""
 
     text: Text
@@ -60,8 +59,7 @@ def merge(base: Text, mine: Text, theirs: Text) -> Merged:
     return Merged(_text(bom, lines), tuple(conflicts))
 
 
-@dataclass
-class _Region:
+class _Region(msgspec.Struct):
     """Changes of both sides that overlap or touch: lines start..stop of the base."""
 
     start: int

@@ -7,13 +7,14 @@ changes a text in Quire is such a plan, so staleness, merge, undo and blame shar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_journal.text import BOM, Text
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(msgspec.Struct, frozen=True):
     """Replace lines [start, stop) by `lines` (contents, without breaks). start == stop inserts before line start."""
 
     start: int

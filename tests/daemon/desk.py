@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Present, Put, Remove, Tool, Who, World
@@ -34,8 +34,7 @@ SECOND = 1_000_000_000
 BEGAN_NS = 1_700_000_000 * SECOND
 
 
-@dataclass(frozen=True)
-class OnDesk:
+class OnDesk(msgspec.Struct, frozen=True):
     """A file as it lies there."""
 
     data: bytes

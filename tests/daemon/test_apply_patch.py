@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 from desk import Desk
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from playbook import Playbook
 from quire_daemon.config import Settings

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from desk import BEGAN_NS, Desk, OnDesk, lines
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.bursts import BURST_TOOL

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quire_daemon.config import Policy
 from quire_daemon.workspace import Vanished, Workspace

@@ -11,10 +11,10 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace, kernel
 from quire_daemon.workspace.reading import RACY_NS

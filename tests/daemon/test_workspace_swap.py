@@ -9,12 +9,12 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from checkout import do, file_now, put
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write

@@ -461,7 +461,7 @@ NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")  # ro
 
 BEFORE = """
 import json, os, sys, threading
-from dataclasses import asdict
+from msgspec.structs import asdict
 from pathlib import Path
 from quire_daemon.watcher import Watcher
 

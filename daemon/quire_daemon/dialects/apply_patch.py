@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final, NoReturn
+
+import msgspec
 
 from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.matching import nearest
@@ -62,8 +63,7 @@ def _refuse(patch: FilePatch, number: int, reason: str, message: str, **details:
     raise Refused("patch_apply_error", message, "re-read_file", reason=reason, path=patch.path, line=number, **details)
 
 
-@dataclass(frozen=True)
-class _Span:
+class _Span(msgspec.Struct, frozen=True):
     """What a hunk changes, counted in the lines that it matches."""
 
     length: int  # lines that it matches

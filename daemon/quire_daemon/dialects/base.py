@@ -10,7 +10,6 @@ To add one: a file beside this one, a line in the table in `__init__.py`, a test
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
@@ -44,8 +43,7 @@ HASH_MISMATCH: Final = "hash_mismatch"
 """The code of a refusal because a line that a call names is not the one that its caller was shown."""
 
 
-@dataclass(frozen=True)
-class Sight:
+class Sight(msgspec.Struct, frozen=True):
     """What the caller is judged on: its base, and which lines of it this caller was shown.
 
     `shown` is None for a caller that was never shown the file; it is judged on the file as it is.
@@ -59,21 +57,19 @@ class Sight:
         return self.shown is not None and any(start <= line < stop for start, stop in self.shown)
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """What a request does to one text: sorted splices in the coordinates of `Sight.text`; and its new name."""
 
     splices: tuple[Splice, ...]
     operations: int  # how many operations the caller asked for
     final_break: bool | None = None  # None keeps the file's own
     warnings: tuple[dict[str, Any], ...] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)  # more fields of the reply, in the dialect's words
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)  # more fields of the reply, in the dialect's words
     anchors: tuple[int, ...] = ()  # lines (0-based, sorted) that the call names by number or hash, not by their text
     rename: str = ""  # the path, as the caller wrote it, that the result gets
 
 
-@dataclass(frozen=True)
-class InOtherWords:
+class InOtherWords(msgspec.Struct, frozen=True):
     """A call that means what another tool does, in that tool's words: to view a file is to read it."""
 
     tool: str
@@ -85,8 +81,7 @@ def planned_here(params: object) -> InOtherWords | None:
     return None
 
 
-@dataclass(frozen=True)
-class Dialect(Generic[P]):
+class Dialect(msgspec.Struct, Generic[P], frozen=True):
     """One edit protocol."""
 
     name: str  # the tool's name

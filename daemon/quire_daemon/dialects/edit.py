@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -125,18 +124,17 @@ class _Fails(Exception):
         self.code, self.message, self.action, self.details = code, message, action, details
 
 
-@dataclass(frozen=True)
-class _Snapshot:
+class _Snapshot(msgspec.Struct, frozen=True):
     """What anchors are resolved on."""
 
     sight: Sight
     hashes: LineHashes
     settings: EditDialect
-    _found: dict[str, list[int]] = field(default_factory=dict)  # by the digits
-    _shown: dict[int, tuple[list[int], list[int]]] = field(default_factory=dict)  # by the id of the first
-    _poor: dict[int, tuple[list[int], bool]] = field(default_factory=dict)  # by the id of the first
-    _apart: dict[int, tuple[list[int], bool]] = field(default_factory=dict)  # by the id of the first
-    _listed: list[str] = field(default_factory=list)  # failures of which all candidates are listed
+    _found: dict[str, list[int]] = msgspec.field(default_factory=dict)  # by the digits
+    _shown: dict[int, tuple[list[int], list[int]]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _poor: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _apart: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
 
     def candidates(self, digits: str) -> list[int]:
         """The lines that an anchor's digits name, at the first level at which any do."""
@@ -369,14 +367,13 @@ def _drawn(candidates: list[int], settled: int, after: bool) -> int:
 # ── the batch ────────────────────────────────────────────────────────────────
 
 
-@dataclass
-class _Batch:
+class _Batch(msgspec.Struct):
     """What the operations of one call come to."""
 
-    splices: list[tuple[Splice, int]] = field(default_factory=list)  # with the index of the operation
-    failures: list[tuple[int, _Fails]] = field(default_factory=list)
-    corrections: list[dict[str, str]] = field(default_factory=list)
-    named: set[int] = field(default_factory=set)  # the lines that they name
+    splices: list[tuple[Splice, int]] = msgspec.field(default_factory=list)  # with the index of the operation
+    failures: list[tuple[int, _Fails]] = msgspec.field(default_factory=list)
+    corrections: list[dict[str, str]] = msgspec.field(default_factory=list)
+    named: set[int] = msgspec.field(default_factory=set)  # the lines that they name
 
 
 def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:

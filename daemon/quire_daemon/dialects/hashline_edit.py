@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -141,12 +140,11 @@ def _shapes(allow_replace_text: bool) -> str:
 # ── references ───────────────────────────────────────────────────────────────
 
 
-@dataclass
-class _Snapshot:
+class _Snapshot(msgspec.Struct):
     """What references are judged on, and those that turned out to be wrong."""
 
     text: Text
-    wrong: set[tuple[int, str]] = field(default_factory=set)  # 0-based line, ID
+    wrong: set[tuple[int, str]] = msgspec.field(default_factory=set)  # 0-based line, ID
 
     def line(self, reference: str, index: int) -> int:
         """The line (0-based) that a reference names. Raises `Refused` when it is none."""
@@ -177,8 +175,7 @@ def _references(edit: Edit) -> tuple[str, ...]:
             return ()
 
 
-@dataclass(frozen=True)
-class _Placed:
+class _Placed(msgspec.Struct, frozen=True):
     """An edit whose references are lines of the snapshot: replaces start..stop by `lines`."""
 
     start: int

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final, Literal, NoReturn
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_journal.ids import journal_path
 from quire_journal.refusals import Refused
@@ -21,8 +23,7 @@ QUOTED_CHARS: Final = 60
 """How much of a line a refusal quotes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(msgspec.Struct, frozen=True):
     """A line of a hunk, which is one of the file, too: what a lone CR ends is a line."""
 
     mark: str  # " ", "-" or "+"
@@ -40,8 +41,7 @@ class Line:
         return self.mark != "-"
 
 
-@dataclass(frozen=True)
-class Hunk:
+class Hunk(msgspec.Struct, frozen=True):
     """Lines that stand together in a file, and what becomes of them."""
 
     number: int  # of its first line in the patch, 1-based
@@ -66,8 +66,7 @@ class Hunk:
         return any(not line.ends for line in self.lines)
 
 
-@dataclass(frozen=True)
-class FilePatch:
+class FilePatch(msgspec.Struct, frozen=True):
     """What a patch does to one file."""
 
     kind: Kind

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.arguments import Writing, checked_sha256
 from quire_daemon.dialects.apply_patch import NAME, plan_file
@@ -179,8 +181,7 @@ def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
 # ── file by file ─────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class _Knowledge:
+class _Knowledge(msgspec.Struct, frozen=True):
     """What a caller knows of a file, and whether it stands by it."""
 
     basis: Basis

@@ -9,7 +9,6 @@ and decides again, so a decision must not have side effects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -27,8 +26,7 @@ from quire_journal.views.leases import Lease
 P = TypeVar("P", bound=msgspec.Struct)
 
 
-@dataclass(frozen=True)
-class Who:
+class Who(msgspec.Struct, frozen=True):
     """The caller: its writer in the journal, and the key under which its reads are remembered."""
 
     writer: WriterId
@@ -37,8 +35,7 @@ class Who:
     agent_session: str = ""
 
 
-@dataclass(frozen=True)
-class FileNow:
+class FileNow(msgspec.Struct, frozen=True):
     """One path as it is on disk at this moment, reconciled with the journal.
 
     `kind` is what is there: "file", "missing", "folder", "special". For a file, `text` are its bytes and
@@ -58,8 +55,7 @@ class FileNow:
     links: int = 1
 
 
-@dataclass(frozen=True)
-class Present:
+class Present(msgspec.Struct, frozen=True):
     """A caller of this run of the daemon."""
 
     called_ns: int  # its last call
@@ -68,16 +64,14 @@ class Present:
     files: tuple[tuple[str, int], ...] = ()  # (path, when) that it named last, the newest first
 
 
-@dataclass(frozen=True)
-class Implied:
+class Implied(msgspec.Struct, frozen=True):
     """Files that a call does not name and that its decision must see all the same, as the journal tells them."""
 
     paths: Sequence[str] = ()
     thought: object = None  # what was found out on the way; the decision may go on from there
 
 
-@dataclass(frozen=True)
-class World:
+class World(msgspec.Struct, frozen=True):
     """Everything that a decision may look at."""
 
     now_ns: int
@@ -87,17 +81,20 @@ class World:
     history: History  # read-only questions to the journal
     next_seq: int  # the seq that the first event of this decision will get
     first_event_ns: int  # when the journal began: the deprecation window counts from there
-    health: Mapping[str, Any] = field(default_factory=dict)  # what `status` tells
+    health: Mapping[str, Any] = msgspec.field(default_factory=dict)  # what `status` tells
     grammars: Grammars = no_grammars
-    found: Mapping[Search, Answer] = field(default_factory=dict)  # what came of searches that this decision asked for
-    present: Mapping[bytes, Present] = field(default_factory=dict)  # callers, by their keys; for `who`
+    found: Mapping[Search, Answer] = msgspec.field(
+        default_factory=dict
+    )  # what came of searches that this decision asked for
+    present: Mapping[bytes, Present] = msgspec.field(default_factory=dict)  # callers, by their keys; for `who`
     queue: Sequence[Lease] = ()  # claims that came before this one and wait for their leases
-    kept_off: Mapping[str, str] = field(default_factory=dict)  # implied files that were not looked at: path → code
+    kept_off: Mapping[str, str] = msgspec.field(
+        default_factory=dict
+    )  # implied files that were not looked at: path → code
     implied: Implied = Implied()  # what the tool's `implies` said of this call
 
 
-@dataclass(frozen=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """Make `path` hold `data`, if it still holds what the decision saw (inode and bytes); record `seq` tells of it."""
 
     seq: int
@@ -108,8 +105,7 @@ class Put:
     text: Text | None = None  # of `data`, where the decision has it: with its line hashes, worth keeping
 
 
-@dataclass(frozen=True)
-class Remove:
+class Remove(msgspec.Struct, frozen=True):
     """Remove `path`, if it still holds what the decision saw."""
 
     seq: int
@@ -117,8 +113,7 @@ class Remove:
     over: FileNow
 
 
-@dataclass(frozen=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """Rename `path` to `to`, which must not exist, if `path` still holds what the decision saw."""
 
     seq: int
@@ -130,8 +125,7 @@ class Move:
 Write = Put | Remove | Move
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """What follows from a request.
 
     `events` get the seqs `World.next_seq`, +1, … in this order. Where `writes` is not empty the events are
@@ -145,8 +139,7 @@ class Decision:
     blobs: Sequence[bytes] = ()
 
 
-@dataclass(frozen=True)
-class Tool(Generic[P]):
+class Tool(msgspec.Struct, Generic[P], frozen=True):
     """A tool: its arguments, the paths it needs to see, and the decision. The table is in `handlers/__init__.py`."""
 
     name: str

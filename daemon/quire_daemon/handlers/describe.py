@@ -8,7 +8,6 @@ four annotations, and whether agents are offered the tool at all. Other names th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -31,8 +30,7 @@ ANY_PATH: Final = ("apply_patch",)
 _COMMON: Final = tuple(name for name in Writing.__struct_fields__ if name != "path")
 
 
-@dataclass(frozen=True)
-class Nature:
+class Nature(msgspec.Struct, frozen=True):
     """What a listing says of a tool beside its arguments."""
 
     title: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
@@ -92,8 +93,7 @@ def _marked(hunk: dict[str, Any], a: Text, b: Text) -> Iterator[str]:
         new += line[0] != "-"
 
 
-@dataclass
-class Room:
+class Room(msgspec.Struct):
     """How many bytes of patch still fit into the reply."""
 
     left: int

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -143,8 +142,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     return call.finish(plan, splices, across, [*warnings, *lost])
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(msgspec.Struct, frozen=True):
     """One call of a dialect, with what its steps share."""
 
     dialect: Dialect[Any]

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Decision, Move, P, Put, Tool, World, Write
 from quire_daemon.handlers.ground import apart, covers, disturbs, free_lines, lines_at, meet

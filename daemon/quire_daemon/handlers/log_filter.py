@@ -5,9 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 from pathspec import GitIgnoreSpec
 
 from quire_journal.events import BY_KIND, FOLDER, Event, Record
@@ -125,8 +125,7 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
     return named or SHOWN_KINDS
 
 
-@dataclass(frozen=True)
-class Filter:
+class Filter(msgspec.Struct, frozen=True):
     """What a record must be to be listed."""
 
     history: History

@@ -10,8 +10,9 @@ millisecond.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from quire_daemon.handlers.difference import Room, before, counted, difference
 from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, single_path
@@ -45,8 +46,7 @@ MOST_PATHS: Final = 400
 """Paths whose versions are merged. Of more, the log is looked through."""
 
 
-@dataclass(frozen=True)
-class Wish:
+class Wish(msgspec.Struct, frozen=True):
     """What is to be found, where, and what is to be told of each record."""
 
     keep: Filter
@@ -62,16 +62,14 @@ class Wish:
     patch_bytes: int = 0
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(msgspec.Struct, frozen=True):
     """A record that is listed, and what is told of it beside itself."""
 
     record: Record
-    told: dict[str, Any] = field(default_factory=dict)
+    told: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """What one call found. `looked_to` is the last record that was looked at, `more` whether others may lie behind."""
 
     found: list[Found]

@@ -17,11 +17,11 @@ name the agent, and a version of the session's own bursts is nobody else's when 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open

@@ -8,9 +8,10 @@ any text, so that it costs next to nothing. What a caller reads in this very cal
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.held import under_leases

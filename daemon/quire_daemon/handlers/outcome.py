@@ -8,8 +8,9 @@ reply says `checkpoint: "committed"`. Only a rollback is worth telling, and it i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+import msgspec
 
 from quire_daemon import safety
 from quire_daemon.config import Safety
@@ -40,8 +41,7 @@ _ACTIONS: Final = {"strict": "reject", "warn": "warn", "off": "off"}
 _KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(msgspec.Struct, frozen=True):
     """What the safety check said."""
 
     status: str
@@ -69,8 +69,7 @@ def judge(
     return verdict
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(msgspec.Struct, frozen=True):
     """A new text for a file, ready to be judged, written and told."""
 
     tool: str
@@ -86,7 +85,7 @@ class Result:
     safety: str  # `strict`, `warn` or `off`
     dialect: str = ""
     warnings: tuple[dict[str, Any], ...] = ()
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     to: FileNow | None = None  # the free name that the result gets
 
     @property

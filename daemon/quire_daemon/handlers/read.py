@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
@@ -63,8 +62,7 @@ class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return next((n for n in (self.end_line, self.endLine) if n is not None), None)
 
 
-@dataclass(frozen=True)
-class _Slice:
+class _Slice(msgspec.Struct, frozen=True):
     """Lines start..stop of a text, as they are shown."""
 
     text: Text

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from quire_daemon.dialects.regex_replace import REGEX_REPLACE, RegexParams, planning
 from quire_daemon.handlers import edit

@@ -8,10 +8,12 @@ what, when, where, and shows the lines as they are now; those count as shown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, World
@@ -51,8 +53,7 @@ MOST_LIKE: Final = 2
 Ranges = tuple[tuple[int, int], ...]
 
 
-@dataclass(frozen=True)
-class Basis:
+class Basis(msgspec.Struct, frozen=True, dict=True):
     """What a caller is judged on.
 
     `version` is its base; None for a caller that was never shown the file and names no version. `others` are the
@@ -329,8 +330,7 @@ def _rest(name: str, others: Sequence[Version]) -> dict[str, int]:
 # ── refusing ─────────────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class Stale:
+class Stale(msgspec.Struct, frozen=True):
     """A refusal because of what others wrote, before it is put into words."""
 
     tool: str

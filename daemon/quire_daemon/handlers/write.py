@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from quire_daemon.arguments import Writing, checked_sha256, one_base
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World

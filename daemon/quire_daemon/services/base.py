@@ -7,7 +7,6 @@ whose result comes back into the loop. It answers its call exactly once, by `Hos
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -54,8 +53,7 @@ class NoArguments(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Arguments of a service that takes none."""
 
 
-@dataclass(frozen=True)
-class Service(Generic[P]):
+class Service(msgspec.Struct, Generic[P], frozen=True):
     """A service: its arguments, and what runs in the loop. The table is in `services/__init__.py`."""
 
     name: str

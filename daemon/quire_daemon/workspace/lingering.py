@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.reading import Held, read_all
@@ -31,8 +32,7 @@ def unlink(tmp: int, name: str) -> None:
         return
 
 
-@dataclass(eq=False)
-class Displaced:
+class Displaced(msgspec.Struct, eq=False):
     """One displaced inode."""
 
     path: str
@@ -45,13 +45,12 @@ class Displaced:
     broken: bool = False  # a program opened it for writing; the lease was given back
 
 
-@dataclass(eq=False)
-class Lingering:
+class Lingering(msgspec.Struct, eq=False):
     """All displaced inodes. For the loop's thread only, but for `drop_spent`."""
 
     tmp: int
-    items: list[Displaced] = field(default_factory=list)
-    spent: list[str] = field(default_factory=list)  # names that are to be unlinked
+    items: list[Displaced] = msgspec.field(default_factory=list)
+    spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
 
     def add(self, item: Displaced) -> None:
         """Watch `item`; its descriptor is taken over.

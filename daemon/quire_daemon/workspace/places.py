@@ -12,10 +12,10 @@ import stat
 import unicodedata
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pathspec
 
 from quire_daemon.config import Policy
@@ -46,8 +46,7 @@ def _disguised(name: str) -> str:
     return fold(name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
 
 
-@dataclass
-class _Route:
+class _Route(msgspec.Struct):
     """A resolved path."""
 
     done: list[str]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import Beneath
@@ -45,8 +46,7 @@ def read_all(fd: int, expected: int) -> bytes:
         at += len(part)
 
 
-@dataclass
-class Held:
+class Held(msgspec.Struct):
     """An open regular file, under a read lease where there are any. `drop` it."""
 
     fd: int

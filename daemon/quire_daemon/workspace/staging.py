@@ -14,10 +14,11 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from quire_daemon.handlers.base import Put, Remove, Write
 from quire_daemon.workspace import kernel
@@ -45,22 +46,20 @@ _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes; a write in place drops or invalidates them too."""
 
 
-@dataclass
-class Staged:
+class Staged(msgspec.Struct):
     """A write that is ready to be performed. It belongs to `Swapping` from then on."""
 
-    write: Write = field(repr=False)
+    write: Write
     name: str  # in `.quire/tmp`: the new file, and after the swap the displaced one
     how: str  # "create", "swap", "in_place", "remove", "move"
     inode: tuple[int, int] = (0, 0)  # (dev, ino) of the new file
     base: Signature | None = None  # of the file whose owner, mode and attributes were copied
     proven: bool = False  # `base` proves the bytes that the decision saw
-    folders: list[str] = field(default_factory=list)  # made for it, outermost first
+    folders: list[str] = msgspec.field(default_factory=list)  # made for it, outermost first
     performed: bool = False
 
 
-@dataclass
-class _Unnamed:
+class _Unnamed(msgspec.Struct):
     """A new file with its content and identity, before it is synced and gets its name."""
 
     staged: Staged

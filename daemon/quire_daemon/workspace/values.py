@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from dataclasses import dataclass
+
+import msgspec
 
 
-@dataclass(frozen=True)
-class Signature:
+class Signature(msgspec.Struct, frozen=True):
     """What fstat said about an inode. Two equal signatures mean equal bytes only where the first was `settled`."""
 
     dev: int
@@ -40,16 +40,14 @@ class Signature:
         return (self.dev, self.ino) == (other.dev, other.ino)
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """What is at a path. `kind` is "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
 
     kind: str
     signature: Signature | None
 
 
-@dataclass(frozen=True)
-class Image:
+class Image(msgspec.Struct, frozen=True):
     """The bytes of a file, read as one whole.
 
     `settled`: any later change moves the signature, so that an equal signature proves these bytes. It holds for
@@ -68,16 +66,14 @@ class Image:
     finished: bool
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A path that is inside the workspace and not protected."""
 
     path: str  # workspace-relative, "/" between names, as the disk spells it; bytes outside UTF-8 as surrogates
     resolved_from: str = ""  # the path that the caller named, when a link in it led to `path`
 
 
-@dataclass(frozen=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """Bytes that a swap brought out and that belong to somebody else; they stay in `.quire/tmp/<name>` until `discard`.
 
     From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
@@ -91,8 +87,7 @@ class Kept:
     in_place: bool = False
 
 
-@dataclass(frozen=True)
-class Late:
+class Late(msgspec.Struct, frozen=True):
     """What a program wrote into a displaced file, through a path that it had resolved before the swap."""
 
     path: str
@@ -100,8 +95,7 @@ class Late:
     name: str = ""  # in `.quire/tmp`, "" if it has no name any more
 
 
-@dataclass(frozen=True)
-class Swapped:
+class Swapped(msgspec.Struct, frozen=True):
     """Done. `signature` is of what is now at the path (of a move: at the new one), None after a removal."""
 
     signature: Signature | None
@@ -110,8 +104,7 @@ class Swapped:
     hard_link_broken: bool = False  # the other names of the displaced inode still hold the old bytes
 
 
-@dataclass(frozen=True)
-class Lost:
+class Lost(msgspec.Struct, frozen=True):
     """The path was not what was planned on; it is as the others left it.
 
     `why`: "missing", "changed", "exists" (the destination), "not_a_file". `kept` are bytes that nobody has at a
@@ -122,8 +115,7 @@ class Lost:
     kept: tuple[Kept, ...] = ()
 
 
-@dataclass(frozen=True)
-class Protection:
+class Protection(msgspec.Struct, frozen=True):
     """Which protections the kernel and the file system of the workspace give. All true on local Linux disks."""
 
     lease: bool  # F_SETLEASE: writers are seen; else a quiet time of `reading.RACY_NS` has to do

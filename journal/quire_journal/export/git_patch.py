@@ -10,8 +10,9 @@ import hashlib
 import zlib
 from base64 import b85encode
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from quire_journal.diff import Block, blocks
 from quire_journal.export.git_stream import quoted
@@ -21,8 +22,7 @@ _NOTHING: Final = b"/dev/null"
 _LINE: Final = 52  # bytes that one line of a binary patch holds
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(msgspec.Struct, frozen=True):
     """A file as git knows it."""
 
     mode: str  # "100644", "100755", "120000"

@@ -8,9 +8,10 @@ takes back (a write that lost a race) is not a version any more, and is left out
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
+
+import msgspec
 
 from quire_journal import blobs
 from quire_journal.blobs import BlobCache, NotHeld
@@ -28,8 +29,7 @@ _CACHE_BYTES: Final = 24 * 1024 * 1024
 """Unpacked bytes kept at hand: a version is mostly made from the one before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """A record of the log, and the versions that it made and that stand, with their paths: a move made two."""
 
     stored: bytes  # as it stands in the log
@@ -38,8 +38,7 @@ class Row:
     versions: tuple[tuple[str, Version], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(msgspec.Struct, frozen=True):
     """Which part of the log is exported: the records after `after`, up to `upto`."""
 
     after: int

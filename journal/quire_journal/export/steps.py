@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from quire_journal.events import FOLDER, LINK, CaptureFailed, Event, OutsideWritten
 from quire_journal.export.source import Row, Source
@@ -25,8 +26,7 @@ MOST_LABEL: Final = 200
 _CAPTURE: Final = "what was found at the start"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """What became of one path; None where nothing was there, or is there any more."""
 
     path: str
@@ -34,8 +34,7 @@ class Change:
     after: Version | None
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """Records that are told as one. `changes` are in the order in which the log first names their paths."""
 
     first: int  # seq of the first record that changed something
@@ -84,19 +83,18 @@ def git_mode(version: Version | None) -> str:
     return "100755" if version.mode & 0o100 else "100644"
 
 
-@dataclass
-class _Open:
+class _Open(msgspec.Struct):
     """A step that records are still added to."""
 
     key: tuple[str, int]
     first: int
     last: int = 0
     at_ns: int = 0
-    batches: dict[int, None] = field(default_factory=dict)
-    writers: dict[int, int] = field(default_factory=dict)
-    hints: dict[str, None] = field(default_factory=dict)
-    before: dict[str, Version | None] = field(default_factory=dict)
-    after: dict[str, Version | None] = field(default_factory=dict)
+    batches: dict[int, None] = msgspec.field(default_factory=dict)
+    writers: dict[int, int] = msgspec.field(default_factory=dict)
+    hints: dict[str, None] = msgspec.field(default_factory=dict)
+    before: dict[str, Version | None] = msgspec.field(default_factory=dict)
+    after: dict[str, Version | None] = msgspec.field(default_factory=dict)
 
     def add(self, row: Row, tree: dict[str, Version]) -> None:
         """Take in what the row changed, and change `tree` likewise."""

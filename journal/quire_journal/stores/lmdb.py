@@ -25,11 +25,11 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import lmdb
+import msgspec
 
 from quire_journal.log import TABLES, Damaged, OutOfOrder, StoreFailed
 from quire_journal.stores import Durability, checked_key
@@ -63,8 +63,7 @@ _DAMAGE: Final = (
 """Errors of LMDB that say that the file is not what it must be."""
 
 
-@dataclass
-class _Opened:
+class _Opened(msgspec.Struct):
     """An environment that is open, and who needs it."""
 
     env: lmdb.Environment

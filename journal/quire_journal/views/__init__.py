@@ -13,8 +13,9 @@ version goes up, and the next start builds its tables again; also when events.py
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from quire_journal.events import Event, Record
 from quire_journal.log import Writing
@@ -35,8 +36,7 @@ from quire_journal.views import (
 )
 
 
-@dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """One fold and the tables that belong to it.
 
     `apply` folds a record whose event is None when this version does not know the kind. `apply_with`, for a view
