@@ -5,12 +5,13 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import takewhile
 from typing import Any, Final
 
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.events import Record, RetentionApplied, WriterIntroduced, decode_record
+from quire_journal.events import BatchUndone, Record, RetentionApplied, WriterIntroduced, decode_record
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
@@ -80,6 +81,7 @@ class History:
         self._names = PathNames() if names is None else names
         self._ids: dict[str, PathId] = {}
         self._callers: dict[int, bytes] = {}
+        self._undoings: dict[int, BatchUndone | None] = {}
 
     def head(self) -> Seq:
         """The seq of the newest record; 0 for an empty log."""
@@ -229,6 +231,11 @@ class History:
         if found is None:
             found = self._callers[writer] = writers.caller_of(self._reading, writer)
         return found
+
+    def named(self, writer: int) -> str:
+        """A writer in a sentence: `w3 (ben)`; its number alone where it gave no name."""
+        who = self.writer(writer)
+        return f"{writer_name(writer)} ({who.agent})" if who is not None and who.agent else writer_name(writer)
 
     def writer(self, writer: int) -> WriterIntroduced | None:
         """Who that is; None for `outside`."""
@@ -384,6 +391,15 @@ class History:
         """(batch, writer) of the batches of file changes by a caller, newest first: to choose by turn or tool call."""
         for batch, writer in batches.newest_of(self._reading, caller):
             yield batch, WriterId(writer)
+
+    def undoing(self, batch: int) -> BatchUndone | None:
+        """What says that the batch undid others, or restored; None for any other. It stands behind the changes."""
+        if batch not in self._undoings:
+            last = max(self.batch_writes(batch), default=batch)
+            behind = takewhile(lambda record: record.batch == batch, self.records(after=last))
+            events = (record.event() for record in behind if record.kind == BatchUndone.kind)
+            self._undoings[batch] = next((event for event in events if isinstance(event, BatchUndone)), None)
+        return self._undoings[batch]
 
     def undone_by(self, batch: int) -> int | None:
         """The newest batch that undid this one and stands, itself not undone; None when the batch is in force."""

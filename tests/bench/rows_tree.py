@@ -113,9 +113,9 @@ def undo(scale: Scale) -> Iterator[Line]:
     import undo as undoing
 
     for files in scale.undone:
-        rounds = 3
-        mine = undoing.quire(files, 40, rounds)["undo of the burst"]
-        theirs = undoing.git(files, 40, rounds)
+        theirs: list[float] = []
+        with undoing.git(files, 40) as write_back:
+            mine = undoing.quire(files, 40, 3, lambda w=write_back, t=theirs: t.append(w()))["undo of the burst"]
         yield compared(
             f"undo of {files:,} file{'s' if files > 1 else ''}", mine, "git checkout", theirs, at_most=1, size=files
         )

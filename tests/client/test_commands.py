@@ -393,6 +393,8 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
             "version": None,
             "writer": "w3",
         },
+        {"seq": 7, "at": at, "kind": "file_deleted", "path": "z", "version": "v7", "writer": WRITER, "how": "rollback"}
+        | {"undone": [5, 3], "undone_more": 1},
     ]
     ran = quire(
         "log", "src", "--limit", "3", "--oldest", "--kind", "k", log={"ok": True, "records": records, "next": "c8"}
@@ -402,6 +404,7 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
         "2026-01-31 12:00:00Z  v812   alice/s1  file written      a b.py\n"
         "2026-01-31 12:00:00Z  v9     outside   file moved        x -> y\n"
         "2026-01-31 12:00:00Z  seq:8  w3        checkpoint named  before\n"
+        "2026-01-31 12:00:00Z  v7     alice/s1  file deleted      z  (rollback of 5 and 2 more)\n"
     )
     assert ran.err == "There is more: --cursor c8\n"
 

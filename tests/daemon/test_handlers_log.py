@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
-from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.handlers.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL
 from quire_daemon.handlers.log_pages import MOST_PATHS, RECORD_WORK, WORK
+from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import (
     CaptureFailed,
     CheckpointNamed,
@@ -55,6 +56,29 @@ def test_a_record_is_shown_with_who_what_and_from_which_base() -> None:
     assert (record["writer"]["agent"], record["writer"]["type"]) == ("ann", "edit")
     assert len(record["sha256"]) == 64
     assert record["at"].endswith("Z")
+
+
+def test_a_change_that_takes_others_back_says_so() -> None:
+    """An undo, its redo and a rollback; an edit says nothing of the kind. Many batches are counted, not listed."""
+    desk = Desk()
+    edits = [desk.write("a.py", lines(f"a = {n}"), desk.ann) for n in range(MOST_UNDONE + 5)]
+    undone = desk.call(UNDO_TOOL, desk.ann)["batch"]
+    redone = desk.call(REDO_TOOL, desk.ann)["batch"]
+    rolled = desk.call(ROLLBACK_TOOL, desk.ann, to=f"v{edits[0]}", writer="ann")
+    listed = {r["batch"]: r for r in desk.call(LOG_TOOL, desk.ann)["records"]}
+    assert (listed[undone]["kind"], listed[undone]["how"], [*listed[undone]["undone"]]) == (
+        "file_written",
+        "undo",
+        [edits[-1]],
+    )
+    assert (listed[redone]["how"], [*listed[redone]["undone"]]) == ("redo", [undone])
+    last = listed[rolled["batch"]]
+    assert (last["how"], len(last["undone"]), last["undone_more"]) == (
+        "rollback",
+        MOST_UNDONE,
+        len(rolled["batches"]) - MOST_UNDONE,
+    )
+    assert "how" not in listed[edits[3]]
 
 
 def test_a_kind_that_is_named_is_shown_and_an_unknown_one_refused() -> None:

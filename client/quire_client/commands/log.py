@@ -101,6 +101,8 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     if record.get("command"):
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
         path = render.one_line(path)
+    if record.get("how") and record.get("path"):
+        path = f"{path}  ({_undoing(record)})"
     if record.get("hint"):
         path = f"{path}  [{render.one_line(record['hint'])}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
@@ -108,6 +110,15 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     if record.get("abandoned"):
         kind += " (abandoned)"
     return (render.moment(record.get("at", "")), token, render.writer(record.get("writer")), kind, path)
+
+
+def _undoing(record: Mapping[str, Any]) -> str:
+    """What a change takes back: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
+    how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
+    if not undone:
+        return how
+    more = len(undone) - 1 + int(record.get("undone_more") or 0)
+    return f"{how} of {render.one_line(undone[0])}" + (f" and {more} more" if more else "")
 
 
 COMMAND = Command(

@@ -36,7 +36,7 @@ from quire_daemon.handlers.staleness import (
 from quire_daemon.rebase import ByCaller, Conflict, carried, touched
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
-from quire_journal.ids import version_token, writer_name
+from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, shift_lines, trim
@@ -191,8 +191,7 @@ class _Call(msgspec.Struct, frozen=True):
         if line is None:
             return ()
         last = self.basis.others[-1]
-        who = self.world.history.writer(last.writer)
-        name = who.agent if who is not None and who.agent else writer_name(last.writer)
+        name = self.world.history.named(last.writer)
         message = (
             f"Line {line + 1} was changed after you read it, last by {name} ({version_token(last.seq)}); "
             'your text still matched there. `on_stale: "rebase"` refuses that.'

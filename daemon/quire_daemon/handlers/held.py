@@ -23,7 +23,6 @@ from msgspec.structs import replace
 from quire_daemon.handlers.base import Decision, Move, P, Put, Tool, World, Write
 from quire_daemon.handlers.ground import apart, covers, disturbs, free_lines, lines_at, meet
 from quire_journal.events import LineRange
-from quire_journal.ids import writer_name
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -104,8 +103,7 @@ def span_json(lines: LineRange) -> dict[str, int]:
 
 def named(writer: int, world: World) -> str:
     """A writer in a sentence."""
-    who = world.history.writer(writer)
-    return f"{writer_name(writer)} ({who.agent})" if who is not None and who.agent else writer_name(writer)
+    return world.history.named(writer)
 
 
 def quoted(reason: str) -> str:

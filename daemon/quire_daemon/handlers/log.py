@@ -25,6 +25,9 @@ from quire_journal.refusals import Refused
 MAX_LIMIT: Final = 1000
 """Records in one reply."""
 
+MOST_UNDONE: Final = 20
+"""Batches that a record of a file lists, where it takes changes back; the record of the undo itself lists all."""
+
 _CURSOR: Final = re.compile(r"c(\d{1,19})\.([0-9a-f]{1,16})", re.ASCII)
 _MORE_FIELDS: Final = (
     "to",
@@ -91,7 +94,8 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     """A record as callers see it: `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more.
 
     What the kind has besides (`to` of a move, `name` of a checkpoint, `why`) stands under its own name. A write that
-    did not happen has `abandoned: true`.
+    did not happen has `abandoned: true`; one that takes changes back says so, as the record of that does: `how` is
+    undo, redo, rollback or restore, `undone` are the batches (`undone_more`: how many besides).
     """
     event = record.event()
     path = getattr(event, "path", None)
@@ -110,6 +114,8 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
         "evidence": getattr(event, "evidence", None),
     }
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
+    if writer_type(record) == "undo":
+        shown |= _undoing_json(record.batch, history)
     if hint := getattr(event, "hint", ""):
         shown["hint"] = hint
     for name in ("started", "ended"):
@@ -119,6 +125,15 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
     if path is not None and record.kind in VERSION_KINDS and history.version(path, record.seq) is None:
         shown["abandoned"] = True
     return shown
+
+
+def _undoing_json(batch: int, history: History) -> dict[str, Any]:
+    undoing = history.undoing(batch)
+    if undoing is None:
+        return {}
+    more = len(undoing.undone) - MOST_UNDONE
+    told: dict[str, Any] = {"how": undoing.how, "undone": undoing.undone[:MOST_UNDONE]}
+    return told | {"undone_more": more} if more > 0 else told
 
 
 def writer_type(record: Record) -> str:

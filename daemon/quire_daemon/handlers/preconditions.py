@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quire_daemon.handlers.base import FileNow, World
-from quire_journal.ids import version_token, writer_name
+from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -47,7 +47,7 @@ def _how_it_went(now: FileNow, world: World) -> str:
     if gone is None or not gone.gone:
         return ""
     where = f" It was moved to {gone.moved_to}" if gone.moved_to else " It was removed"
-    return f"{where} by {writer_name(gone.writer)} at {rfc3339(gone.at_ns)}, in {version_token(gone.seq)}."
+    return f"{where} by {world.history.named(gone.writer)} at {rfc3339(gone.at_ns)}, in {version_token(gone.seq)}."
 
 
 def require_text(now: FileNow, world: World) -> Text:

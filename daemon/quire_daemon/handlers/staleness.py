@@ -24,7 +24,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.history import History
-from quire_journal.ids import parse_version_token, version_token, writer_name
+from quire_journal.ids import parse_version_token, version_token
 from quire_journal.line_hash import LineHashes, line_id
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
@@ -496,7 +496,7 @@ def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) ->
 def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:
     base = f"since {version_token(basis.version.seq)}" if basis.version else "since you read it"
     last = others[-1] if others else None
-    by = "" if last is None else f", last by {_who(basis, last)} at {rfc3339(last.at_ns)}"
+    by = "" if last is None else f", last by {basis.history.named(last.writer)} at {rfc3339(last.at_ns)}"
     where = ", ".join(_span(r) for r in changed_ranges(overall)[:MOST_ENTRIES])
     meaning = {
         NONE: "away from the lines of this call",
@@ -505,12 +505,6 @@ def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Se
     }[touches]
     lines = f" ({where or 'no lines'}, {meaning})" if overall else ""
     return f"{now.path} was changed {base}{by}{lines}."
-
-
-def _who(basis: Basis, version: Version) -> str:
-    who = basis.history.writer(version.writer)
-    name = writer_name(version.writer)
-    return f"{name} ({who.agent})" if who is not None and who.agent else name
 
 
 def _span(changed: dict[str, int]) -> str:
