@@ -134,7 +134,7 @@ def test_a_call_that_waits_has_a_connection_of_its_own_and_holds_up_no_other() -
     assert session.call("status", {})["ok"]
     assert session.call("status", {})["ok"]
     assert len(made) == 2
-    session.close()
+    assert session.close() is False
     assert (made[0].closed, made[1].closed) == (False, True)
     go_on.set()
     thread.join(10)
@@ -154,7 +154,7 @@ def test_the_agent_session_that_called_longest_ago_gives_its_connections_up() ->
     assert {name for name, fake in made.items() if fake.closed} == {"s2"}
     assert sessions.of("ann", "s1") is sessions.of("ann", "s1")
     assert sessions.of("ben", "s1") is not sessions.of("ann", "s1")
-    sessions.close()
+    assert sessions.close() is True
     assert made["s3"].closed
 
 

@@ -24,6 +24,13 @@ import live
 
 pytestmark = pytest.mark.real
 
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
+}
+
 TEXT = "alpha\nbeta\ngamma\ndelta\nepsilon\n"
 
 
@@ -219,12 +226,25 @@ def test_a_call_under_which_the_daemon_dies_is_answered_and_applied_once(
         assert len(live.log(looker, path=path, writer="ann", kind="file_written")) == 1
 
 
-def test_the_server_ends_when_its_client_closes_stdin(at: live.Live) -> None:
-    ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-    said = json.dumps(ping) + "\nnonsense\n"
-    done = subprocess.run([sys.executable, *command(at)], input=said, capture_output=True, text=True, timeout=30)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert {answer.get("id"): "error" in answer for answer in map(json.loads, done.stdout.splitlines())}[None] is True
+def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: live.Live, ben: Any) -> None:
+    lease = live.ok(ben.claim("held.txt", "exclusive"))["lease"]
+    waiting = {"name": "claim", "arguments": {"path": "held.txt", "kind": "exclusive", "wait_ms": 50_000}}
+    said: list[dict[str, Any]] = [
+        INITIALIZE,
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": waiting},
+    ]
+    with live.running(sys.executable, *command(at, "--agent", "waiter"), stdin=subprocess.PIPE) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(json.dumps(message) + "\n" for message in said) + "nonsense\n")
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        assert {answer.get("id"): "error" in answer for answer in answers} == {1: False, None: True}
+        live.eventually("it waits", lambda: ben.claims()["waiting"])
+        server.stdin.close()
+        assert server.wait(10) == 0
+    live.ok(ben.release(lease=lease))
 
 
 # ── HTTP ──
@@ -258,14 +278,6 @@ def test_an_agent_without_a_session_passes_its_handle_along(at: live.Live, site:
             live.ok(ben.call("edit", live.replacing(theirs, "epsilon", "EPSILON")))
         stale = live.refused(eve.replace(shown, "beta", "BETA", my_agent_session=handle), "anchor_stale")
         assert stale["my_agent_session"] == handle
-
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}},
-}
 
 
 @pytest.mark.parametrize(

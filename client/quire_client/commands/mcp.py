@@ -52,7 +52,9 @@ def run(call: Invocation) -> int:
         else:
             anyio.run(over_stdio, sessions, _own(call, alone=True))
     finally:
-        sessions.close()
+        at_rest = sessions.close()
+    if not at_rest:
+        os._exit(DONE)  # a call that waits would hold the process for as long; its client has gone
     return DONE
 
 

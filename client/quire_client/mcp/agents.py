@@ -63,6 +63,7 @@ class AgentSession:
     def __init__(self, connect: Callable[[], Calls]) -> None:
         self._connect = connect
         self._free: list[Calls] = []
+        self._taken = 0
         self._lock = threading.Lock()
         self._closed = False
 
@@ -81,22 +82,27 @@ class AgentSession:
         finally:
             self._give_back(client)
 
-    def close(self) -> None:
-        """Give the connections back; those in use follow when their calls end."""
+    def close(self) -> bool:
+        """Give the connections back; those in use follow when their calls end. False: there are such."""
         with self._lock:
             self._closed = True
             free, self._free = self._free, []
+            at_rest = self._taken == 0
         for client in free:
             client.close()
+        return at_rest
 
     def _take(self) -> Calls:
         with self._lock:
-            if self._free:
-                return self._free.pop(0)  # the oldest, which things may be bound to
-        return self._connect()
+            found = self._free.pop(0) if self._free else None  # the oldest, which things may be bound to
+        client = found or self._connect()
+        with self._lock:
+            self._taken += 1
+        return client
 
     def _give_back(self, client: Calls) -> None:
         with self._lock:
+            self._taken -= 1
             if not self._closed:
                 self._free.insert(0, client)
                 return
@@ -143,14 +149,14 @@ class AgentSessions:
             out.append(session)
         return out
 
-    def close(self) -> None:
-        """Give all connections back."""
+    def close(self) -> bool:
+        """Give all connections back. False: some are in use."""
         with self._lock:
             sessions = list(self._sessions.values())
             self._sessions.clear()
             self._called_s.clear()
-        for session in sessions:
-            session.close()
+        rested = [session.close() for session in sessions]
+        return all(rested)
 
 
 def _performed(client: Calls, tool: str, args: Mapping[str, Any], caller: Mapping[str, str]) -> Answer:
