@@ -77,7 +77,7 @@ def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
         raise Usage(f"There is no command {name!r}; `quire help` lists them.")
-    command: Command = import_module(f"quire_client.commands.{name}").COMMAND
+    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     return command
 
 

@@ -264,6 +264,14 @@ class Client:
         """What each tool takes (a flat JSON Schema) and may do; `offered`: only those that agents are offered."""
         return self.call("describe", _given(tool=tool, offered=offered))
 
+    def tree(self, at: str | None = None, path: str | None = None, *, cursor: int | None = None) -> Answer:
+        """What there was at a point, or is: `entries`, a page of them; go on with `at` of the reply and `next`."""
+        return self.call("tree", _given(at=at, path=path, cursor=cursor))
+
+    def blobs(self, sha256: Sequence[str], *, offset: int | None = None) -> Answer:
+        """The bytes with these addresses, as many as fit into one reply."""
+        return self.call("blobs", _given(sha256=list(sha256), offset=offset))
+
     def manual(self, dialect: str | None = None) -> Answer:
         """The guidance of a dialect, for an agent's instructions."""
         return self.call("manual", _given(dialect=dialect))

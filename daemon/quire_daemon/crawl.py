@@ -105,6 +105,29 @@ def entry_at(root: Path, path: str) -> Entry | None:
         os.close(root_fd)
 
 
+def is_bare(root: Path, ignore: Rules, path: str) -> bool:
+    """Is there a folder at `path`, not ignored, in which there is nothing but what is ignored?
+
+    False as well for one that cannot be listed. Raises `OSError` when the root cannot be opened.
+    """
+    if not path or ignore.ignored(path, True):
+        return False
+    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        folder = _open_below(root_fd, path)
+        if folder is None:
+            return False
+        try:
+            with os.scandir(folder) as found:
+                return all(ignore.ignored(f"{path}/{at.name}", at.is_dir(follow_symlinks=False)) for at in found)
+        finally:
+            os.close(folder)
+    except OSError:
+        return False
+    finally:
+        os.close(root_fd)
+
+
 class _Folder:
     """An open folder: its names once listed, and the folders in it that are still to be entered."""
 

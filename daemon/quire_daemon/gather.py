@@ -13,12 +13,22 @@ from collections.abc import Callable
 import msgspec
 
 from quire_daemon.config import Settings
+from quire_daemon.crawl import is_bare
 from quire_daemon.handlers.base import FileNow
 from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
-from quire_journal.events import LINK, Event, OutsideDeleted, OutsideModeChanged, OutsideMoved, OutsideWritten
+from quire_journal.events import (
+    FOLDER,
+    LINK,
+    REGULAR,
+    Event,
+    OutsideDeleted,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+)
 from quire_journal.ids import blob_id, disk_path, journal_path, unescaped
 from quire_journal.text import Text
 from quire_journal.views.files import Version
@@ -162,6 +172,8 @@ class Gather:
             return self._link(path, look.signature)
         if look.kind == "special":
             return _Sighting(OnDisk("special"))
+        if look.kind == "folder":
+            return _Sighting(self._folder(path, look.signature, head))
         if look.kind != "file" or look.signature is None:
             return _Sighting(OnDisk(look.kind))
         return self._known(path, look, head) or self._read(path, look.signature, unfinished_ok)
@@ -201,6 +213,14 @@ class Gather:
             unfinished=not image.finished,
         )
         return _Sighting(disk, image=image, signature=image.signature)
+
+    def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
+        """A folder is told by what is in it; one in which there is nothing stands for itself, from then on."""
+        if signature is None:
+            return OnDisk("folder")
+        known = head is not None and not head.gone and head.entry == FOLDER
+        told = known or is_bare(self.workspace.root, self.ignore, path)
+        return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
     def _link(self, path: str, signature: Signature | None) -> _Sighting:
         """A link is a file whose bytes are its target."""

@@ -24,6 +24,7 @@ from quire_daemon.workspace import Signature
 from quire_journal.events import Event, OutsideMoved, WatchLost, WorkspaceScanned
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.refusals import Refused
+from quire_journal.views.files import Version
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
 IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
@@ -128,6 +129,9 @@ class Outside:
             self._looked(path, False)  # it leads out through a link, or into .git: not part of the workspace
             return []
         self._looked(path, observation.event is not None)
+        parent = path.rpartition("/")[0]
+        if observation.sighting.disk.kind == "missing" and parent:
+            self.name(parent, evidence, now)  # it may be empty now, or gone as well
         if observation.sighting.disk.unfinished:
             self.name(path, evidence, now, now + AGAIN_S)  # until it has been closed
         return [observation]
@@ -181,11 +185,12 @@ class Outside:
 
         Only what came with it, or after it, is known to be as young as that (`evidence` "watched").
         """
-        with self._recorder.history() as history:
+        with self._recorder.history() as history:  # by the names on disk: an escaped one begins with no folder
+            inside = ((p, disk_path(p)) for _, p in history.path_list())
             heads = [
-                disk_path(p) for p, head in history.paths(journal_path(folder + "/") if folder else "") if not head.gone
+                disk for p, disk in inside if not folder or disk.startswith(folder + "/") if _stands(history.file(p))
             ]
-        for path in heads:
+        for path in (folder, *heads) if folder else heads:
             self.name(path, evidence, now)
 
         crawling = object()
@@ -198,7 +203,8 @@ class Outside:
             except Exception:
                 self._crawling.discard(crawling)  # there is nothing to wait for
                 raise
-            found = [e.path for e in entries if e.kind != "folder"]
+            inhabited = {e.path.rpartition("/")[0] for e in entries}
+            found = [e.path for e in entries if e.kind != "folder" or e.path not in inhabited]
 
             def then() -> None:
                 mono = self._recorder.clock.mono_s()
@@ -221,7 +227,8 @@ class Outside:
         self._next_scan_s = self._recorder.clock.mono_s() + self._gather.settings.capture.scan_minutes * 60
         seen = dict(self._recorder.seen)
         with self._recorder.history() as history:
-            heads = {disk_path(path) for path, head in history.paths() if not head.gone}
+            standing = {disk_path(path): head for path, head in history.paths() if not head.gone}
+        heads = standing.keys()
 
         def work() -> Callable[[], None]:
             entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
@@ -230,7 +237,8 @@ class Outside:
             present = {e.path for e in entries}
             lost = [path for path in heads if path not in seen and path not in present]  # the cache may lack them
             unread = [path for path in heads & present if path not in seen]
-            look_at = dict.fromkeys([*result.changed, *result.vanished, *lost, *unread])
+            bare = [folder for folder in result.bare if folder not in standing]
+            look_at = dict.fromkeys([*result.changed, *result.vanished, *lost, *unread, *bare])
             return lambda: self._scanned(list(look_at), result.files)
 
         self._start_job(work)
@@ -280,6 +288,10 @@ class Outside:
     def stop(self) -> None:
         """Let crawls end early."""
         self._stopped = True
+
+
+def _stands(head: Version | None) -> bool:
+    return head is not None and not head.gone
 
 
 def _at(event: Event) -> str:

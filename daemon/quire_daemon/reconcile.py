@@ -78,6 +78,8 @@ class Comparison(msgspec.Struct):
     """In the cache and not met: gone, or ignored by now. Look (`crawl.entry_at`) before calling it deleted."""
     folders: list[str] = msgspec.field(default_factory=list)
     """Met, in their order; for `Watcher.cover`."""
+    bare: list[str] = msgspec.field(default_factory=list)
+    """Those in which nothing was met: the journal tells of them, so that they can come back."""
     unknown: list[str] = msgspec.field(default_factory=list)
     """Not to be listed or looked at: nothing is said about what the cache has at them and below."""
     files: int = 0
@@ -96,8 +98,10 @@ def compare(
     """
     result = Comparison()
     met: set[str] = set()
+    inhabited: set[str] = set()
     for entry in entries:
         met.add(entry.path)
+        inhabited.add(entry.path.rpartition("/")[0])
         if entry.kind == "folder":
             result.folders.append(entry.path)
             if entry.path in known:
@@ -113,6 +117,7 @@ def compare(
         if before is None or not before.matches(entry) or before.racy(granularity_ns):
             result.changed.append(entry.path)
     hidden = set(result.unknown)
+    result.bare = [folder for folder in result.folders if folder not in inhabited and folder not in hidden]
     result.vanished = [p for p in known if p not in met and _within(p, start) and not _below_any(p, hidden)]
     return result
 

@@ -124,6 +124,11 @@ class History:
                 if head is not None:
                     yield path, head
 
+    def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
+        """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""
+        for key, name in self._reading.scan("paths", u32(after + 1)):
+            yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
+
     def path_numbers(self, fits: Callable[[str], object]) -> list[int]:
         """The numbers of the paths that the log names and that fit."""
         return self._names.matching(self._reading, fits)

@@ -85,14 +85,14 @@ def test_every_command_has_help_with_an_example(name: str, quire: Quire) -> None
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_commands_example_can_be_read_as_it_stands(name: str) -> None:
     """Its options exist. (What the words mean is up to the command.)"""
-    command: Command = import_module(f"quire_client.commands.{name}").COMMAND
+    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     known = {f"--{option.name}" for option in (*COMMON, *command.options)} | {"-C"}
     assert {word for word in command.example.split() if word.startswith("-")} <= known
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
-    command: Command = import_module(f"quire_client.commands.{name}").COMMAND
+    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     names = [option.name for option in (*COMMON, *command.options)]
     assert len(names) == len(set(names))
     assert all(option.meaning for option in command.options)
@@ -100,7 +100,7 @@ def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
 
 def test_every_file_of_commands_is_in_the_table() -> None:
     folder = Path(quire_client.commands.__path__[0])
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "base"} == set(COMMANDS)
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "base"} == {name.replace("-", "_") for name in COMMANDS}
 
 
 def test_the_version_is_one_line(quire: Quire) -> None:

@@ -19,6 +19,8 @@ COMMANDS: Final[dict[str, str]] = {
     "diff": "Show what changed between two points",
     "blame": "Tell who wrote each line of a file",
     "cat": "Print a file as it was",
+    "ls": "List a tree as it was",
+    "export-tree": "Write a tree as it was into a new folder",
     "undo": "Undo what somebody did and keep what others did",
     "redo": "Bring back what was undone",
     "rollback": "Go back to a checkpoint and keep what others did",

@@ -26,6 +26,7 @@ from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.regex_replace import REGEX_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
 from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
+from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_daemon.handlers.write import WRITE_TOOL
 
@@ -44,6 +45,8 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "show": SHOW_TOOL,
     "diff": DIFF_TOOL,
     "blame": BLAME_TOOL,
+    "tree": TREE_TOOL,
+    "blobs": BLOBS_TOOL,
     "undo": UNDO_TOOL,
     "redo": REDO_TOOL,
     "rollback": ROLLBACK_TOOL,

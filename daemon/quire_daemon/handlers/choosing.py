@@ -18,7 +18,7 @@ from quire_daemon.handlers.base import Implied, Who
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, single_path, writer_filter
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
-from quire_journal.events import REGULAR, BatchUndone, Record
+from quire_journal.events import FOLDER, REGULAR, BatchUndone, Record
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token, writer_name
 from quire_journal.marking import Marked, mark, place_after
@@ -456,7 +456,8 @@ def _places(record: Record) -> Iterator[tuple[str, int]]:
 
 
 def _stands(version: Version | None) -> bool:
-    return version is not None and not version.displaced
+    """Is it one of a file? Empty folders are recorded so that the tree can be told, and left alone by undo."""
+    return version is not None and not version.displaced and version.entry != FOLDER
 
 
 def in_paths(given: Sequence[str], history: History) -> Fits:

@@ -58,7 +58,8 @@ NATURES: Final[dict[str, Nature]] = {
     "log": Nature(
         "History",
         "List who changed what and when: the records of the journal, newest first, a page of them. next is the cursor "
-        "of the next page. Filters: path (file, folder or glob), writer, kind, since, until, contains.",
+        "of the next page; a page may be short, or empty, before the end. Filters: path (file, folder or glob), "
+        "writer, agent_session, turn, kind, since, until, contains, text_changed (it came or went).",
     ),
     "since": Nature(
         "What happened since",
@@ -75,6 +76,8 @@ NATURES: Final[dict[str, Nature]] = {
         "Who wrote each line",
         "Tell for each line of a file which record, writer and turn wrote it, through renames; at a point, or now.",
     ),
+    "tree": Nature("List a tree", "List the files, links and empty folders that there were at a point, by pages."),
+    "blobs": Nature("Bytes of versions", "Give the bytes with these addresses, in base64, for copies of a tree."),
     "undo": Nature(
         "Undo",
         "Undo what somebody did and keep what others did since. Without arguments your own last batch. Choose by "

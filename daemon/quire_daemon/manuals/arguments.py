@@ -105,6 +105,8 @@ NOTES: Final[dict[str, str]] = {
     "only": "The same as writer.",
     "tool": "Only this tool.",
     "offered": "Only the tools that agents are offered.",
+    "sha256": "The addresses of the bytes.",
+    "offset": "Where to begin in the first of them.",
     "dialect": "A tool's name, or writing for what all tools that write have in common. Left out: all of it.",
 }
 """Argument → what it means."""
@@ -113,6 +115,7 @@ OWN: Final[dict[str, dict[str, str]]] = {
     "move_file": {"to": "The new path, which must not exist."},
     "log": {"path": "A file, a folder, or a glob.", "patch": "With how each differs from the version before."},
     "since": {"path": "A file, a folder, or a glob.", "cursor": "Of an earlier reply. Left out: the cursor of now."},
+    "tree": {"path": "A file, a folder, or a glob.", "cursor": "next of the page before."},
     "diff": {"path": "A file, a folder, or a glob."},
     "undo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},
     "redo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},

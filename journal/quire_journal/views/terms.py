@@ -1,8 +1,8 @@
 """The terms view: which records have a kind, an agent, an agent session or a turn, so that no search reads the log.
 
-The log is cut into blocks of 128 records. A block has one row; in it, each term that occurs in the block stands once,
-with a bit for each record: 20 bytes, in the order in which the block first has the term. A search goes from row to
-row, takes the bits of what it looks for, and intersects them: a million records are 7,813 rows, and a commit, however
+The log is cut into blocks of 256 records. A block has one row; in it, each term that occurs in the block stands once,
+with a bit for each record: 36 bytes, in the order in which the block first has the term. A search goes from row to
+row, takes the bits of what it looks for, and intersects them: a million records are 3,907 rows, and a commit, however
 many records it has, changes one or two. A row for each term and record would be simpler, and cost each commit four
 more of them.
 
@@ -23,7 +23,7 @@ from quire_journal.views.writers import writer_of
 
 TABLES = ("terms",)
 
-BLOCK: Final = 128
+BLOCK: Final = 256
 """Records of a row."""
 
 _TERM: Final = 4

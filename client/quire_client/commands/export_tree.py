@@ -1,0 +1,62 @@
+"""`quire export-tree`: the tree as it was, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from quire_client import render
+from quire_client.commands.base import REFUSED, Command, Invocation, Option, Usage, status_of
+from quire_client.commands.ls import beside
+
+
+def run(call: Invocation) -> int:
+    """Write it, and say what is not in it."""
+    from quire_client.trees import Stopped, Unwritable, export, fetch
+
+    call.at_most(2)
+    if len(call.arguments) < 2:
+        raise Usage("POINT DIR is missing.")
+    point, folder = call.arguments
+    target = Path(os.path.abspath(call.folder / folder))
+    inside = os.path.commonpath([call.place.root, os.path.realpath(target)]) == os.path.realpath(call.place.root)
+    if inside:
+        raise Usage(f"{folder!r} lies in the workspace, whose journal would record the copy; name a folder outside.")
+    with call.connect() as client:
+        try:
+            tree = fetch(client, point, call.in_workspace(call.options["path"]) if "path" in call.options else "")
+            missing = export(client, tree, target)
+        except Stopped as stopped:
+            return call.answer(stopped.reply, lambda reply: "")
+        except Unwritable as error:
+            reply = {"ok": False, "error": "not_written", "message": str(error)}
+            call.answer(reply, lambda reply: "")
+            return REFUSED
+    reply = {
+        "ok": True,
+        "message": f"{len(tree.entries) - len(missing)} of {len(tree.entries)} entries are in {target}.",
+        "at": tree.at,
+        "time": tree.time,
+        "complete": tree.complete,
+        "folder": str(target),
+        "entries": len(tree.entries),
+        "uncaptured": missing,
+    }
+    for sentence in beside(tree.complete, len(missing)):
+        call.say(sentence)
+    for entry in missing:
+        why = render.one_line(entry["uncaptured"]).replace("_", " ")
+        call.say(f"  {render.one_line(entry['path'], 4096)}: {why}")
+    call.answer(reply, lambda reply: render.clean_text(str(reply["message"])))
+    return status_of(reply)
+
+
+COMMAND = Command(
+    arguments="POINT DIR",
+    about="Writes everything that there was at a point (a version, seq:N, a checkpoint, a time) into DIR, which must\n"
+    "be new or empty and outside of the workspace: files, modes, links and empty folders. All of it or nothing.\n"
+    "Files whose bytes are not in the journal are named.",
+    example="quire export-tree 2026-01-31T12:00:00Z ../as-it-was",
+    run=run,
+    options=(Option("path", "PATH", "only this file, folder, or quoted glob"),),
+)

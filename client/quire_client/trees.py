@@ -1,0 +1,248 @@
+"""A tree as it was: asked of the daemon page by page, and written into a folder of its own.
+
+What a journal says is not trusted here: a journal may have been handed over, and its paths may have been made to lead
+elsewhere. So every folder is opened from the one above it without following links, nothing is written over anything,
+links are made after everything else, and the bytes must have the sha256 that they were promised under. The tree is
+written beside the folder that was asked for and renamed when it is complete: what is there is all of it, or nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from quire_journal.ids import disk_path
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_AT_ONCE: Final = 200
+"""Blobs that are asked for together."""
+
+
+class Asks(Protocol):
+    """What is needed of a client."""
+
+    def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]: ...
+
+
+class Stopped(Exception):
+    """A tool refused, or the daemon went: the reply says why."""
+
+    def __init__(self, reply: dict[str, Any]) -> None:
+        super().__init__(str(reply.get("message", "")))
+        self.reply = reply
+
+
+class Unwritable(Exception):
+    """The tree cannot be written there; the text is a sentence that says why."""
+
+
+class Tree(msgspec.Struct):
+    """Everything that there was at a point."""
+
+    at: str
+    time: str | None
+    complete: bool  # had the whole tree been looked at by then?
+    entries: list[dict[str, Any]] = []
+
+    @property
+    def uncaptured(self) -> list[dict[str, Any]]:
+        """The entries whose bytes the journal does not hold."""
+        return [entry for entry in self.entries if entry.get("uncaptured")]
+
+
+def fetch(client: Asks, at: str = "", path: str = "") -> Tree:
+    """The tree at a point, "" for now, sorted by path. Raises Stopped."""
+    asked: dict[str, Any] = {name: value for name, value in (("at", at), ("path", path)) if value}
+    page = _ok(client.call("tree", asked))
+    tree = Tree(page["at"], page.get("time"), bool(page.get("complete")), [*page["entries"]])
+    while page.get("next"):
+        page = _ok(client.call("tree", {**asked, "at": tree.at, "cursor": page["next"]}))
+        tree.entries += page["entries"]
+    tree.entries.sort(key=lambda entry: str(entry["path"]))
+    return tree
+
+
+def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, bytes | None]]:
+    """(address, bytes) of each, in order; None where the journal does not hold them. Raises Stopped, Unwritable."""
+    left = list(dict.fromkeys(addresses))
+    while left:
+        reply = _ok(client.call("blobs", {"sha256": left[:_AT_ONCE]}))
+        for one in reply["blobs"]:
+            data = _whole(client, one)
+            if data is not None and hashlib.sha256(data).hexdigest() != one["sha256"]:
+                raise Unwritable(f"the bytes that came for {one['sha256']} are others; run `quire verify`.")
+            yield one["sha256"], data
+        left = left[len(reply["blobs"]) :]
+
+
+def _whole(client: Asks, one: dict[str, Any]) -> bytes | None:
+    """All bytes of a blob of which `one` has the first."""
+    if one.get("uncaptured"):
+        return None
+    parts = [base64.b64decode(one["content_base64"])]
+    while one.get("next_offset"):
+        one = _ok(client.call("blobs", {"sha256": [one["sha256"]], "offset": one["next_offset"]}))["blobs"][0]
+        parts.append(base64.b64decode(one["content_base64"]))
+    return b"".join(parts)
+
+
+def _ok(reply: dict[str, Any]) -> dict[str, Any]:
+    if not reply.get("ok"):
+        raise Stopped(reply)
+    return reply
+
+
+# ── writing it ───────────────────────────────────────────────────────────────
+
+
+def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
+    """Write `tree` into the new or empty folder `target`; the entries that could not be written, each with its reason.
+
+    Raises Stopped, and Unwritable for a folder that is not empty, a path that is none, or a disk that refuses; then
+    nothing is left.
+    """
+    target = Path(os.path.abspath(target))
+    _require_room(target)
+    beside = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    try:
+        os.mkdir(beside, 0o700)
+        missing = _write(client, tree, beside)
+        if target.exists():
+            os.chmod(beside, target.stat().st_mode & 0o7777)
+        else:
+            os.chmod(beside, 0o777 & ~_umask())
+        os.rename(beside, target)  # onto an empty folder, too; onto anything else it fails
+    except OSError as error:
+        raise Unwritable(f"{target}: {error.strerror}.") from error
+    finally:
+        if beside.exists():
+            _remove(beside)
+    return missing
+
+
+def _require_room(target: Path) -> None:
+    if os.path.lexists(target) and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
+        raise Unwritable(f"{target} is there already; name a new folder, or an empty one.")
+    if not target.parent.is_dir():
+        raise Unwritable(f"{target.parent} is no folder.")
+
+
+def _umask() -> int:
+    """What new folders are not given. There is no other way to ask."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _remove(folder: Path) -> None:
+    """Remove what was written, folders without permission among it."""
+    for path, _, _ in os.walk(folder):
+        os.chmod(path, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
+    missing = tree.uncaptured
+    standing = [entry for entry in tree.entries if not entry.get("uncaptured")]
+    writing = _Writing(top)
+    try:
+        wanted: dict[str, list[dict[str, Any]]] = {}
+        for entry in standing:
+            if entry["kind"] == "folder":
+                writing.folder(entry)
+            elif entry.get("sha256"):
+                wanted.setdefault(entry["sha256"], []).append(entry)
+        links: list[tuple[dict[str, Any], bytes]] = []
+        for address, data in bytes_of(client, list(wanted)):
+            for entry in wanted[address]:
+                if data is None:
+                    missing.append({**entry, "uncaptured": "not_held"})
+                elif entry["kind"] == "link":
+                    links.append((entry, data))
+                else:
+                    writing.file(entry, data)
+        for entry, target in links:
+            writing.link(entry, target)
+        writing.finish()
+    finally:
+        writing.close()
+    return missing
+
+
+class _Writing:
+    """Makes files, links and folders below one folder, and nowhere else."""
+
+    def __init__(self, top: Path) -> None:
+        self._top = os.open(top, _FOLDER)
+        self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
+
+    def folder(self, entry: dict[str, Any]) -> None:
+        names = _names(entry["path"])
+        os.close(self._open(names))
+        self._modes[names] = _mode(entry)
+
+    def file(self, entry: dict[str, Any], data: bytes) -> None:
+        names = _names(entry["path"])
+        folder = self._open(names[:-1])
+        try:
+            file = os.open(names[-1], _NEW_FILE, 0o600, dir_fd=folder)
+        finally:
+            os.close(folder)
+        with os.fdopen(file, "wb") as out:
+            out.write(data)
+            os.fchmod(out.fileno(), _mode(entry))
+
+    def link(self, entry: dict[str, Any], target: bytes) -> None:
+        names = _names(entry["path"])
+        folder = self._open(names[:-1])
+        try:
+            os.symlink(target, os.fsencode(names[-1]), dir_fd=folder)
+        finally:
+            os.close(folder)
+
+    def finish(self) -> None:
+        """Give the folders their modes, the inner ones first: one without permission could not be entered."""
+        for names, mode in sorted(self._modes.items(), reverse=True):
+            folder = self._open(names)
+            try:
+                os.fchmod(folder, mode)
+            finally:
+                os.close(folder)
+
+    def close(self) -> None:
+        os.close(self._top)
+
+    def _open(self, names: Sequence[str]) -> int:
+        """A descriptor of a folder below the top, made where it is missing. Raises OSError for a link on the way."""
+        at = os.dup(self._top)
+        for name in names:
+            try:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=at)
+                below = os.open(name, _FOLDER, dir_fd=at)
+            finally:
+                os.close(at)
+            at = below
+        return at
+
+
+def _names(path: str) -> tuple[str, ...]:
+    """The names that a path of the journal is made of. Raises Unwritable for one that would lead elsewhere."""
+    names = tuple(disk_path(path).split("/"))
+    if any(name in ("", ".", "..") or "\0" in name for name in names):
+        raise Unwritable(f"{path!r} is no path inside a folder; run `quire verify`.")
+    return names
+
+
+def _mode(entry: dict[str, Any]) -> int:
+    return int(str(entry.get("mode") or "0600"), 8) & 0o7777

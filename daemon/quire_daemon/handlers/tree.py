@@ -1,0 +1,169 @@
+"""`tree` and `blobs`: everything that there was at a point, page by page, and the bytes of it. Read-only."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.difference import ENTRIES
+from quire_daemon.handlers.log_filter import path_filter
+from quire_journal.blobs import NotHeld
+from quire_journal.events import FOLDER, LINK
+from quire_journal.history import History
+from quire_journal.ids import version_token
+from quire_journal.points import parse_point, rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.views.files import Version
+
+PATHS: Final = 1000
+"""Paths that one `tree` looks at; of most it takes one look into the versions table."""
+
+MOST_BLOBS: Final = 500
+"""Blobs in one `blobs`."""
+
+PART_BYTES: Final = 4 << 20
+"""Bytes in one reply of `blobs`."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}")
+
+
+class TreeParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `tree`."""
+
+    at: str = ""  # a point; now
+    path: str = ""  # a file, a folder or a glob
+    cursor: int = 0  # `next` of the page before
+
+
+class BlobsParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `blobs`."""
+
+    sha256: list[str]
+    offset: int = 0  # in the first of them
+
+
+# ── tree ─────────────────────────────────────────────────────────────────────
+
+
+def decide_tree(params: TreeParams, world: World) -> Decision:
+    """The reply: `at`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, and `next`.
+
+    `kind`: "file", "link" (`target` is where it leads) or "folder" (once found empty; others are told by what is in
+    them). A page holds the paths of one stretch of the journal's list, in its order; with `at` of the first page and
+    `cursor` from `next`, the pages together are one state. `uncaptured` says why the bytes are not in the journal.
+    `complete` is false where the whole tree had not been looked at by then.
+    """
+    if params.cursor < 0:
+        raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
+    history = world.history
+    at = int(parse_point(params.at, history)) if params.at else int(history.head())
+    fits = path_filter(params.path, history)
+    entries: list[dict[str, Any]] = []
+    last = params.cursor
+    looked = 0
+    for number, path in history.path_list(after=params.cursor):
+        if looked == PATHS:
+            break
+        last = number
+        if not fits(path):
+            continue
+        looked += 1
+        version = history.version_at(path, at)
+        if version is not None and not version.gone:
+            entries.append(entry_json(path, version, history))
+    else:
+        last = 0
+    first_scan = history.first_scan()
+    many = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
+    return Decision(
+        {
+            "ok": True,
+            "message": f"{many}; `next` leads on." if last else f"{many}.",
+            "at": f"seq:{at}",
+            "time": _time(at, history),
+            "entries": entries,
+            "next": last or None,
+            "complete": first_scan is not None and first_scan <= at,
+        }
+    )
+
+
+def _time(at: int, history: History) -> str | None:
+    record = history.record(at)
+    return rfc3339(record.at_ns) if record is not None else None
+
+
+def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
+    """What stood at a path."""
+    told: dict[str, Any] = {
+        "path": path,
+        "kind": ENTRIES.get(version.entry, "file"),
+        "version": version_token(version.seq),
+        "sha256": version.blob.hex() if version.blob else None,
+        "sizeBytes": version.size,
+        "mode": f"{version.mode:04o}",
+    }
+    lost = version.uncaptured
+    if not lost and version.entry != FOLDER and not history.holds(version.blob):
+        lost = "not_held"
+    if lost:
+        told["uncaptured"] = lost
+    elif version.entry == LINK:
+        told["target"] = history.bytes_of(version.blob).decode("utf-8", "backslashreplace")
+    return told
+
+
+# ── blobs ────────────────────────────────────────────────────────────────────
+
+
+def decide_blobs(params: BlobsParams, world: World) -> Decision:
+    """The reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, as many of those asked for as fit.
+
+    At least a part of the first, from `offset` on; ask again from `next_offset` of it while it has one. One that is not
+    held has `uncaptured` instead of bytes.
+    """
+    wrong = next((one for one in params.sha256 if not _SHA256.fullmatch(one)), None)
+    if wrong is not None or not params.sha256 or len(params.sha256) > MOST_BLOBS or params.offset < 0:
+        message = f"sha256: must be 1 to {MOST_BLOBS} addresses of 64 hexadecimal digits, and offset not negative."
+        raise Refused("schema_invalid", message, argument="sha256")
+    told: list[dict[str, Any]] = []
+    room = PART_BYTES
+    for sha256 in params.sha256:
+        one = _blob(bytes.fromhex(sha256), params.offset if not told else 0, room, bool(told), world.history)
+        if one is None:
+            break
+        told.append({"sha256": sha256, **one})
+        room -= len(one.get("content_base64", ""))
+        if room <= 0 or "next_offset" in one:
+            break
+    return Decision({"ok": True, "message": f"{len(told)} of {len(params.sha256)}.", "blobs": told})
+
+
+def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) -> dict[str, Any] | None:
+    """One of `blobs`; None when it has to be `whole` and does not fit."""
+    try:
+        data = history.bytes_of(blob)
+    except NotHeld:
+        return {"uncaptured": "not_held", "sizeBytes": 0, "offset": 0}
+    if whole and len(data) > room:
+        return None
+    part = data[offset : offset + room]
+    told = {
+        "content_base64": base64.b64encode(part).decode("ascii"),
+        "sizeBytes": len(data),
+        "offset": offset,
+    }
+    return {**told, "next_offset": offset + len(part)} if offset + len(part) < len(data) else told
+
+
+def _no_paths(params: TreeParams | BlobsParams) -> Sequence[str]:
+    return ()
+
+
+TREE_TOOL: Final = Tool("tree", TreeParams, _no_paths, decide_tree, needs_text=False, catch_up=True)
+BLOBS_TOOL: Final = Tool("blobs", BlobsParams, _no_paths, decide_blobs, needs_text=False)

@@ -1,0 +1,130 @@
+"""Folders with nothing in them, links, and names that are not UTF-8: recorded, listed and exported by a real daemon."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Live, caught_up, eventually, ok
+from quire_client.__main__ import main
+from quire_client.api import Client
+from quire_journal.ids import journal_path
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def live() -> Iterator[Live]:
+    live = Live()
+    (live.root / "was there" / "inside").mkdir(parents=True)
+    yield live
+    live.close()
+
+
+@pytest.fixture(scope="module")
+def client(live: Live) -> Client:
+    client = live.connect()
+    eventually("the first capture", lambda: ok(client.call("status", {}))["capture"]["finished"])
+    return client
+
+
+def there(client: Client) -> dict[str, Any]:
+    """What the journal says there is now: path → entry."""
+    caught_up(client)
+    return {entry["path"]: entry for entry in ok(client.call("tree", {}))["entries"]}
+
+
+def test_a_folder_that_was_empty_from_the_start_is_told_and_not_the_one_around_it(client: Client) -> None:
+    tree = there(client)
+    assert tree["was there/inside"]["kind"] == "folder"
+    assert "was there" not in tree
+
+
+def test_a_new_folder_is_told_and_its_mode_and_its_end(live: Live, client: Client) -> None:
+    folder = live.root / "new" / "deep"
+    folder.mkdir(parents=True)
+    assert there(client)["new/deep"]["kind"] == "folder"
+    folder.chmod(0o700)
+    assert there(client)["new/deep"]["mode"] == "0700"
+    folder.rmdir()
+    tree = there(client)
+    assert "new/deep" not in tree
+    assert tree["new"]["kind"] == "folder"
+
+
+@pytest.mark.parametrize("by_tool", [True, False])
+def test_a_folder_that_loses_its_last_file_is_told(by_tool: bool, live: Live, client: Client) -> None:
+    path = f"losing {by_tool}/file"
+    live.write(path, "x\n")
+    assert f"losing {by_tool}" not in there(client)
+    if by_tool:
+        ok(client.call("delete_file", {"path": path}))
+    else:
+        (live.root / path).unlink()
+    assert there(client)[f"losing {by_tool}"]["kind"] == "folder"
+
+
+def test_a_folder_that_moves_takes_names_that_are_not_utf8_along(live: Live, client: Client) -> None:
+    live.write("from here/\udcff", b"bytes")
+    assert journal_path("from here/\udcff") in there(client)
+    (live.root / "from here").rename(live.root / "to there")
+    tree = there(client)
+    assert journal_path("from here/\udcff") not in tree
+    assert journal_path("to there/\udcff") in tree
+
+
+def test_an_undo_leaves_empty_folders_alone(live: Live, client: Client) -> None:
+    live.write("undone/file", "x\n")
+    caught_up(client)
+    ok(client.call("delete_file", {"path": "undone/file"}))
+    assert "undone" in there(client)
+    ok(client.call("undo", {"path": "undone"}))
+    assert live.read("undone/file") == b"x\n"
+
+
+def test_the_commands_list_and_export_what_there_was(
+    live: Live, client: Client, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    live.write("kept/run.sh", "#!/bin/sh\n")
+    (live.root / "kept/run.sh").chmod(0o755)
+    (live.root / "kept/link").symlink_to("run.sh")
+    (live.root / "kept/nothing").mkdir()
+    live.write("kept/.env", "SECRET=1\n")
+    caught_up(client)
+    ok(client.call("checkpoint", {"action": "create", "name": "full"}))
+    shutil.rmtree(live.root / "kept")
+    caught_up(client)
+    common = ["-C", str(live.root), "--state-dir", str(live.state_dir)]
+
+    assert main([*common, "ls", "--at", "full", str(live.root / "kept")]) == 0
+    said = capsys.readouterr()
+    # The folder itself may have been seen before anything was in it.
+    assert [line.partition("kept/")[2] for line in said.out.splitlines() if not line.endswith(" kept/")] == [
+        ".env  [not captured: secret]",
+        "link -> run.sh",
+        "nothing/",
+        "run.sh",
+    ]
+    assert said.err == "Of 1 file the bytes are not in the journal.\n"
+
+    target = tmp_path / "out"
+    assert main([*common, "--json", "export-tree", "full", str(target)]) == 0
+    reply = json.loads(capsys.readouterr().out)
+    assert [entry["path"] for entry in reply["uncaptured"]] == ["kept/.env"]
+    assert sorted(os.listdir(target / "kept")) == ["link", "nothing", "run.sh"]
+    assert stat.S_IMODE((target / "kept/run.sh").stat().st_mode) == 0o755
+    assert os.readlink(target / "kept/link") == "run.sh"
+
+    assert main([*common, "export-tree", "full", str(target)]) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert main([*common, "export-tree", "full", str(live.root / "copy")]) == 2
+    assert not (live.root / "copy").exists()
+    assert main([*common, "export-tree", "nowhere", str(tmp_path / "other")]) == 3
+    assert not (tmp_path / "other").exists()
