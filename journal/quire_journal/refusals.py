@@ -61,6 +61,10 @@ CODES: Final[dict[str, str]] = {
     "invalid_replacement": "The replacement does not fit the pattern.",
     "regex_timeout": "The pattern took longer than a search may, and was stopped.",
     "regex_failed": "The search came to no end: out of memory, or its process was killed.",
+    # agents' configuration files (`quire setup`, in the client)
+    "config_unusable": "A configuration file cannot be read, or holds something in our place.",
+    "config_changed": "Another program changed the configuration file meanwhile.",
+    "not_installed": "There is no command `quire` that an agent could call.",
     # whole files
     "write_conflict": "The file is not what the caller wanted to replace.",
     "stale_file": "The bytes on disk are not those that the caller read.",

@@ -34,6 +34,8 @@ COMMANDS: Final[dict[str, str]] = {
     "env": "Print what lets git say who runs it, for a shell",
     "mcp": "Serve the tools to an agent that speaks MCP",
     "manual": "Print what an agent should know before it edits",
+    "setup": "Put Quire into an agent's configuration",
+    "unsetup": "Take Quire out of an agent's configuration",
     "hook": "Answer an agent's hook (what its configuration calls)",
     "verify": "Check the journal",
     "doctor": "Check the installation, the workspace and the daemon",

@@ -1,0 +1,106 @@
+"""`quire setup AGENT`: put Quire into an agent's configuration."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+
+if TYPE_CHECKING:
+    from quire_client.setup.agents import File, Scope
+
+AGENTS: Final = ("claude-code", "codex", "cursor", "gemini", "opencode")
+
+
+def run(call: Invocation) -> int:
+    """Show what is to be changed, and change it."""
+    return change(call, lambda file: file.put, "set up")
+
+
+def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: str) -> int:
+    """Change the files of one agent by `act`; `done` says in a word or two what was done to it."""
+    from quire_client.setup import agents, writing
+    from quire_journal.refusals import Refused
+
+    agent = call.one_argument("AGENT")
+    if agent not in AGENTS:
+        raise Usage(f"There is no agent {agent!r}; there are {', '.join(AGENTS)}.")
+    dry = "dry-run" in call.options
+    try:
+        files = agents.files(agent, scope(call), entry_point())
+        changes = writing.planned(files, act)
+        if not dry:
+            writing.write(changes)
+    except Refused as refused:
+        return call.answer(refused.reply(), lambda reply: "")
+    told = [{"path": str(c.path), "action": c.action, "diff": c.diff()} for c in changes]
+    changed = [one for one in told if one["action"] != "unchanged"]
+    message = _message(agent, done, len(changed), dry)
+    if changed and not dry and done == "set up":
+        message = f"{message} Start it anew. {agents.afterwards(agent)}".rstrip() + _journal_missing(call)
+    reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
+    return call.answer(reply, lambda reply: _show(reply, call.colours))
+
+
+def scope(call: Invocation) -> Scope:
+    """For the workspace, or with --user for all of them."""
+    from quire_client.setup.agents import Scope
+
+    if "user" in call.options and "project" in call.options:
+        raise Usage("--user and --project exclude each other.")
+    project = None if "user" in call.options else call.place.root
+    return Scope(Path.home(), call.environ, project)
+
+
+def entry_point() -> str:
+    """The absolute path of this installation's `quire`. An agent has a PATH of its own. Raises Refused."""
+    from quire_journal.refusals import Refused
+
+    beside = os.path.join(os.path.dirname(os.path.abspath(sys.executable)), "quire")
+    called = os.path.abspath(sys.argv[0])
+    for path in (beside, called):
+        if os.path.basename(path) == "quire" and os.access(path, os.X_OK) and os.path.isfile(path):
+            return path
+    message = f"There is no command `quire` beside {sys.executable}; install the package, so that agents can call it."
+    raise Refused("not_installed", message, "pip install")
+
+
+def _message(agent: str, done: str, changed: int, dry: bool) -> str:
+    if not changed:
+        return f"{agent} is {done} already; nothing is to be changed."
+    files = f"{changed} file{'' if changed == 1 else 's'}"
+    return f"{files} would be changed." if dry else f"{agent} is {done}: {files} changed."
+
+
+def _journal_missing(call: Invocation) -> str:
+    if "user" in call.options or call.place.identity_file.exists():
+        return ""
+    return " There is no journal here yet, and hooks make none: `quire up` does."
+
+
+def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:
+    files: Sequence[Mapping[str, Any]] = reply["files"]
+    lines = [line for one in files for line in render.clean_text(one["diff"]).splitlines()]
+    return "\n".join([*map(colours.diff_line, lines), str(reply["message"])])
+
+
+SCOPE_OPTIONS: Final = (
+    Option("project", "", "for this workspace alone (if neither is said)"),
+    Option("user", "", "for all projects of the user; folders without a journal are left alone"),
+    Option("dry-run", "", "only show what would be changed"),
+)
+
+COMMAND = Command(
+    arguments="AGENT",
+    about="Puts the hooks and the MCP server into the agent's configuration files, with the absolute path of this\n"
+    "`quire`, and shows what it changes. Everything else in the files stays as it is, comments too; a file that\n"
+    f"cannot be read, or that changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.",
+    example="quire setup claude-code --dry-run",
+    run=run,
+    options=SCOPE_OPTIONS,
+)

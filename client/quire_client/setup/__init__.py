@@ -1,0 +1,5 @@
+"""Setup: an agent's configuration files with Quire's entries in them, and without.
+
+What is to stand where is a table (`agents`); how a file is changed without touching anything else in it is pure
+(`jsonc`, `block`); the disk is `writing`'s. A new agent is a function in `agents` and a line in its table.
+"""

@@ -1,0 +1,230 @@
+"""JSON with comments and trailing commas, changed as a text: what is not ours keeps every byte.
+
+A change names a path of keys. Each change reads the text anew; configuration files are small.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+_BLANK: Final = " \t\r\n\ufeff"
+_SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_MAX_DEPTH: Final = 100
+
+
+class Malformed(ValueError):
+    """The text is no JSON, not even with comments; says the line."""
+
+
+class Node(NamedTuple):
+    """A value in a text, from `start` to `end`."""
+
+    value: Any
+    start: int
+    end: int
+    parts: tuple[Part, ...] = ()  # members of an object, items of a list
+    last_comma: int = -1  # where a comma stands behind the last part; -1: there is none
+
+
+class Part(NamedTuple):
+    """A member of an object, or an item of a list (whose key is its place)."""
+
+    key: str | int
+    start: int  # of the key, or of the item
+    node: Node
+    comma: int  # where the comma behind it stands; -1: there is none
+
+
+def read(text: str) -> Any:
+    """The value. Raises Malformed."""
+    return _parse(text).value
+
+
+def put(text: str, path: Sequence[str], value: Any) -> str:
+    """The text with `value` at `path`; objects on the way are made. Raises Malformed, also where something else stands
+    in the way."""
+    node, missing = _follow(_parse(text), path)
+    if not missing:
+        return text[: node.start] + _dumped(value, text, len(path)) + text[node.end :]
+    if not isinstance(node.value, dict):
+        raise Malformed(f"{'.'.join(path[: len(path) - len(missing)])} is not an object")
+    for key in reversed(missing[1:]):
+        value = {key: value}
+    depth = len(path) - len(missing) + 1
+    return _insert(text, node, f"{json.dumps(missing[0])}: {_dumped(value, text, depth)}", depth)
+
+
+def append(text: str, path: Sequence[str], item: Any) -> str:
+    """The text with `item` at the end of the list at `path`, which is made if need be. Raises Malformed."""
+    node, missing = _follow(_parse(text), path)
+    if missing:
+        return put(text, path, [item])
+    if not isinstance(node.value, list):
+        raise Malformed(f"{'.'.join(path)} is not a list")
+    depth = len(path) + 1
+    return _insert(text, node, _dumped(item, text, depth), depth)
+
+
+def remove(text: str, path: Sequence[str | int]) -> str:
+    """The text without what stands at `path`, and without the objects and lists that this leaves empty."""
+    while path:
+        above, missing = _follow(_parse(text), path[:-1])
+        index = next((i for i, part in enumerate(above.parts) if part.key == path[-1]), -1)
+        if missing or index < 0:
+            return text
+        text = _without(text, above, index)
+        if len(above.parts) > 1:
+            return text
+        path = path[:-1]
+    return text
+
+
+def bare(text: str) -> bool:
+    """Does the text hold nothing but its value: no comment?"""
+    flat = _STRING.sub('""', text)
+    return "//" not in flat and "/*" not in flat
+
+
+# ── reading ──────────────────────────────────────────────────────────────────
+
+
+def _parse(text: str) -> Node:
+    node = _value(text, _skip(text, 0), 0)
+    rest = _skip(text, node.end)
+    if rest != len(text):
+        raise _malformed(text, rest, "something follows the value")
+    return node
+
+
+def _value(text: str, at: int, depth: int) -> Node:
+    if depth > _MAX_DEPTH:
+        raise _malformed(text, at, "it is nested too deep")
+    opening = text[at : at + 1]
+    if opening in ("{", "["):
+        return _container(text, at, depth)
+    found = (_STRING if opening == '"' else _SCALAR).match(text, at)
+    if found is None:
+        raise _malformed(text, at, "a value is missing")
+    try:
+        return Node(json.loads(found[0]), at, found.end())
+    except ValueError:
+        raise _malformed(text, at, "a string is not valid") from None
+
+
+def _container(text: str, start: int, depth: int) -> Node:
+    is_object = text[start] == "{"
+    closing = "}" if is_object else "]"
+    parts: list[Part] = []
+    comma = -1
+    at = _skip(text, start + 1)
+    while text[at : at + 1] != closing:
+        if parts and comma < 0:
+            raise _malformed(text, at, f"a comma or {closing} is missing")
+        part = _member(text, at, depth) if is_object else Part(len(parts), at, _value(text, at, depth + 1), -1)
+        at = _skip(text, part.node.end)
+        comma = at if text[at : at + 1] == "," else -1
+        parts.append(part._replace(comma=comma))
+        if comma >= 0:
+            at = _skip(text, comma + 1)
+    value: Any = [part.node.value for part in parts]
+    if is_object:
+        value = {part.key: part.node.value for part in parts}
+        if len(value) < len(parts):
+            raise _malformed(text, start, "a key stands there twice")
+    return Node(value, start, at + 1, tuple(parts), comma)
+
+
+def _member(text: str, at: int, depth: int) -> Part:
+    key = _value(text, at, depth + 1)
+    if not isinstance(key.value, str):
+        raise _malformed(text, at, "a key is missing")
+    colon = _skip(text, key.end)
+    if text[colon : colon + 1] != ":":
+        raise _malformed(text, colon, "a colon is missing")
+    return Part(key.value, at, _value(text, _skip(text, colon + 1), depth + 1), -1)
+
+
+def _skip(text: str, at: int) -> int:
+    """Behind blanks and comments."""
+    while at < len(text):
+        if text[at] in _BLANK:
+            at += 1
+        elif text.startswith("//", at):
+            end = text.find("\n", at)
+            at = len(text) if end < 0 else end
+        elif text.startswith("/*", at):
+            end = text.find("*/", at)
+            if end < 0:
+                raise _malformed(text, at, "a comment does not end")
+            at = end + 2
+        else:
+            break
+    return at
+
+
+def _malformed(text: str, at: int, what: str) -> Malformed:
+    return Malformed(f"line {text.count(chr(10), 0, at) + 1}: {what}")
+
+
+def _follow(node: Node, path: Sequence[str | int]) -> tuple[Node, list[Any]]:
+    """(the node farthest along `path`, the keys that are missing from there)."""
+    for done, key in enumerate(path):
+        below = next((part.node for part in node.parts if part.key == key), None)
+        if below is None:
+            return node, list(path[done:])
+        node = below
+    return node, []
+
+
+# ── writing ──────────────────────────────────────────────────────────────────
+
+
+def _indent(text: str) -> str:
+    """By which the text is indented: as its first indented line is; two blanks if none is."""
+    found = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    return found[1] if found else "  "
+
+
+def _dumped(value: Any, text: str, depth: int) -> str:
+    """`value` as lines that fit into `text` at that depth."""
+    indent = _indent(text)
+    eol = "\r\n" if "\r\n" in text else "\n"
+    return json.dumps(value, indent=indent, ensure_ascii=False).replace("\n", eol + indent * depth)
+
+
+def _insert(text: str, node: Node, part: str, depth: int) -> str:
+    """`part` behind the last one of `node`, on lines of its own."""
+    eol = "\r\n" if "\r\n" in text else "\n"
+    inner, outer = eol + _indent(text) * depth, eol + _indent(text) * (depth - 1)
+    closing = node.end - 1
+    last = closing  # behind the last thing before the closing bracket, which may be a comment
+    while last > node.start + 1 and text[last - 1] in _BLANK:
+        last -= 1
+    tail = text[last:closing]
+    tail = tail if "\n" in tail else outer
+    head = text[:last]
+    if node.parts and node.last_comma < 0:
+        end = node.parts[-1].node.end
+        head = text[:end] + "," + text[end:last]
+    comma = "," if node.last_comma >= 0 else ""
+    return head + inner + part + comma + tail + text[closing:]
+
+
+def _without(text: str, above: Node, index: int) -> str:
+    part = above.parts[index]
+    start = part.start
+    while start > above.start + 1 and text[start - 1] in _BLANK:
+        start -= 1
+    end = part.node.end if part.comma < 0 else part.comma + 1
+    if part.comma < 0 and index:  # it was the last one: the comma before it goes
+        comma = above.parts[index - 1].comma
+        return text[:comma] + text[comma + 1 : start] + text[end:]
+    text = text[:start] + text[end:]
+    closing = above.end - 1 - (end - start)
+    if len(above.parts) == 1 and not text[above.start + 1 : closing].strip(_BLANK):
+        text = text[: above.start + 1] + text[closing:]
+    return text

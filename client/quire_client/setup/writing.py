@@ -1,0 +1,122 @@
+"""Changing an agent's files: all or none is computed first, and none is written that changed meanwhile.
+
+These files belong to other programs, which write them when they like. A file is read, the change is computed, and just
+before the new text takes its place the file is read again: other bytes, and nothing is written. A link is followed, so
+that a file that is kept elsewhere stays there; the mode is kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import secrets
+import stat
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from quire_client.setup.agents import File, Malformed
+from quire_journal.refusals import Refused
+
+
+class Change(NamedTuple):
+    """A file as it is, and as it is to be. None: it does not exist."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+    @property
+    def action(self) -> str:
+        """What becomes of it."""
+        if self.before == self.after:
+            return "unchanged"
+        return "create" if self.before is None else "remove" if self.after is None else "change"
+
+    def diff(self) -> str:
+        """The change as a unified diff."""
+        old, new = ((data or b"").decode("utf-8", "replace").splitlines(keepends=True) for data in self[1:])
+        name, was, will_be = str(self.path), self.before is not None, self.after is not None
+        lines = difflib.unified_diff(old, new, name if was else "/dev/null", name if will_be else "/dev/null")
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def planned(files: Sequence[File], act: Callable[[File], Callable[[str], str]]) -> list[Change]:
+    """What becomes of each file; `act` chooses its `put` or its `take`. Raises Refused: then none is to be written."""
+    return [_planned(file.path, act(file)) for file in files]
+
+
+def _planned(path: Path, act: Callable[[str], str]) -> Change:
+    before = _read(path)
+    try:
+        after = act((before or b"").decode("utf-8"))
+    except UnicodeDecodeError:
+        raise _unreadable(path, "it is not UTF-8") from None
+    except Malformed as error:
+        raise _unreadable(path, str(error)) from None
+    if before is None and not after:
+        return Change(path, None, None)
+    return Change(path, before, after.encode() if after.strip() or before == b"" else None)
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, (error.strerror or str(error)).lower()) from None
+
+
+def _unreadable(path: Path, why: str) -> Refused:
+    message = f"{path} cannot be changed: {why}. It was left as it is, and so was everything else."
+    return Refused("config_unusable", message, "repair_file", path=str(path))
+
+
+def write(changes: Sequence[Change]) -> None:
+    """Carry the changes out. Raises Refused, naming the file at which it stopped."""
+    for change in changes:
+        if change.action != "unchanged":
+            _write(change)
+
+
+def _write(change: Change) -> None:
+    path = Path(os.path.realpath(change.path))
+    try:
+        if change.after is None:
+            _require_unchanged(change)
+            path.unlink()
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.quire")
+        mode = stat.S_IMODE(path.stat().st_mode) if change.before is not None else 0o644
+        try:
+            with open(temporary, "xb") as file:
+                os.fchmod(file.fileno(), mode)
+                file.write(change.after)
+                file.flush()
+                os.fsync(file.fileno())
+            _require_unchanged(change)
+            if change.before is None:
+                os.link(temporary, path)  # fails where somebody has just made it
+            else:
+                os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+    except FileExistsError:
+        raise _moved_on(change.path) from None
+    except OSError as error:
+        message = f"{change.path} could not be written: {error.strerror or error}."
+        raise Refused("permission_denied", message, "check_permissions", path=str(change.path)) from error
+
+
+def _require_unchanged(change: Change) -> None:
+    if _read(change.path) != change.before:
+        raise _moved_on(change.path)
+
+
+def _moved_on(path: Path) -> Refused:
+    message = f"Another program changed {path} meanwhile; it was left as that program wrote it. Try again."
+    return Refused("config_changed", message, "retry", path=str(path))

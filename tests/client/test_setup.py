@@ -1,0 +1,377 @@
+"""`quire setup` and `unsetup`: our entries come and go, and nothing else in anybody's file changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_client.__main__ import main
+from quire_client.hooks import AGENTS
+from quire_client.setup import agents, block, jsonc, writing
+from quire_client.setup.agents import Scope
+from quire_journal.refusals import Refused
+
+QUIRE = "/opt/my tools/quire"
+
+# ── JSON with comments ───────────────────────────────────────────────────────
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+OBJECTS = st.dictionaries(st.text(max_size=5).filter(lambda key: key != "ours"), JSON, max_size=4)
+
+
+@given(OBJECTS, JSON, st.sampled_from([2, 4, "\t"]))
+def test_what_is_put_and_removed_leaves_every_byte_as_it_was(found: dict[str, Any], value: Any, indent: Any) -> None:
+    text = json.dumps(found, indent=indent, ensure_ascii=False) + "\n"
+    with_ours = jsonc.put(text, ("ours", "below"), value)
+    assert jsonc.read(with_ours) == {**found, "ours": {"below": value}}
+    assert jsonc.remove(with_ours, ("ours", "below")) == text
+
+
+@given(OBJECTS, st.lists(JSON, max_size=3), JSON)
+def test_an_item_comes_behind_the_others_and_goes_again(found: dict[str, Any], items: list[Any], item: Any) -> None:
+    text = json.dumps({**found, "ours": items}, indent=2)
+    longer = jsonc.append(text, ("ours",), item)
+    assert jsonc.read(longer) == {**found, "ours": [*items, item]}
+    shorter = jsonc.remove(longer, ("ours", len(items)))
+    assert shorter == (text if items else jsonc.remove(text, ("ours",)))
+
+
+COMMENTED = """\
+{
+  // what I like
+  "theme": "dark", // really
+  "hooks": {
+    /* mine */
+    "Stop": [
+      {"hooks": [{"type": "command", "command": "say done"}]}, // with a comma
+    ],
+  },
+  "last": [1, 2] // no comma
+  // the end
+}
+"""
+
+
+@pytest.mark.parametrize("text", [COMMENTED, COMMENTED.replace("\n", "\r\n")], ids=["lf", "crlf"])
+def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
+    longer = jsonc.put(jsonc.append(text, ("hooks", "Stop"), {"x": 1}), ("new",), [1])
+    value = jsonc.read(longer)
+    assert (value["new"], value["hooks"]["Stop"][1], value["last"]) == ([1], {"x": 1}, [1, 2])
+    for comment in ("// what I like", "// really", "/* mine */", "// with a comma", "// no comma", "// the end"):
+        assert comment in longer
+    assert longer.count("\n") == longer.count("\r\n") or "\r\n" not in text
+    assert jsonc.remove(jsonc.remove(longer, ("hooks", "Stop", 1)), ("new",)) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("", "line 1: a value is missing"),
+        ('{\n  "a": 1\n  "b": 2\n}', "line 3: a comma or } is missing"),
+        ('{"a": 1} x', "something follows"),
+        ('{"a": 1, "a": 2}', "twice"),
+        ("{a: 1}", "line 1"),
+        ('{"a" 1}', "a colon is missing"),
+        ("[1,,2]", "a value is missing"),
+        ("/* never", "does not end"),
+        ("[" * 5000, "nested too deep"),
+        ('{"a": [1}', "a comma or ]"),
+    ],
+)
+def test_what_is_no_json_is_told_with_its_line(text: str, where: str) -> None:
+    with pytest.raises(jsonc.Malformed, match=where.replace("}", r"\}").replace("]", r"\]")):
+        jsonc.read(text)
+
+
+@given(JSON)
+def test_every_json_is_read_as_the_library_reads_it(value: Any) -> None:
+    for text in (json.dumps(value), json.dumps(value, indent=3, ensure_ascii=False)):
+        assert jsonc.read(text) == value
+
+
+# ── TOML ─────────────────────────────────────────────────────────────────────
+
+TABLE: dict[str, str | list[str]] = {"command": 'C:\\a "b"/quire', "args": ["mcp", "-C", "/ü"]}
+
+
+@pytest.mark.parametrize("text", ["", "# mine\nmodel = 'x' # fast\n\n[mcp_servers.other]\ncommand = 'y'", "a = 1\r\n"])
+def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str) -> None:
+    longer = block.put(text, ("mcp_servers", "quire"), TABLE)
+    assert tomllib.loads(longer)["mcp_servers"]["quire"] == TABLE
+    assert block.put(longer, ("mcp_servers", "quire"), TABLE) == longer
+    assert longer.startswith(text)
+    assert block.take(longer).rstrip("\r\n") == text.rstrip("\r\n")
+    assert tomllib.loads(block.take(longer)) == tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a = ", "Invalid value"),
+        ("[mcp_servers.quire]\ncommand = 'mine'\n", "stands there already"),
+        ("mcp_servers = {other = {command = 'y'}}\n", "Cannot"),
+        ("mcp_servers = 3\n", "Cannot"),
+    ],
+)
+def test_a_toml_file_that_has_no_place_for_our_table_is_refused(text: str, why: str) -> None:
+    with pytest.raises(block.Malformed, match=why):
+        block.put(text, ("mcp_servers", "quire"), TABLE)
+
+
+# ── agents' files ────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def scope(tmp_path: Path) -> Scope:
+    (tmp_path / "site").mkdir()
+    return Scope(tmp_path / "home", {}, tmp_path / "site")
+
+
+def contents(scope: Scope) -> dict[str, bytes]:
+    assert scope.project is not None
+    top = scope.project.parent
+    return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
+
+
+def put(agent: str, scope: Scope, quire: str = QUIRE) -> list[str]:
+    changes = writing.planned(agents.files(agent, scope, quire), lambda file: file.put)
+    writing.write(changes)
+    return [change.action for change in changes]
+
+
+def take(agent: str, scope: Scope) -> list[str]:
+    changes = writing.planned(agents.files(agent, scope, QUIRE), lambda file: file.take)
+    writing.write(changes)
+    return [change.action for change in changes]
+
+
+def all_strings(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for one in value.values() for text in all_strings(one)]
+    if isinstance(value, list):
+        return [text for one in value for text in all_strings(one)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize("user", [False, True])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_where_there_was_nothing_setup_makes_files_and_unsetup_removes_them(
+    agent: str, user: bool, scope: Scope
+) -> None:
+    scope = scope._replace(project=None) if user else scope
+    top = scope.home.parent
+    assert set(put(agent, scope)) == {"create"}
+    assert set(put(agent, scope)) == {"unchanged"}
+    made = [path for path in top.rglob("*") if path.is_file()]
+    assert all(path.is_relative_to(scope.home if user else top / "site") for path in made)
+    text = "".join(path.read_text() for path in made)
+    assert f"hook {agent}" in text or f'"hook", "{agent}"' in text
+    assert '"mcp"' in text
+    assert ("-C" in text) is not user
+    assert set(take(agent, scope)) == {"remove"}
+    assert not [path for path in top.rglob("*") if path.is_file()]
+
+
+def write(scope: Scope, files: dict[str, str]) -> None:
+    assert scope.project is not None
+    for name, text in files.items():
+        path = scope.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+THEIRS = {
+    "claude-code": {
+        ".claude/settings.local.json": json.dumps(
+            {
+                "permissions": {"allow": ["Bash(ls:*)"]},
+                "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]},
+            },
+            indent=2,
+        ),
+        ".mcp.json": '{\n\t"mcpServers": {\n\t\t"other": {"command": "x"}\n\t}\n}\n',
+    },
+    "codex": {
+        ".codex/config.toml": "# mine\nmodel = 'gpt' # fast\n\n[mcp_servers.other]\ncommand = 'y'\n",
+        ".codex/hooks.json": '{\n  "hooks": {\n    "Stop": []\n  },\n  "x": 1\n}\n',
+    },
+    "cursor": {
+        ".cursor/hooks.json": '{\n    "version": 1,\n    "hooks": {},\n    "x": 1\n}',
+        ".cursor/mcp.json": '{\n  "x": 1\n}\n',
+    },
+    "gemini": {".gemini/settings.json": '{\n  // dark\n  "theme": "x",\n  "tools": {"enableHooks": true}\n}\n'},
+    "opencode": {"opencode.jsonc": '{\n  "$schema": "s", // mine\n  "mcp": {\n    "other": {}\n  },\n}\n'},
+}
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_stood_there_before_stands_there_afterwards(agent: str, scope: Scope) -> None:
+    write(scope, THEIRS[agent])
+    before = contents(scope)
+    put(agent, scope, "/old/quire")
+    put(agent, scope)
+    between = contents(scope)
+    assert not any(b"/old/quire" in data for data in between.values())
+    assert set(put(agent, scope)) == {"unchanged"}
+    assert set(take(agent, scope)) <= {"change", "remove"}
+    after = contents(scope)
+    assert set(after) == set(before)
+    for name, data in after.items():
+        if name.endswith(".toml"):
+            assert data == before[name]
+            continue
+        was, is_now = jsonc.read(before[name].decode()), jsonc.read(data.decode())
+        if isinstance(was.get("hooks"), dict):  # an event or all of them that nothing was called at
+            was["hooks"] = {event: items for event, items in was["hooks"].items() if items}
+            was = {key: value for key, value in was.items() if key != "hooks" or value}
+        assert is_now == was
+        assert [line for line in before[name].decode().splitlines() if "//" in line] == [
+            line for line in data.decode().splitlines() if "//" in line
+        ]
+
+
+@pytest.mark.parametrize(("agent", "name"), [(agent, next(iter(THEIRS[agent]))) for agent in AGENTS])
+def test_a_file_that_cannot_be_read_is_refused_and_nothing_is_touched(agent: str, name: str, scope: Scope) -> None:
+    write(scope, {**THEIRS[agent], name: "{ this = is [ nothing"})
+    before = contents(scope)
+    for act in (put, take):
+        with pytest.raises(Refused, match="cannot be changed") as refused:
+            act(agent, scope)
+        assert refused.value.code == "config_unusable"
+        assert contents(scope) == before
+
+
+def test_a_server_of_that_name_that_is_somebody_elses_is_refused(scope: Scope) -> None:
+    write(scope, {".mcp.json": '{"mcpServers": {"quire": {"command": "/usr/bin/paper"}}}'})
+    with pytest.raises(Refused, match="not from `quire setup`"):
+        put("claude-code", scope)
+    assert take("claude-code", scope) == ["unchanged", "unchanged"]
+    write(scope, {".opencode/plugins/quire.js": "export const mine = 1\n"})
+    with pytest.raises(Refused, match="not from `quire setup`"):
+        put("opencode", scope)
+
+
+def test_a_hook_of_ours_beside_others_in_one_matcher_goes_alone(scope: Scope) -> None:
+    ours = {"type": "command", "command": "/x/quire hook claude-code"}
+    mine = {"type": "command", "command": "/x/quire hook codex"}
+    write(scope, {".claude/settings.local.json": json.dumps({"hooks": {"Stop": [{"hooks": [ours, mine]}]}})})
+    take("claude-code", scope)
+    left = json.loads(contents(scope)["site/.claude/settings.local.json"])
+    assert left == {"hooks": {"Stop": [{"hooks": [mine]}]}}
+
+
+# ── the disk ─────────────────────────────────────────────────────────────────
+
+
+def test_a_file_that_changes_meanwhile_is_left_as_it_is(scope: Scope) -> None:
+    write(scope, {".mcp.json": "{}", ".claude/settings.local.json": "{}"})
+    changes = writing.planned(agents.files("claude-code", scope, QUIRE), lambda file: file.put)
+    write(scope, {".claude/settings.local.json": '{"mine": 1}'})
+    before = contents(scope)
+    with pytest.raises(Refused, match="meanwhile") as refused:
+        writing.write(changes)
+    assert refused.value.code == "config_changed"
+    assert contents(scope) == before
+
+
+def test_a_file_that_comes_into_being_meanwhile_is_left_as_it_is(scope: Scope) -> None:
+    changes = writing.planned(agents.files("gemini", scope, QUIRE), lambda file: file.put)
+    write(scope, {".gemini/settings.json": '{"mine": 1}'})
+    before = contents(scope)
+    with pytest.raises(Refused, match="meanwhile"):
+        writing.write(changes)
+    assert contents(scope) == before
+
+
+def test_mode_and_links_stay(scope: Scope, tmp_path: Path) -> None:
+    assert scope.project is not None
+    kept = tmp_path / "dotfiles" / "settings.json"
+    kept.parent.mkdir()
+    kept.write_text('{"theme": "x"}')
+    kept.chmod(0o600)
+    link = scope.project / ".gemini" / "settings.json"
+    link.parent.mkdir()
+    link.symlink_to(kept)
+    put("gemini", scope)
+    assert link.is_symlink()
+    assert "mcpServers" in kept.read_text()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert os.listdir(kept.parent) == ["settings.json"]
+
+
+# ── the commands ─────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout, and a `quire` that an agent could call."""
+    command = tmp_path / "bin" / "quire"
+    command.parent.mkdir()
+    command.write_text("#!/bin/sh\n")
+    command.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(command.with_name("python")))
+    (tmp_path / "site" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "site")
+    return command
+
+
+def test_a_dry_run_shows_the_diff_and_writes_nothing(
+    installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["setup", "claude-code", "--dry-run"]) == 0
+    shown = capsys.readouterr().out
+    assert f"+++ {tmp_path}/site/.mcp.json" in shown
+    assert f'+            "command": "{installed} hook claude-code",' in shown
+    assert shown.endswith("2 files would be changed.\n")
+    assert os.listdir(tmp_path / "site") == [".git"]
+
+
+def test_setup_says_what_it_did_and_what_is_left_to_do(
+    installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["setup", "codex", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert [file["action"] for file in told["files"]] == ["create", "create"]
+    assert "/hooks" in told["message"]
+    assert "`quire up`" in told["message"]
+    assert main(["setup", "codex", "--user"]) == 0
+    assert (tmp_path / "home" / ".codex" / "hooks.json").exists()
+    capsys.readouterr()
+    assert main(["unsetup", "codex"]) == 0
+    assert capsys.readouterr().out.endswith("codex is without Quire: 2 files changed.\n")
+    assert (tmp_path / "home" / ".codex" / "hooks.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["nobody"], 2), ([], 2), (["codex", "--user", "--project"], 2), (["cursor"], 1)],
+)
+def test_what_cannot_be_set_up_is_a_sentence(
+    arguments: list[str], status: int, installed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "site" / ".cursor").mkdir()
+    (tmp_path / "site" / ".cursor" / "mcp.json").write_text("{")
+    assert main(["setup", *arguments]) == status
+    assert capsys.readouterr().err
+
+
+def test_without_an_installed_command_setup_says_so(
+    installed: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed.unlink()
+    monkeypatch.setattr(sys, "argv", ["-m"])
+    assert main(["setup", "claude-code"]) == 1
+    assert "install the package" in capsys.readouterr().err
