@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from base64 import b64decode
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypedDict, Unpack
 
 import msgspec
@@ -419,6 +420,35 @@ class Client:
     def verify(self, timeout_s: float | None = None) -> Answer:
         """Check the journal: its chain, every blob, every view."""
         return self.call("verify", timeout_s=timeout_s)
+
+    def export(
+        self,
+        format: str,
+        write: Callable[[bytes], object],
+        *,
+        start: str | None = None,
+        end: str | None = None,
+        by: str | None = None,
+        told: Callable[[int, int], None] = lambda done, total: None,
+    ) -> Answer:
+        """Hand the history, or what came after `start` up to `end`, to `write` in a format, piece by piece.
+
+        Everything that is on disk by now is in it. `told` gets how many records of how many are told. The reply is
+        that of the last piece; after a refusal what was written so far is of no use.
+        """
+        if end is None:
+            self.since()  # answered when the watcher has told of everything
+        reply = self.call("export", _given(**{"format": format, "from": start, "to": end, "by": by}))
+        while reply.get("ok"):
+            write(b64decode(reply["content_base64"]))
+            told(reply["records"], reply["of"])
+            if reply["done"]:
+                break
+            following = {"export": reply["export"], "page": reply["page"] + 1}
+            reply = self.call("export", following)
+            if reply.get("error") == "unknown":  # its reply was lost: the daemon still has it
+                reply = self.call("export", following)
+        return reply
 
     def op_status(self, op: str) -> Answer:
         """What became of a call whose outcome was unknown: `applied`, `not_applied` or `superseded`."""

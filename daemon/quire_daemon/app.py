@@ -41,6 +41,7 @@ from quire_daemon.call import Call, Going
 from quire_daemon.clock import Clock
 from quire_daemon.config import BadSettings, Settings
 from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.exporting import Exporting
 from quire_daemon.gather import Gather, HeldOpen
 from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace, pid_start
@@ -121,6 +122,7 @@ class App:
         self.leasing = Leasing(server, self.recorder, clock)
         self.bursting = Bursting(server, self.recorder, clock)
         self.presence = Presence(server, clock)
+        self.exporting = Exporting()
         self._commands = Commands(os.fspath(root))
         self.git = GitWriter(self.recorder, clock, GitHead(os.fspath(root)), self._commands)
         self.gather.hint = lambda path, at_ns, exact: (

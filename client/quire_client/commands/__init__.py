@@ -37,6 +37,8 @@ COMMANDS: Final[dict[str, str]] = {
     "setup": "Put Quire into an agent's configuration",
     "unsetup": "Take Quire out of an agent's configuration",
     "hook": "Answer an agent's hook (what its configuration calls)",
+    "export": "Write the history for other tools",
+    "import": "Make a journal of an export",
     "verify": "Check the journal",
     "doctor": "Check the installation, the workspace and the daemon",
     "adopt": "Give a moved folder its journal back",

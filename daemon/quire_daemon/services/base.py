@@ -15,6 +15,7 @@ import msgspec
 from quire_daemon.call import Call
 from quire_daemon.clock import Clock
 from quire_daemon.config import Settings
+from quire_daemon.exporting import Exporting
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.recorder import Recorder
 
@@ -32,6 +33,7 @@ class Host(Protocol):
     settings: Settings
     clock: Clock
     recorder: Recorder
+    exporting: Exporting
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""

@@ -73,7 +73,8 @@ def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
         if after is None:
             continue
         if after.entry == FOLDER:
-            found.append((change.path, "a folder; git keeps files only"))
+            if not any(other.path.startswith(f"{change.path}/") for other in step.changes):
+                found.append((change.path, "a folder; git keeps files only"))
         elif not fits_git(change.path):
             found.append((change.path, "git does not take such a path"))
         elif why := source.missing(after):

@@ -1,0 +1,140 @@
+"""`quire export`: the history in a format that other tools read."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+from quire_client import render
+from quire_client.commands.base import DONE, Command, Invocation, Option, Usage
+from quire_client.progress import Progress
+
+if TYPE_CHECKING:
+    from quire_client.parquet import Table
+
+FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "acp", "parquet")
+"""The daemon has all but the last, which is made here of `events`."""
+
+TIMEOUT_S: Final = 120.0
+"""For one piece; --timeout shortens it."""
+
+
+def run(call: Invocation) -> int:
+    """Write the export to stdout, or to `--out FILE`, which then is there whole or not at all."""
+    format = call.one_argument("FORMAT")
+    if format == "schema":
+        return _schema()
+    if format not in FORMATS:
+        raise Usage(f"There is no format {format!r}; there are {', '.join(FORMATS)}, and schema.")
+    table_of = _parquet() if format == "parquet" else None
+    call.options = {"timeout": str(TIMEOUT_S), **call.options}
+    asked = {"start": call.options.get("from"), "end": call.options.get("to"), "by": call.options.get("by")}
+    out = call.options.get("out", "")
+    if call.json and not out:
+        raise Usage("--json tells about a file; it goes with --out.")
+    with call.connect() as client, Progress("Exporting", call.person_watches) as bar, _Output(out) as output:
+
+        def write(file: Callable[[bytes], object]) -> Mapping[str, Any]:
+            name = "events" if table_of is not None else format
+            return client.export(name, file, told=bar.update, **asked)
+
+        if table_of is None:
+            reply = write(output.file.write)
+        else:
+            table = table_of(output.file)
+            reply = write(table.take)
+            table.close()
+        if reply.get("ok"):
+            output.keep()
+    if not reply.get("ok"):
+        return call.answer(reply, lambda reply: "")
+    if not out:
+        return DONE
+    told = {"ok": True, "message": f"{reply['of']} records are in {out}.", "file": os.path.abspath(out)}
+    told["sizeBytes"] = os.stat(out).st_size
+    return call.answer(told, lambda told: f"{told['message'][:-1]} ({render.size(told['sizeBytes'])}).")
+
+
+class _Output:
+    """Stdout, or a file that gets its name when it is whole and synced. Only its owner may read it."""
+
+    def __init__(self, out: str) -> None:
+        self._path = Path(out) if out else None
+        self._beside = ""
+        self.file: BinaryIO = sys.stdout.buffer
+
+    def __enter__(self) -> _Output:
+        if self._path is not None:
+            folder = self._path.parent
+            if not folder.is_dir() or self._path.is_dir():
+                raise Usage(f"--out: {self._path} cannot be a file there.")
+            try:
+                fd, self._beside = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=folder)
+            except OSError as error:
+                raise Usage(f"--out: {folder} cannot be written to: {error.strerror}.") from error
+            self.file = os.fdopen(fd, "wb")
+        else:
+            sys.stdout.flush()
+        return self
+
+    def keep(self) -> None:
+        """The export is complete."""
+        self.file.flush()
+        if self._path is not None:
+            os.fsync(self.file.fileno())
+            self.file.close()
+            os.replace(self._beside, self._path)
+            self._beside = ""
+
+    def __exit__(self, *_: object) -> None:
+        if self._beside:
+            self.file.close()
+            os.unlink(self._beside)
+
+
+def _schema() -> int:
+    import json
+
+    from quire_journal.export.lines import schema
+
+    print(json.dumps(schema(), indent=2, ensure_ascii=False))
+    return DONE
+
+
+def _parquet() -> type[Table]:
+    """What makes a table of lines. Raises `Usage` where pyarrow is not installed."""
+    try:
+        from quire_client.parquet import Table
+    except ImportError as missing:
+        raise Usage(
+            f"pyarrow is not installed ({missing}); install quire with the extra parquet: quire[parquet]."
+        ) from None
+    return Table
+
+
+COMMAND = Command(
+    arguments="FORMAT",
+    about="Writes the history, or a stretch of it, to stdout or into a file. FORMAT is one of\n"
+    "  jsonl        every event and its bytes, one a line; `quire import` makes the same journal of it\n"
+    "  events       the same without the bytes of files\n"
+    "  patches      a mail for each step, for `git am`\n"
+    "  git          a stream for `git fast-import`, on the branch quire\n"
+    "  agent-trace  Agent Trace records, one a line: which lines who wrote\n"
+    "  acp          diffs as the Agent Client Protocol (version 2) has them, one a line\n"
+    "  parquet      a table of the events; needs the extra parquet\n"
+    "  schema       the JSON Schema of the lines of jsonl and events\n"
+    "A commit, mail, trace or diff is made of a batch, a burst, or all between two checkpoints. What was not captured\n"
+    "is named in it, and never an empty file.",
+    example="quire export git --by burst | git -C ../history fast-import",
+    run=run,
+    options=(
+        Option("from", "POINT", "what came after it; without it, everything"),
+        Option("to", "POINT", "up to it; without it, until now"),
+        Option("by", "WHAT", "batch (if not said), burst, or checkpoint"),
+        Option("out", "FILE", "write there; the file is whole or not there"),
+    ),
+)

@@ -1,0 +1,129 @@
+"""`python -m quire_daemon.importing`: the journal of a workspace, made of an export on stdin.
+
+A program of its own, and not a tool of the daemon: a daemon's journal has records from its first moment on. It holds
+the daemon's lock meanwhile. The journal is made beside its place and gets its name when everything is in and every
+hash was right; a workspace whose journal has records is refused, and nothing of it is touched. The files of the
+workspace are neither read nor written: the next daemon compares them with what came in.
+
+What it prints are JSON objects, one a line: `{"done", "of"}` from time to time, and at last the reply.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from quire_daemon.clock import SystemClock
+from quire_journal import places
+from quire_journal.importing import Imported, NotAnExport, import_lines
+from quire_journal.journal import Journal, NewerFormat
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.refusals import Refused
+from quire_journal.stores import STORES, UnfitFolder
+
+_BESIDE: Final = "journal.import"
+"""Where the journal is made, in the state folder."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Import, and print the reply. Exit status: 0 imported · 1 refused."""
+    parser = argparse.ArgumentParser(prog="quire_daemon.importing", description=__doc__)
+    parser.add_argument("--workspace", type=Path, required=True)
+    parser.add_argument("--state-dir", type=Path, required=True)
+    options = parser.parse_args(argv)
+    os.umask(0o077)
+    try:
+        reply = import_into(places.checked(places.place_of(options.workspace, options.state_dir)), sys.stdin.buffer)
+    except Refused as refused:
+        reply = refused.reply()
+    except NotAnExport as wrong:
+        reply = Refused(
+            "schema_invalid", f"This is no export that can be imported: {wrong}.", "quire export jsonl"
+        ).reply()
+    except (StoreFailed, UnfitFolder, places.WorkspaceRefused, OSError) as error:
+        full = isinstance(error, StoreFailed) and error.disk_full
+        reply = Refused(
+            "disk_full" if full else "fault", f"The import failed: {error}", "free_space" if full else ""
+        ).reply()
+    _say(reply)
+    return 0 if reply["ok"] else 1
+
+
+def import_into(place: places.Place, lines: BinaryIO) -> dict[str, Any]:
+    """Make the journal of `place` of an export. Raises `Refused` where there is one, and as `import_lines` does."""
+    places.make_private_folder(place.state)
+    with places.hold_lock(place.lock) as lock:
+        if lock is None:
+            message = f"A daemon serves {place.root}, so it has a journal; an export goes into a workspace without one."
+            raise Refused("already_exists", message, "quire import -C NEW_FOLDER", path=os.fspath(place.root))
+        _require_no_records(place)
+        beside = place.state / _BESIDE
+        shutil.rmtree(beside, ignore_errors=True)  # of an import that was killed
+        try:
+            came, head = _made(place, beside, lines)
+            shutil.rmtree(place.journal, ignore_errors=True)  # it has no record
+            os.rename(beside, place.journal)
+            _sync_folder(place.state)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
+    message = f"{came.events} records and {came.blobs} versions of files are in the journal of {place.root}."
+    if came.missing:
+        message += f" The export says of {came.missing} that their bytes are missing."
+    counts = {"records": came.events, "blobs": came.blobs, "missing": came.missing, "seq": head}
+    return {"ok": True, "message": message, "workspace": os.fspath(place.root), **counts}
+
+
+def _made(place: places.Place, folder: Path, lines: BinaryIO) -> tuple[Imported, int]:
+    """The new journal in `folder`, complete, under the workspace's own id."""
+    store = STORES["lmdb"](folder, "fast")  # synced once, before it gets its name
+    try:
+        now_ns = SystemClock().now_ns()
+        Journal.open(store, now_ns)
+        came = import_lines(lines, store, lambda done, of: _say({"done": done, "of": of}))
+        identity = places.settle(place)  # only now: a folder becomes a workspace when there is something to keep
+        with store.writing() as w:
+            w.put("meta", b"workspace", identity.id.encode("ascii"))
+        head = Journal.open(store, now_ns).head
+        store.sync()
+    finally:
+        store.close()
+    return came, head
+
+
+def _require_no_records(place: places.Place) -> None:
+    """Raises `Refused` when the place has a journal that is of any use, or may be."""
+    if not (place.journal / "db").exists():
+        return
+    try:
+        store = STORES["lmdb"](place.journal, "fast")
+        try:
+            with store.reading() as r:
+                count = r.count("records")
+        finally:
+            store.close()
+    except (Damaged, NewerFormat) as error:
+        raise Refused("already_exists", f"{place.root} has a journal: {error}", path=os.fspath(place.root)) from error
+    if count:
+        message = f"The journal of {place.root} has {count} records; an export goes into a workspace without a journal."
+        raise Refused("already_exists", message, "quire import -C NEW_FOLDER", path=os.fspath(place.root))
+
+
+def _sync_folder(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _say(what: dict[str, Any]) -> None:
+    print(json.dumps(what), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

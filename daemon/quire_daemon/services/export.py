@@ -1,0 +1,124 @@
+"""`export`: a stretch of the log in a format that others read, page by page (see `exporting`)."""
+
+from __future__ import annotations
+
+import os
+from base64 import b64encode
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.call import Call
+from quire_daemon.exporting import Export
+from quire_daemon.services.base import Host, Service
+from quire_journal.blobs import NotHeld
+from quire_journal.export import FORMATS
+from quire_journal.export.source import Source, Stretch
+from quire_journal.export.steps import BY
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.points import parse_point
+from quire_journal.refusals import Refused
+
+
+class ExportParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `export`: a format begins one, the `export` of its first reply and a `page` go on with it."""
+
+    format: str = ""
+    from_: str = msgspec.field(name="from", default="")  # a point: what came after it; ""; from the beginning
+    to: str = ""  # a point: up to it; "": until now
+    by: str = "batch"  # what makes a commit, a mail, a trace
+    export: str = ""
+    page: int = 1
+
+
+def run(call: Call, host: Host) -> None:
+    """Answer `export`, `page`, `content_base64`, `done`, and how many of how many `records` are told by now."""
+    params = call.params
+    assert isinstance(params, ExportParams)
+    now_s = host.clock.mono_s()
+    export = (
+        _begun(params, call, host) if not params.export else host.exporting.find(params.export, call.who.key, now_s)
+    )
+    if export is None:
+        message = f"There is no export {params.export[:40]!r} under way (any more); begin again."
+        raise Refused("not_found", message, "begin_again", argument="export")
+    export.asked_s = now_s
+    if export.busy:
+        raise Refused("busy", "A page of this export is being made.", "retry", retry_after_ms=100)
+    if params.page == export.page:
+        host.answer(call, _reply(export))
+        return
+    if params.page != export.page + 1:
+        message = f"page: the next page of this export is {export.page + 1}, not {params.page}."
+        raise Refused("schema_invalid", message, argument="page")
+    _make_page(export, call, host)
+
+
+def _make_page(export: Export, call: Call, host: Host) -> None:
+    """Make the next page on a worker, and answer with it in the loop."""
+    export.busy = True
+
+    def work() -> Callable[[], None]:
+        try:
+            export.next_page(host.clock.mono_s)
+            body = _reply(export)
+        except (Damaged, NotHeld) as error:
+            body = Refused("journal_damaged", f"The export cannot go on: {error}", "quire verify").reply()
+        except StoreFailed as error:
+            body = Refused("fault", f"The export cannot go on: {error}", "begin_again").reply()
+        finally:
+            export.busy = False
+
+        def answer() -> None:
+            if not body["ok"]:
+                host.exporting.end(export)
+            host.answer(call, body)
+
+        return answer
+
+    host.start_job(work)
+
+
+def _begun(params: ExportParams, call: Call, host: Host) -> Export:
+    """A new export. Raises `Refused`."""
+    _require_word("format", params.format, FORMATS)
+    _require_word("by", params.by, BY)
+    host.settle()
+    journal = host.recorder.journal
+    with host.recorder.history() as history:
+        after = parse_point(params.from_, history) if params.from_ else 0
+        upto = parse_point(params.to, history) if params.to else journal.head
+    if after > upto:
+        message = f"from: record {after} is later than record {upto}, up to which the export goes."
+        raise Refused("schema_invalid", message, argument="from")
+    source = Source(journal.store, Stretch(after, upto), journal.workspace_id, os.fspath(host.root))
+    chunks = FORMATS[params.format].export(source, params.by)
+    export = Export(call.who.key, source, chunks, host.clock.mono_s())
+    host.exporting.begin(export)
+    return export
+
+
+def _reply(export: Export) -> dict[str, Any]:
+    stretch = export.source.stretch
+    told = export.source.at - stretch.after
+    total = stretch.upto - stretch.after
+    return {
+        "ok": True,
+        "message": f"{total} records exported." if export.done else f"{told} of {total} records told; more follows.",
+        "export": export.id,
+        "page": export.page,
+        "content_base64": b64encode(export.last).decode("ascii"),
+        "done": export.done,
+        "records": told,
+        "of": total,
+    }
+
+
+def _require_word(argument: str, word: str, table: dict[str, Any]) -> None:
+    if word not in table:
+        message = f"{argument}: there is no {word[:40]!r}; there are {', '.join(table)}."
+        raise Refused("schema_invalid", message, argument=argument)
+
+
+EXPORT: Final = Service("export", ExportParams, run)

@@ -1,0 +1,170 @@
+"""Export and import as people run them: a real daemon, the command line, real git."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from git_history import git
+from live import Live, ok
+from quire_client import connect
+from quire_client.commands.export import FORMATS as OFFERED
+from quire_journal.export import FORMATS
+from quire_journal.export.source import Source, Stretch
+from quire_journal.journal import Journal
+from quire_journal.places import place_of
+from quire_journal.stores.lmdb import LmdbStore
+
+pytestmark = pytest.mark.real
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Live]:
+    """A checkout with a link, a program, a file over the limit, and a little history."""
+    at = Live()
+    try:
+        at.write(".quire.toml", "[capture]\nmax_bytes = 100000\n")
+        at.write("src/a.py", "one\ntwo\n")
+        at.write("run", "#!/bin/sh\n")
+        (at.root / "run").chmod(0o755)
+        at.write("large", b"x" * 200_000)
+        (at.root / "link").symlink_to("src/a.py")
+        client = at.connect("ada", "s1")
+        ok(client.call("since", {}))
+        shown = ok(client.read_file("src/a.py"))
+        ok(client.write_file("src/a.py", "one\nTWO\n", expected_sha256=shown["sha256"]))
+        ok(client.move_file("src/a.py", "src/b.py"))
+        ok(client.call("checkpoint", {"action": "create", "name": "done"}))
+        yield at
+    finally:
+        at.close()
+
+
+def run(at: Live, *words: str, stdin: bytes = b"", status: int = 0) -> subprocess.CompletedProcess[bytes]:
+    """A command line of `quire`."""
+    command = [sys.executable, "-m", "quire_client", *words]
+    ran = subprocess.run(command, input=stdin, capture_output=True, cwd=at.root, check=False)
+    assert ran.returncode == status, ran.stderr.decode()
+    return ran
+
+
+def export(at: Live, format: str, *words: str) -> bytes:
+    return run(at, "export", format, "--state-dir", str(at.state_dir), *words).stdout
+
+
+def test_the_command_offers_what_the_daemon_has_and_the_table() -> None:
+    assert set(OFFERED) == {*FORMATS, "parquet"}
+
+
+def test_git_gets_the_tree_that_is_on_disk_and_is_told_what_it_does_not_get(site: Live, tmp_path: Path) -> None:
+    stream = export(site, "git")
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "fast-import", "--quiet", stdin=stream)
+    git(tmp_path, "checkout", "-q", "quire")
+    ours = {path.name: path.lstat().st_mode for path in tmp_path.rglob("*") if ".git" not in path.parts}
+    assert set(ours) == {".quire.toml", "src", "b.py", "run", "link"}
+    assert (tmp_path / "src/b.py").read_bytes() == site.read("src/b.py") == b"one\nTWO\n"
+    assert os.readlink(tmp_path / "link") == "src/a.py"
+    assert os.access(tmp_path / "run", os.X_OK)
+    log = git(tmp_path, "log", "--format=%an|%B", "quire").decode()
+    assert "ada|Move src/a.py to src/b.py" in log
+    assert "Not-Exported: large (its bytes are not in the journal: too_large)" in log
+
+
+def test_an_import_makes_the_same_log_in_another_folder(site: Live, tmp_path: Path) -> None:
+    kept = site.top / "site.jsonl"
+    said = run(site, "export", "jsonl", "--state-dir", str(site.state_dir), "--out", str(kept), "--json")
+    told = json.loads(said.stdout)
+    assert told["sizeBytes"] == kept.stat().st_size
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in site.top.iterdir() if path.name.startswith(".")] == []
+    (tmp_path / "new").mkdir()
+    new, state = str(tmp_path / "new"), str(tmp_path / "state")
+    reply = json.loads(run(site, "import", str(kept), "-C", new, "--state-dir", state, "--json").stdout)
+    lines = kept.read_bytes().splitlines()
+    assert reply["records"] == len([line for line in lines if b'"type":"event"' in line])
+    journal = Journal.open(LmdbStore.open(place_of(new, state).journal), 1)
+    assert journal.last_hash.hex() == json.loads(lines[-1])["hash"]
+    again = b"".join(FORMATS["events"].export(Source(journal.store, Stretch(0, journal.head)), "batch"))
+    assert again.splitlines()[1:] == [line for line in lines[1:] if json.loads(line)["type"] in ("event", "end")]
+    journal.close()
+    refused = run(site, "import", str(kept), "-C", new, "--state-dir", state, "--json", status=1)
+    assert json.loads(refused.stdout)["error"] == "already_exists"
+    with connect(new, state_dir=state) as client:
+        assert ok(client.verify())["message"] == "The journal is sound."
+        assert (
+            ok(client.call("show", {"path": "src/b.py", "version": f"seq:{reply['seq']}"}))["content"] == "one\nTWO\n"
+        )
+        client.shutdown_daemon()
+
+
+def test_an_import_that_fails_leaves_nothing(site: Live, tmp_path: Path) -> None:
+    lines = export(site, "jsonl").splitlines(keepends=True)
+    (tmp_path / "new").mkdir()
+    words = ("import", "-", "-C", str(tmp_path / "new"), "--state-dir", str(tmp_path / "state"))
+    refused = run(site, *words, stdin=b"".join(lines[:-1]), status=1)
+    assert b"it was cut off" in refused.stderr
+    assert not (tmp_path / "state" / "journal").exists()
+    assert not (tmp_path / "state" / "journal.import").exists()
+    run(site, *words, stdin=b"".join(lines))
+
+
+def test_a_page_can_be_asked_for_again_and_by_nobody_else(site: Live) -> None:
+    client = site.connect("ada", "s1")
+    first = ok(client.call("export", {"format": "events"}))
+    assert ok(client.call("export", {"export": first["export"], "page": 1})) == first
+    other = site.connect("eve", "s9").call("export", {"export": first["export"], "page": 1})
+    assert (other["ok"], other["error"]) == (False, "not_found")
+    wrong = client.call("export", {"export": first["export"], "page": 7})
+    assert (wrong["error"], wrong["argument"]) == ("schema_invalid", "page")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "argument"),
+    [
+        ({"format": "tar"}, "schema_invalid", "format"),
+        ({"format": "git", "by": "hour"}, "schema_invalid", "by"),
+        ({"format": "git", "from": "done", "to": "seq:1"}, "schema_invalid", "from"),
+        ({"format": "git", "from": "nowhere"}, "not_found", None),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(
+    site: Live, arguments: dict[str, str], code: str, argument: str | None
+) -> None:
+    reply = site.connect().call("export", arguments)
+    assert (reply["error"], reply.get("argument")) == (code, argument)
+
+
+def test_a_refused_export_leaves_no_file(site: Live, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    words = ("export", "git", "--from", "nowhere", "--out", str(out), "--state-dir", str(site.state_dir))
+    assert b"nowhere" in run(site, *words, status=3).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_stretch_ends_and_begins_at_points(site: Live) -> None:
+    mails = export(site, "patches", "--to", "done")
+    assert b"+TWO" in mails
+    assert export(site, "patches", "--from", "done") == b""
+
+
+def test_the_schema_needs_no_workspace(site: Live, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "quire_client", "export", "schema"]
+    printed = subprocess.run(command, capture_output=True, cwd=tmp_path, check=True).stdout
+    assert json.loads(printed)["title"] == "A line of a Quire export"
+
+
+def test_a_table_has_a_row_for_each_event(site: Live) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra parquet)")
+    rows = parquet.read_table(io.BytesIO(export(site, "parquet"))).to_pylist()
+    assert [row["seq"] for row in rows] == list(range(1, len(rows) + 1))
+    moved = next(row for row in rows if row["kind"] == "file_moved")
+    assert (moved["agent"], moved["path"], moved["to"]) == ("ada", "src/a.py", "src/b.py")
+    assert json.loads(moved["event"])["kind"] == "file_moved"
