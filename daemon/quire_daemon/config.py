@@ -8,7 +8,6 @@ settings stay and `status` says `degraded`.
 from __future__ import annotations
 
 import re
-import tomllib
 from typing import Any, Literal
 
 import msgspec
@@ -181,8 +180,12 @@ def load(workspace_text: str | None, user_text: str | None) -> Settings:
 
 
 def _parse(text: str | None, name: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    import tomllib  # most workspaces have no settings of their own
+
     try:
-        return tomllib.loads(text or "")
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise BadSettings(f"{name}: not valid TOML: {error}") from None
 

@@ -17,13 +17,15 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
-from multiprocessing.connection import Connection
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from quire_daemon.safety import no_faults
 from quire_journal.text import Text, shown
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 LANGUAGES: Final[dict[str, str]] = {
     **dict.fromkeys((".py", ".pyi"), "python"),
@@ -160,6 +162,8 @@ class Grammars:
         if self._process is not None and self._process.poll() is not None:
             self.close()
         if self._wire is None:
+            from multiprocessing.connection import Connection  # only where there are grammars
+
             ours, theirs = socket.socketpair()
             self._wire = Connection(ours.detach())
             try:

@@ -12,8 +12,6 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from rapidfuzz.distance import Indel
-
 from quire_journal.splice import Splice
 from quire_journal.text import Text
 
@@ -183,6 +181,8 @@ def _blocks(a: list[int], b: list[int], most: int = MOST_PAIRS) -> Iterator[Bloc
 def _matches(a: list[int], b: list[int], most: int) -> Iterator[tuple[int, int, int]]:
     """Equal runs (start in `a`, start in `b`, length), increasing on both sides."""
     if len(a) * len(b) <= most:
+        from rapidfuzz.distance import Indel  # a start of the daemon needs no diff, and this brings all the metrics
+
         for op in Indel.opcodes(a, b):
             if op.tag == "equal":
                 yield op.src_start, op.dest_start, op.src_end - op.src_start

@@ -14,8 +14,6 @@ from itertools import accumulate, chain, pairwise
 from operator import le, ne
 from typing import Any, Final
 
-from rapidfuzz import fuzz, process
-
 from quire_journal.diff import diff
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
@@ -213,6 +211,8 @@ def _similar(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
     if len(rows) > COMPARED_LINES:
         word = max(_WORD.findall(probe), key=len, default=probe)
         rows = [i for i, line in enumerate(text.lines) if word in line][:COMPARED_LINES]
+    from rapidfuzz import fuzz, process  # as `diff` does: nothing that a daemon needs before it is asked
+
     best = process.extractOne(
         probe, [text.lines[i].strip()[:SHOWN_CHARS] for i in rows], scorer=fuzz.ratio, score_cutoff=LEAST_SIMILAR
     )
