@@ -53,7 +53,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.leasing import Leasing
 from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
-from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing, names
+from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing, most_open, names, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.search import NeedsSearch, Search
@@ -450,6 +450,7 @@ class App:
                 implied,
             )
             decision = self._under_leases(call, world)
+        require_room(len(decision.writes), most_open())
         self._wait_for_news(call, decision)
         if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))

@@ -10,6 +10,8 @@ What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the a
 
 from __future__ import annotations
 
+import resource
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
@@ -44,6 +46,9 @@ STAGERS: Final = 8
 
 PORTION: Final = 512
 """Writes that one thread stages and syncs together; until then each has an open descriptor."""
+
+SPARE_FILES: Final = 1024
+"""Descriptors that are left for connections and the rest when one request has the others: libzmq aborts without."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
@@ -243,6 +248,20 @@ class Performing:
     def close(self) -> None:
         """End the worker threads."""
         self._pool.shutdown(wait=True)
+
+
+def require_room(writes: int, most_open: int) -> None:
+    """Refuse more writes than there are descriptors for: each holds what it displaces until all have landed."""
+    most = max(most_open - SPARE_FILES, SPARE_FILES // 8)
+    if writes > most:
+        message = f"That is to write {writes} files at once, and here it can be {most}; nothing was changed."
+        raise Refused("schema_invalid", message, "narrow_the_choice", most=most)
+
+
+def most_open() -> int:
+    """How many files this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if soft == resource.RLIM_INFINITY else soft
 
 
 def names(write: Write) -> tuple[str, ...]:

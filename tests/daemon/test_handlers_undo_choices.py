@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.bursts import BURST_TOOL
+from quire_daemon.handlers.choosing import MAX_BATCHES
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import LINK, BatchUndone, CheckpointNamed, FileWritten, OutsideWritten, WorkspaceScanned
 from quire_journal.ids import BatchId, blob_id
@@ -171,15 +172,15 @@ def test_the_record_of_an_undo_says_what_it_was_narrowed_to() -> None:
 def test_more_batches_than_one_call_takes_are_refused_and_never_cut_silently() -> None:
     desk = Desk()
     head = desk.journal.head
-    events = [FileWritten(f"f{n}", blob_id(b"x"), 1, 0o644) for n in range(1001)]
+    events = [FileWritten(f"f{n}", blob_id(b"x"), 1, 0o644) for n in range(MAX_BATCHES + 1)]
     desk.journal.append(
         [Entry(event, desk.ann.writer, BEGAN_NS, BatchId(head + n)) for n, event in enumerate(events, 1)],
         [(b"x", None)],
     )
-    desk.files.update({f"f{n}": OnDesk(b"x") for n in range(1001)})
+    desk.files.update({f"f{n}": OnDesk(b"x") for n in range(MAX_BATCHES + 1)})
     assert desk.call(UNDO_TOOL, desk.ben, writer="ann", plan=True)["suggested_action"] == "narrow_the_choice"
     assert len(desk.call(UNDO_TOOL, desk.ben, writer="ann", last=2, plan=True)["files"]) == 2
-    for last in (0, -1, 1001):
+    for last in (0, -1, MAX_BATCHES + 1):
         assert desk.call(UNDO_TOOL, desk.ben, writer="ann", last=last)["error"] == "schema_invalid"
 
 

@@ -32,8 +32,8 @@ Paths = tuple[str, ...]
 
 How = Literal["undo", "redo", "rollback", "restore"]
 
-MAX_BATCHES: Final = 1000
-"""Batches that one call undoes."""
+MAX_BATCHES: Final = 5000
+"""Batches that one call undoes. To choose from so many takes seconds; how many files it may be is the disk's to say."""
 
 MOST_STEPS: Final = 2000
 """Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
