@@ -10,15 +10,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from quire_client.connection import Connection, NoReply, NotSent
 from quire_journal import VERSION
 from quire_journal.messages import Request, encode
-from quire_journal.places import Place, checked, hold_lock, make_private_folder, running
+from quire_journal.places import Place, Running, checked, hold_lock, make_private_folder, running
 
 if TYPE_CHECKING:
     from subprocess import Popen
+
+Told = Callable[[str], None]
+"""Called with what the daemon does before it listens, in words."""
+
+PATIENCE_S: Final = 30.0
+"""How much longer a daemon is waited for that says what it does."""
 
 PAUSE_S: Final = 0.01
 """Between two looks at a daemon that is starting."""
@@ -29,11 +36,15 @@ class NoDaemon(Exception):
 
 
 class Door:
-    """Opens connections to the daemon of one place; `may_start` says whether to start one where none runs."""
+    """Opens connections to the daemon of one place; `may_start` says whether to start one where none runs.
 
-    def __init__(self, place: Place, may_start: bool) -> None:
+    Where `told` is given, a daemon that says what it does before it listens is waited for as long as it takes.
+    """
+
+    def __init__(self, place: Place, may_start: bool, told: Told | None = None) -> None:
         self.place = place
         self.may_start = may_start
+        self.told = told
 
     def open(self, until: float) -> Connection:
         """A connection that has shaken hands with the daemon, by `until` (monotonic).
@@ -46,12 +57,15 @@ class Door:
                 return connection
             if not self.may_start:
                 raise NoDaemon(f"No daemon runs for {self.place.root}; start one with `quire up`.")
-            start(self.place, until)
+            start(self.place, until, self.told)
 
     def _dial(self, until: float) -> Connection | None:
         """A connection to the daemon that holds the lock; None when nobody does. Raises NoDaemon at `until`."""
         while (found := running(self.place)) is not None:
             reason = "A daemon is starting and has not said where it listens."
+            if found.doing:
+                reason = f"The daemon is starting: it is {found.doing}. Try again in a moment."
+                until = _longer(found, self.told, until)
             if found.socket:
                 _check_owner(found.socket)
                 connection = Connection(self.place, found)
@@ -70,7 +84,7 @@ class Door:
         return None
 
 
-def start(place: Place, until: float) -> None:
+def start(place: Place, until: float, told: Told | None = None) -> None:
     """Start the daemon unless somebody else just did; return when it answers.
 
     Raises NoDaemon, or WorkspaceRefused when no journal may live there.
@@ -82,7 +96,15 @@ def start(place: Place, until: float) -> None:
         if lock is None:
             raise NoDaemon(f"Another client is still starting the daemon; see {place.log}.")
         if running(place) is None:
-            _wait_until_up(place, _spawn(place), until)
+            _wait_until_up(place, _spawn(place), until, told)
+
+
+def _longer(found: Running, told: Told | None, until: float) -> float:
+    """Until when to wait for a daemon that says what it does: longer, if whoever waits is told of it."""
+    if told is None:
+        return until
+    told(found.doing)
+    return max(until, time.monotonic() + PATIENCE_S)
 
 
 def command(place: Place) -> list[str]:
@@ -129,10 +151,14 @@ def _spawn(place: Place) -> Popen[bytes]:
     return child
 
 
-def _wait_until_up(place: Place, child: Popen[bytes], until: float) -> None:
+def _wait_until_up(place: Place, child: Popen[bytes], until: float, told: Told | None) -> None:
     """Return when the lock's holder answers. Raises NoDaemon when the child ended, or at `until`."""
+    doing = ""
     while time.monotonic() < until:
         found = running(place)
+        if found is not None and found.doing:
+            doing = f" It is {found.doing}."
+            until = _longer(found, told, until)
         if found is None and child.poll() is not None:
             raise NoDaemon(_last_words(place, child))
         if found is not None and found.socket:
@@ -146,7 +172,7 @@ def _wait_until_up(place: Place, child: Popen[bytes], until: float) -> None:
             finally:
                 connection.close()
         time.sleep(PAUSE_S)
-    raise NoDaemon(f"The daemon (pid {child.pid}) was started, but does not answer yet; see {place.log}.")
+    raise NoDaemon(f"The daemon (pid {child.pid}) was started, but does not answer yet.{doing} See {place.log}.")
 
 
 def _last_words(place: Place, child: Popen[bytes]) -> str:

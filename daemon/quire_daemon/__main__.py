@@ -66,7 +66,7 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
 
 def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lock: places.Lock) -> int:
     # Imported here: `quired --version` and a refused start need none of it.
-    from quire_daemon import faults, server
+    from quire_daemon import faults, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.config import WORKSPACE_FILE, BadSettings, Settings, load
@@ -75,6 +75,7 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
     from quire_daemon.workspace import Workspace
+    from quire_journal import replay
     from quire_journal.journal import Journal
     from quire_journal.stores import STORES
 
@@ -90,7 +91,17 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
         print(f"quired: {error}", file=sys.stderr)
         return 2
     clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
+    found = soundness.prepare(
+        place.journal,
+        identity.id,
+        clock.now_ns(),
+        lambda doing: lock.announce(places.Running(os.getpid(), "", "", doing)),
+    )
+    if found.checked:
+        log.warning("journal_checked", **found._asdict())
     store = STORES["lmdb"](place.journal, settings.journal.durability)
+    if found.views_differ:
+        replay.rebuild(store)
     journal = Journal.open(store, clock.now_ns(), identity.id)
     workspace = Workspace(place.root, steps=step, owner=identity.id)
     if not workspace.own():
@@ -109,6 +120,8 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     _collect_seldom()
     lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
     app.run()
+    if app.sound:
+        soundness.leave_mark(place.journal)
     return 0
 
 

@@ -67,6 +67,7 @@ from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import (
     EditRefused,
     Event,
+    JournalSalvaged,
     ReplyKept,
     WatchLost,
     WorkspaceOpened,
@@ -74,10 +75,12 @@ from quire_journal.events import (
 )
 from quire_journal.ids import Seq, is_escaped, percent_escaped
 from quire_journal.journal import Journal
-from quire_journal.log import StoreFailed
+from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import trace_socket
 from quire_journal.plain import plain_name
+from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
+from quire_journal.salvage import sentence
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
 
@@ -91,6 +94,7 @@ HURRIED_S = 0.5  # after a request, background work takes small slices for this 
 MOST_CONNECTIONS = 4096  # whose peers are remembered
 SWEEP_S = 0.004  # between two looks at displaced files: so long an outside program may wait to open one
 SAVE_S = 60.0  # between two saves of the cache of the disk
+SALVAGE_IS_NEWS_NS = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
 
@@ -139,6 +143,7 @@ class App:
         self.watcher = Watcher(root, ignore.ignored, server.wake)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
+        self.sound = True  # as far as it is known: the next start need not check the journal
         self._stopping = False
         self._read_settings = read_settings
         self._bad_settings = ""  # why the settings file was not taken
@@ -205,7 +210,8 @@ class App:
         try:
             self.settle()
             self.recorder.save_seen()
-        except StoreFailed:
+        except (StoreFailed, Damaged):
+            self.sound = False
             self.log.fault("close")
         self.workspace.close()
         self.recorder.journal.close()
@@ -249,6 +255,8 @@ class App:
             act()
         except StoreFailed as error:
             self._store_failed(error)
+        except Damaged as error:
+            self._damaged(error)
         except Exception:  # noqa: BLE001  the loop must go on whatever a tree contains
             self.log.fault(what)
 
@@ -398,6 +406,8 @@ class App:
                 self._answer_refusal(call, refused)
             except StoreFailed as error:
                 self.answer(call, self._store_failed(error))
+            except Damaged as error:
+                self.answer(call, self._damaged(error))
             except Exception:  # noqa: BLE001  one call's fault is that call's answer
                 self.answer(call, self._fault(call.tool.name))
             else:
@@ -661,6 +671,11 @@ class App:
             for one in going:
                 self.answer(one.call, dict(reply))
             return
+        except Damaged as error:
+            reply = self._damaged(error)
+            for one in going:
+                self.answer(one.call, {**reply, "outcome": "unknown"})
+            return
         for one, outcome in outcomes:
             self._answer_outcome(one, outcome)
 
@@ -677,6 +692,7 @@ class App:
             self._try_again(one)
         else:
             self.log.problem("perform", outcome.error)
+            self.sound = self.sound and not isinstance(outcome.error, Damaged)
             if isinstance(outcome.error, StoreFailed):
                 self.answer(call, {**self._store_failed(outcome.error), "outcome": "unknown"})
             else:
@@ -725,6 +741,16 @@ class App:
         message = f"The journal could not be synced and is read-only now: {error}"
         return Refused("journal_damaged", message, "quire doctor").reply()
 
+    def _damaged(self, error: Damaged) -> dict[str, Any]:
+        """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
+        self.log.fault("damaged")
+        self.sound = False
+        action = "quire verify"
+        if error.everywhere:
+            self.stop()
+            action = "retry"
+        return Refused("journal_damaged", f"{str(error)[0].upper()}{str(error)[1:]}.", action).reply()
+
     def _fault(self, what: str) -> dict[str, Any]:
         log_id = secrets.token_hex(4)
         self.log.fault("fault", tool=what, log_id=log_id)
@@ -762,7 +788,20 @@ class App:
             "journal_versions": self.recorder.versions(),
             "undeliverable": self.server.undeliverable,
             "read_only": self._read_only,
+            **self._salvaged(),
         }
+
+    def _salvaged(self) -> dict[str, Any]:
+        """What the newest salvage of the journal lost, while that is news."""
+        with self.recorder.history() as history:
+            record = history.salvage()
+        event = record.event() if record is not None else None
+        if record is None or not isinstance(event, JournalSalvaged):
+            return {}
+        if self.clock.now_ns() - record.at_ns > SALVAGE_IS_NEWS_NS:
+            return {}
+        said = f"The journal was damaged and has been salvaged at {rfc3339(record.at_ns)}. {sentence(event)}"
+        return {"salvaged": f"{said} The damaged one is kept as {self.state_dir / 'journal' / event.set_aside}."}
 
     def _reload(self) -> None:
         """The settings file changed: take it, or keep the last good settings and say why."""

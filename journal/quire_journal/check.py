@@ -35,6 +35,7 @@ from quire_journal.events import (
     record_hash,
 )
 from quire_journal.ids import blob_id
+from quire_journal.journal import HEAD_KEY, require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS, losses
@@ -71,19 +72,28 @@ class Finding(msgspec.Struct, frozen=True):
         return self.sentence
 
 
-def check(store: Store, read_data: bool = True, progress: Progress | None = None) -> Iterator[Finding]:
+def check(
+    store: Store,
+    read_data: bool = True,
+    progress: Progress | None = None,
+    part: tuple[int, int] = (1, 1),
+    views: bool = True,
+) -> Iterator[Finding]:
     """Everything that is wrong with the journal in `store`, as it is found; nothing when it is sound.
 
-    `read_data` False leaves out unpacking every blob, which takes most of the time. Raises `log.Damaged` only where
-    the store itself cannot be read any further.
+    `read_data` False leaves out unpacking every blob, which takes most of the time; with `part` (n, t) the n-th of t
+    equal parts of them is unpacked. `views` False leaves out folding the log again. Raises `log.Damaged` only where the
+    store itself cannot be read any further.
     """
     tell = progress or (lambda what, done, total: None)
     with MemoryStore().writing() as again:
-        log = _Log(again)
+        log = _Log(again, views)
         yield from log.read(store, tell)
-        yield from _blobs(store, read_data, tell)
+        yield from _blobs(store, (lambda number: number % part[1] == part[0] % part[1]) if read_data else None, tell)
         with store.reading() as r:
             yield from log.finish(r)
+            if not views:
+                return
             tell("views", 0, len(VIEWS))
             yield from _chains(r)
             yield from _versions_held(r, again, log.uncaptured)
@@ -100,10 +110,11 @@ def check(store: Store, read_data: bool = True, progress: Progress | None = None
 class _Log:
     """Reads the log once, in order: checks each record and folds it into views of its own."""
 
-    def __init__(self, again: Writing) -> None:
+    def __init__(self, again: Writing, folds: bool) -> None:
         self.uncaptured: set[bytes] = set()  # blobs that the log says were never kept
         self.stopped = ""  # why records are not folded any more
         self._again = again
+        self._folds = folds
         self._seq = 0
         self._prev = GENESIS
         self._at_ns = 0
@@ -124,6 +135,10 @@ class _Log:
     def finish(self, r: Reading) -> Iterator[Finding]:
         """Check the records that came meanwhile, so that the log stands where the views of `r` do."""
         yield from self._rows(r, r.scan("records", u64(self._seq + 1)))
+        try:
+            require_head(r, self._seq, self._prev)
+        except Damaged as error:
+            yield Finding(f"{str(error)[0].upper()}{str(error)[1:]}.", "meta", HEAD_KEY)
 
     def _rows(self, r: Reading, rows: list[tuple[bytes, bytes]] | Iterator[tuple[bytes, bytes]]) -> list[Finding]:
         found: list[Finding] = []
@@ -178,7 +193,7 @@ class _Log:
         return None if gap else (record, event)
 
     def _fold(self, r: Reading, records: list[tuple[Record, Event | None]], found: list[Finding]) -> None:
-        if self.stopped or not records:
+        if self.stopped or not records or not self._folds:
             return
         try:
             replay.fold_all(_Beside(r, self._again), records, lambda r, blob: blobs.get(r, blob, self._cache))
@@ -227,8 +242,8 @@ class _Beside:
         return self._views
 
 
-def _blobs(store: Store, read_data: bool, tell: Progress) -> Iterator[Finding]:
-    """Blobs and addresses, each against the other, then the bytes."""
+def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress) -> Iterator[Finding]:
+    """Blobs and addresses, each against the other, then the bytes of those that are to be `unpacked`."""
     with store.reading() as r:
         total = r.count("blobs")
         newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
@@ -243,7 +258,7 @@ def _blobs(store: Store, read_data: bool, tell: Progress) -> Iterator[Finding]:
             for key, value in rows:
                 at = int.from_bytes(key, "big")
                 if at <= newest:  # one that came after the addresses were read is for the next check
-                    found += _blob(r, key, value, address_of.get(at), read_data, cache)
+                    found += _blob(r, key, value, address_of.get(at), unpacked is not None and unpacked(at), cache)
         yield from found
         tell("blobs", min(at, total), total)
         if len(rows) < _CHUNK:

@@ -443,10 +443,11 @@ class JournalSalvaged(Event, frozen=True):
     why: str  # the first thing that was found
     set_aside: str  # folder beside the journal that keeps the damaged one
     records: int  # that were kept
-    lost: tuple[tuple[int, int], ...]  # first..last seq of the records that were lost
+    lost: tuple[tuple[int, int], ...]  # first..last seq of the records that were lost; last 0: nobody knows
     blobs: int = 0  # named by kept records, and lost
     replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a lost record → its hash, which the next one holds
     by: str = ""  # "" (at a start), "repair"
+    versions: int = 0  # whose bytes these blobs are
 
 
 class Purged(Event, frozen=True):

@@ -211,6 +211,10 @@ class History:
         event = first.event() if first is not None else None
         return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
 
+    def salvage(self) -> Record | None:
+        """The newest record that says that the journal was salvaged; None when it never was."""
+        return self.record(losses.last_salvage(self._reading))
+
     def text_of(self, blob: bytes) -> Text:
         """The text of a blob. Raises as `bytes_of` does."""
         return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)

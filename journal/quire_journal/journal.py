@@ -24,6 +24,15 @@ CACHE_BYTES: Final = 12 * 1024 * 1024
 """Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
 
 
+HEAD_KEY: Final = b"head"
+"""In `meta`: where the log ends, and the hash of the record there (`head_row`)."""
+
+
+def head_row(seq: int, last_hash: bytes) -> bytes:
+    """Without it nothing would tell that the last record is what it was: no other holds its hash."""
+    return u64(seq) + last_hash
+
+
 class NewerFormat(Exception):
     """The journal was made by a later version of Quire. Nothing was changed."""
 
@@ -67,7 +76,7 @@ class Journal:
         if found is None:
             _create(store, now_ns, workspace_id or random_id())
         else:
-            _require_format(found)
+            require_format(found)
         with store.reading() as r:
             name = r.get("meta", b"workspace") or b""
             last, last_hash = _last(r)
@@ -143,6 +152,8 @@ class Journal:
                     blobs.forget_chains(w, event.paths)
             for (record, _), stored in zip(sealed, encoded, strict=True):
                 w.append("records", u64(record.seq), stored)
+            if sealed:
+                w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))
 
             def bytes_of(r: Reading, blob: bytes) -> bytes:
                 text = at_hand(blob)
@@ -176,7 +187,8 @@ def _create(store: Store, now_ns: int, workspace_id: str) -> None:
         w.put("meta", b"format", str(FORMAT).encode())
 
 
-def _require_format(found: bytes) -> None:
+def require_format(found: bytes) -> None:
+    """Raise `NewerFormat` for what a later version says in `meta`, `Damaged` for what no version does."""
     if not found.isdigit():
         raise Damaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) > FORMAT:
@@ -196,5 +208,17 @@ def _last(r: Reading) -> tuple[Record | None, bytes]:
             raise Damaged(f"record {seq}, the newest, cannot be decoded ({error}); run `quire verify`") from error
         if record.seq != seq or r.count("records") != seq:
             raise Damaged(f"the log ends with record {record.seq} at {seq}, and holds {r.count('records')} records")
-        return record, record_hash(stored)
+        last_hash = record_hash(stored)
+        require_head(r, seq, last_hash)
+        return record, last_hash
+    require_head(r, 0, GENESIS)
     return None, GENESIS
+
+
+def require_head(r: Reading, seq: int, last_hash: bytes) -> None:
+    """Raise `Damaged` when the journal says that its log ends otherwise. One that was never written to says nothing."""
+    said = r.get("meta", HEAD_KEY)
+    if said is not None and said != head_row(seq, last_hash):
+        ends = int.from_bytes(said[:8], "big")
+        what = f"with record {ends}, not with {seq}" if ends != seq else f"with another record {seq} than the one there"
+        raise Damaged(f"the log should end {what}; run `quire verify`")

@@ -60,6 +60,7 @@ class Running(NamedTuple):
     pid: int
     epoch: str
     socket: str
+    doing: str = ""  # what it does before it listens, in words
 
 
 class Place(NamedTuple):
@@ -528,7 +529,7 @@ def _sync_folder(folder: Path) -> None:
 def _parse_running(text: bytes) -> Running:
     try:
         fields: Any = json.loads(text)
-        return Running(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]))
+        return Running(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]), str(fields.get("doing", "")))
     except (ValueError, KeyError, TypeError):
         return Running(0, "", "")  # it has the lock and is about to write
 

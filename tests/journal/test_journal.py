@@ -28,7 +28,7 @@ from quire_journal.events import (
 )
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
-from quire_journal.journal import Entry, Journal, NewerFormat
+from quire_journal.journal import HEAD_KEY, Entry, Journal, NewerFormat, head_row
 from quire_journal.log import TABLES, Damaged, OutOfOrder, Store, StoreFailed, u64
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
@@ -224,6 +224,7 @@ def test_a_record_of_an_unknown_kind_is_carried_and_the_chain_goes_on_from_its_v
     strange = msgspec.msgpack.encode([2, NOW, 0, 2, "file_painted", ["red"], journal.last_hash, b"", "a field more"])
     with journal.store.writing() as w:
         w.append("records", u64(2), strange)
+        w.put("meta", HEAD_KEY, head_row(2, record_hash(strange)))
     again = Journal.open(journal.store, NOW)
     assert (again.head, again.last_hash) == (2, record_hash(strange))
     note(again, WritesSettled(0))

@@ -87,6 +87,7 @@ class Opens(NamedTuple):
     session: str
     timeout_s: float
     start: bool
+    told: Callable[[str], None] | None = None  # waits for a daemon that is starting, and is told what it does
 
 
 Opener = Callable[[Opens], "Client"]
@@ -98,7 +99,7 @@ def open_client(wanted: Opens) -> Client:
     from quire_client.start import Door
     from quire_journal.messages import Caller
 
-    door = Door(wanted.place, wanted.start)
+    door = Door(wanted.place, wanted.start, wanted.told)
     return Client(door, Caller(wanted.agent, wanted.session), wanted.timeout_s).open()
 
 
@@ -133,11 +134,14 @@ class Invocation:
 
         return find_workspace(self.folder, self.options.get("state-dir"), given="workspace" in self.options)
 
-    def connect(self, *, start: bool = True) -> Client:
-        """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused."""
+    def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
+        """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused.
+
+        `told` is called with what a daemon does that takes long to start, which is waited for then.
+        """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
-        return self.opener(Opens(self.place, agent, session, self.timeout_s(30.0), start))
+        return self.opener(Opens(self.place, agent, session, self.timeout_s(30.0), start, told))
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""

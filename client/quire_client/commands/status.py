@@ -25,6 +25,8 @@ def _lines(reply: Mapping[str, Any], colours: render.Palette) -> Iterable[str]:
     rows.append(("state", render.clean(reply.get("state_dir", "?"))))
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
     rows.append(("journal", _journal(reply)))
+    if reply.get("salvaged"):
+        rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
     rows.append(("protection", _protection(reply.get("protection"))))

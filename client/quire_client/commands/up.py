@@ -22,9 +22,23 @@ def run(call: Invocation) -> int:
     call.at_most(1)
     if call.arguments:
         call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
-    with call.connect() as client:
+    with call.connect(told=_Told(call)) as client:
         reply = client.status() if "no-wait" in call.options else _captured(client, call.person_watches)
         return call.answer(reply, _show)
+
+
+class _Told:
+    """Says once what the daemon does before it answers, and then when it does something else."""
+
+    def __init__(self, call: Invocation) -> None:
+        self._call = call
+        self._said = ""
+
+    def __call__(self, doing: str) -> None:
+        what = doing if self._call.person_watches else doing.partition(" (")[0]
+        if what != self._said:
+            self._said = what
+            self._call.say(f"The daemon is {render.one_line(what)}.")
 
 
 def _captured(client: Client, shown: bool) -> dict[str, Any]:
@@ -40,6 +54,10 @@ def _captured(client: Client, shown: bool) -> dict[str, Any]:
 
 
 def _show(reply: Mapping[str, Any]) -> str:
+    return "\n".join([_runs(reply), *(render.clean_text(said) for said in [reply.get("salvaged")] if said)])
+
+
+def _runs(reply: Mapping[str, Any]) -> str:
     root, pid = render.clean(reply.get("workspace", "")), reply.get("pid")
     capture = reply.get("capture") or {}
     if not capture.get("finished", True):

@@ -26,6 +26,8 @@ def run(call: Call, host: Host) -> None:
     )
     read_only = health["read_only"]
     checks.append({"name": "journal", "ok": not read_only, "detail": read_only or "takes records"})
+    if salvaged := health.get("salvaged"):
+        checks.append({"name": "salvage", "ok": True, "detail": salvaged})
     healthy = all(check["ok"] for check in checks)
     message = "All is well." if healthy else "Something needs a look."
     host.answer(call, {"ok": True, "message": message, "healthy": healthy, "checks": checks})

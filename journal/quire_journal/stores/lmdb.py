@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -217,7 +218,7 @@ class LmdbStore:
             if not path.exists():
                 _make(folder / "db.new")
                 settle(folder / "db.new", path)
-            require_whole(path / "data.mdb", _problems)
+            require_whole(path / "data.mdb", walk)
             env = _environment(path, sync=durability is not Durability.FAST)
         except OSError as error:
             raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}", is_full(folder)) from error
@@ -232,6 +233,36 @@ class LmdbStore:
             env.close()
             raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
         return cls(path, opened, durability)
+
+    @classmethod
+    def open_to_read(cls, folder: Path) -> LmdbStore:
+        """The store in `folder`, for a process that only reads, also while another one has it open and writes.
+
+        A damaged database can end the process: for a child that nobody else depends on. Raises `Damaged` or
+        `StoreFailed`.
+        """
+        path = folder / "db"
+        try:
+            require_whole(path / "data.mdb", walk)
+            env = lmdb.open(
+                str(path),
+                map_size=max(1 << 30, 2 * (path / "data.mdb").stat().st_size),
+                max_dbs=_MAX_DBS,
+                max_readers=_MAX_READERS,
+                readonly=True,
+                create=False,
+                readahead=False,
+                lib_version=0,
+            )
+            # Each in a transaction of its own: handles that a reading one opened among others do not last.
+            opened = _Opened(env, {table: _find(env, None, table) for table in TABLES})
+        except OSError as error:
+            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}") from error
+        except _DAMAGE as error:
+            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
+        except lmdb.Error as error:
+            raise StoreFailed(f"could not open the journal in {folder}: {error}") from error
+        return cls(path, opened, Durability.NORMAL)
 
     @property
     def path(self) -> Path:
@@ -311,7 +342,7 @@ class LmdbStore:
     def failure(self, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
         """`error` in the words of the port."""
         if isinstance(error, _DAMAGE):
-            return Damaged(f"{what}: {error}; {ADVICE}")
+            return Damaged(f"{what}: {error}; {ADVICE}", everywhere=True)
         full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or is_full(self._path)
         return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
 
@@ -544,19 +575,23 @@ def _open_tables(env: lmdb.Environment) -> _Opened:
         return _Opened(env, {table: _find(env, txn, table) for table in TABLES})
 
 
-def _find(env: lmdb.Environment, txn: lmdb.Transaction[bytes], table: str) -> lmdb._Database | None:
+def _find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str) -> lmdb._Database | None:
     try:
         return env.open_db(table.encode(), txn=txn, create=False)
     except lmdb.NotFoundError:
         return None
 
 
-def _problems(data: Path) -> list[str]:
-    """What is wrong with the structure of the file, found by a walk over all of its pages."""
+def walk(data: Path) -> list[str]:
+    """What is wrong with the pages of a database; nothing when every one is where and what it must be.
+
+    It is read as a file: nothing in it can end the process. A database that is written meanwhile holds still for a
+    process that has a snapshot open. Closing the file drops the locks that this process has on it: for a child.
+    """
     from lmdb import verify
 
     try:
         problems: list[str] = verify.verify(str(data))  # type: ignore[no-untyped-call]
-    except verify.VerifyError as error:
-        problems = [str(error)]
+    except (verify.VerifyError, ValueError, IndexError, OverflowError, RecursionError, struct.error) as error:
+        return [str(error) or type(error).__name__]
     return problems

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged, Record
 from quire_journal.log import Reading, Writing, u64
 
-TABLES = ("gone", "replaced")
+TABLES = ("gone", "replaced", "salvages")
 
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
@@ -32,6 +32,8 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
             if len(blob) == 32 and (before is None or before.why != PURGED):
                 w.put("gone", blob, u64(record.seq) + event.why.encode())
     elif isinstance(event, JournalSalvaged | Purged):
+        if isinstance(event, JournalSalvaged):
+            w.put("salvages", u64(record.seq), b"")
         for seq, was in event.replaced:
             if w.get("replaced", u64(seq)) is None:  # of one that is changed twice the first hash is in the chain
                 w.put("replaced", u64(seq), was)
@@ -46,3 +48,8 @@ def gone(r: Reading, blob: bytes) -> Gone | None:
 def hash_of_replaced(r: Reading, seq: int) -> bytes | None:
     """The hash of the record that stood at `seq`, where another stands now."""
     return r.get("replaced", u64(seq))
+
+
+def last_salvage(r: Reading) -> int:
+    """The seq of the newest record that says that the journal was salvaged; 0 for none."""
+    return next((int.from_bytes(key, "big") for key, _ in r.scan("salvages", reverse=True)), 0)

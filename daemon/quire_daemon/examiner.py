@@ -1,0 +1,174 @@
+"""The process that reads journals which may be damaged: `python -m quire_daemon.examiner PARENT`.
+
+LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
+checked, and a damaged one salvaged, here; the daemon's side is `examining`. The pages are walked first, as bytes, and
+only a file whose pages are in order is given to LMDB.
+
+One task comes as JSON on standard input, and lines of JSON go out: `["progress", what, done, total]`,
+`["finding", sentence, table]`, and at last `["end", {...}]`. A process that ends without the last line has died of the
+journal.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from quire_journal.check import Finding, check
+from quire_journal.journal import NewerFormat, require_format
+from quire_journal.log import Damaged, Store, StoreFailed
+from quire_journal.salvage import salvage, sentence
+from quire_journal.stores.lmdb import LmdbStore, walk
+from quire_journal.stores.lmdb_pages import Pages
+
+TOLD_EVERY_S: Final = 0.2
+
+PAGES: Final = "pages"
+"""The table of findings about pages: it is not known what stands there."""
+
+
+class CheckTask(msgspec.Struct, frozen=True, tag="check"):
+    """Check the journal in a folder."""
+
+    folder: str
+    in_use: bool = False  # by a daemon that writes
+    read_data: bool = True
+    part: tuple[int, int] = (1, 1)  # n-th of t parts of the blobs
+    most_records: int = 0  # with more, bytes are not unpacked and views not compared; 0: no bound
+
+
+class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
+    """Make a journal in `into` of what the one in `folder` still proves."""
+
+    folder: str
+    into: str
+    workspace_id: str
+    now_ns: int
+    why: str
+    set_aside: str
+    by: str = ""
+
+
+Task = CheckTask | SalvageTask
+
+
+class Teller:
+    """Writes lines to whoever started this process; of progress not more than can be read."""
+
+    def __init__(self) -> None:
+        self._next = 0.0
+
+    def say(self, *line: Any) -> None:
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+    def progress(self, what: str, done: int, total: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + TOLD_EVERY_S
+            self.say("progress", what, done, total)
+
+
+def run(task: Task, teller: Teller) -> dict[str, Any]:
+    """Do it; what the last line says."""
+    if isinstance(task, SalvageTask):
+        return _salvage(task, teller)
+    whole = True
+    count = 0
+    for finding in _check(task, teller.progress):
+        if isinstance(finding, bool):
+            whole = finding
+            continue
+        count += 1
+        teller.say("finding", str(finding), finding.table)
+    return {"findings": count, "whole": whole}
+
+
+def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[Finding | bool]:
+    """What is wrong; False in between when not everything was looked at because the journal is large."""
+    folder = Path(task.folder)
+    tell("pages", 0, 0)
+    if not task.in_use and (found := walk(folder / "db" / "data.mdb")):
+        yield from (Finding(f"The pages of the database: {one}.", PAGES) for one in found[:20])
+        return
+    store = LmdbStore.open_to_read(folder)
+    try:
+        if task.in_use:
+            with store.reading():  # nothing that this state leads to is written over meanwhile
+                found = walk(folder / "db" / "data.mdb")
+            yield from (Finding(f"The pages of the database: {one}.", PAGES) for one in found[:20])
+            if found:
+                return
+        records = _records(store)
+        small = not task.most_records or records <= task.most_records
+        if not small:
+            yield False
+        try:
+            yield from check(store, task.read_data and small, tell, task.part, small)
+        except Damaged as error:
+            yield Finding(f"The journal cannot be read any further: {error}.", PAGES)
+    finally:
+        store.close()
+
+
+def _records(store: Store) -> int:
+    """How many there are. Raises `NewerFormat` for a journal that another version has to look at."""
+    with store.reading() as r:
+        require_format(r.get("meta", b"format") or b"")
+        return r.count("records")
+
+
+def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
+    into = Path(task.into)
+    into.mkdir(mode=0o700)
+    with Pages(Path(task.folder) / "db" / "data.mdb") as source:
+        store = LmdbStore.open(into)
+        try:
+            event = salvage(
+                source, store, task.workspace_id, task.now_ns, task.why, task.set_aside, task.by, teller.progress
+            )
+        finally:
+            store.close()
+    return {"sentence": sentence(event)}
+
+
+def main() -> int:
+    """Do the task on standard input. Exit status 0 when the last line was said."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
+    _die_with(int(sys.argv[1]))
+    teller = Teller()
+    try:
+        end = run(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), teller)
+    except NewerFormat as error:
+        end = {"newer": str(error)}
+    except Damaged as error:
+        teller.say("finding", f"The journal cannot be opened: {error}.", PAGES)
+        end = {}
+    except (StoreFailed, OSError) as error:
+        end = {"failed": str(error)}  # that says nothing about the journal
+    teller.say("end", end)
+    return 0
+
+
+def _die_with(parent: int) -> None:
+    """End when whoever started this process does, where there is such a call."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, see prctl(2)
+    if os.getppid() != parent:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

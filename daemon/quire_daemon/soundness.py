@@ -1,0 +1,176 @@
+"""Before a journal is served: is it known to be sound? If not, it is checked; if it is damaged, set aside and salvaged.
+
+A daemon that stops in good order leaves a mark, with what the database's file looks like then; a start that finds the
+mark, and a file that looks so, goes on at once. Any other start has another process check the journal first, because
+opening a damaged one can end a process (`examiner`). So a daemon that died of its journal is followed by one that
+checks it, never by one that dies again.
+
+    journal/clean          the mark; taken away before the database is opened
+    journal/db             the database
+    journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
+    journal/db.damaged-T   a damaged one, set aside at T; nothing of Quire looks at it again or removes it
+
+What is damaged only in the views costs nothing: they are folded again. Views of a journal of many records are not
+compared at a start (see `MOST_RECORDS`), that takes too long: they are afterwards, while it is served.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quire_daemon.examiner import CheckTask, SalvageTask
+from quire_daemon.examining import Examined, Told, examine
+from quire_journal.journal import NewerFormat
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.views import VIEWS
+
+MOST_RECORDS: Final = 20_000
+"""Of a journal that is checked to the last byte before it is served, in a few seconds."""
+
+_VIEW_TABLES: Final = frozenset(table for view in VIEWS for table in view.tables)
+
+
+class Prepared(NamedTuple):
+    """How the journal was found."""
+
+    checked: bool = False  # it was not known to be sound
+    whole: bool = True  # all of it was looked at
+    views_differ: bool = False  # they have to be folded again
+    found: tuple[str, ...] = ()  # the first few of what was wrong, each a sentence
+    salvaged: str = ""  # the sentence that says what was lost
+
+
+class Looks(NamedTuple):
+    """By what it is told that a file was not touched since."""
+
+    size: int
+    mtime_ns: int
+
+    @classmethod
+    def of(cls, journal: Path) -> Looks | None:
+        try:
+            found = (journal / "db" / "data.mdb").stat()
+        except OSError:
+            return None
+        return cls(found.st_size, found.st_mtime_ns)
+
+
+def leave_mark(journal: Path) -> None:
+    """The daemon has closed the database in good order."""
+    looks = Looks.of(journal)
+    if looks is None:
+        return
+    new = journal / "clean.new"
+    with open(new, "w", encoding="ascii") as file:
+        json.dump(looks._asdict(), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, journal / "clean")
+
+
+def take_mark(journal: Path) -> bool:
+    """Take the mark away; whether there was one, for a database that looks as it does now."""
+    mark = journal / "clean"
+    try:
+        fields = json.loads(mark.read_bytes())
+        left = Looks(int(fields["size"]), int(fields["mtime_ns"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        left = None
+    mark.unlink(missing_ok=True)
+    _sync(journal)
+    return left is not None and left == Looks.of(journal)
+
+
+def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> Prepared:
+    """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
+
+    `say` gets what is being done, in words. Raises `NewerFormat` or `StoreFailed` (no memory, no space), and `Damaged`
+    where nothing could be salvaged; nothing was changed then.
+    """
+    if not journal.exists():
+        return Prepared()
+    _finish_salvage(journal)
+    if not (journal / "db").exists() or take_mark(journal):
+        return Prepared()
+    say("checking the journal, because it was not closed in good order")
+    examined = examine(CheckTask(str(journal), most_records=MOST_RECORDS), _in_words(say, "checking the journal"))
+    _require_known(examined)
+    if not examined.count:
+        return Prepared(checked=True, whole=bool(examined.end.get("whole", True)))
+    few = tuple(examined.sentences[:5])
+    if all(table in _VIEW_TABLES for _, table in examined.findings):
+        return Prepared(True, views_differ=True, found=few)
+    lost = salvage(journal, workspace_id, now_ns, few[0], say)
+    return Prepared(True, found=few, salvaged=lost)
+
+
+def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str = "") -> str:
+    """Set the database aside and put what can be read of it in its place; the sentence that says what was lost."""
+    at = datetime.fromtimestamp(now_ns / 1e9, UTC)
+    name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
+    say("salvaging the journal, which is damaged")
+    into = journal / "salvage"
+    task = SalvageTask(str(journal), str(into), workspace_id, now_ns, why, name, by)
+    examined = examine(task, _in_words(say, "salvaging the journal, which is damaged"))
+    _require_known(examined)
+    sentence = examined.end.get("sentence")
+    if sentence is None:
+        reason = (examined.sentences or ["no reason is known"])[-1]
+        raise Damaged(
+            f"the journal in {journal} is damaged ({why}), and could not be salvaged ({reason}); "
+            "nothing of it was changed; keep a copy of its folder before anything else"
+        )
+    (into / "done").write_text(name)
+    _sync(into / "done")
+    _sync(into)
+    _finish_salvage(journal)
+    return str(sentence)
+
+
+def _finish_salvage(journal: Path) -> None:
+    """Put a salvaged database in its place, also one that an earlier start did not get so far with."""
+    into = journal / "salvage"
+    if not into.exists():
+        return
+    done = into / "done"
+    if done.exists() and (into / "db").exists():
+        aside = journal / done.read_text()
+        if (journal / "db").exists():
+            os.rename(journal / "db", aside)
+            _sync(journal)
+        os.rename(into / "db", journal / "db")
+        _sync(journal)
+    shutil.rmtree(into)
+
+
+def set_aside(journal: Path) -> list[Path]:
+    """The damaged databases that are kept."""
+    return sorted(journal.glob("db.damaged-*"))
+
+
+def _require_known(examined: Examined) -> None:
+    if failed := examined.end.get("failed"):
+        raise StoreFailed(failed)
+    if newer := examined.end.get("newer"):
+        raise NewerFormat(newer)
+
+
+def _in_words(say: Callable[[str], None], doing: str) -> Told:
+    def told(what: str, done: int, total: int) -> None:
+        say(f"{doing} ({what}: {done * 100 // total} %)" if total else f"{doing} ({what})")
+
+    return told
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,391 @@
+"""Salvage: what a damaged journal still proves becomes a new one, and what is lost is said in it.
+
+Rows come from a source that cannot be believed (`stores.lmdb_pages`). A record is kept when the record after it holds
+its hash: the chain is followed from its end to its beginning, so one flipped bit costs one record. Where a record is
+lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still tell. The place
+of a lost record is kept by a `record_lost`, so that no later record gets its number: callers remember numbers as
+versions. Its hash, which the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end
+vouches for that.
+
+Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. Views are
+folded again. What was not in the journal but is on disk, the scan at start finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from quire_journal import FORMAT, blobs, replay
+from quire_journal.blobs import BlobCache, NotHeld, Stored
+from quire_journal.events import (
+    GENESIS,
+    BytesGone,
+    Event,
+    JournalSalvaged,
+    Record,
+    RecordLost,
+    WriterIntroduced,
+    decode_record,
+    encode_record,
+    record_hash,
+    seal,
+)
+from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
+from quire_journal.journal import HEAD_KEY, Entry, Journal, NewerFormat, head_row
+from quire_journal.log import Damaged, Reading, Store, Writing, u64
+from quire_journal.views import losses
+from quire_journal.views.files import Version
+
+Progress = Callable[[str, int, int], None]
+
+CHUNK: Final = 1000
+"""Rows of one transaction."""
+
+_CACHE_BYTES: Final = 32 * 1024 * 1024
+_FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
+
+_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
+_decode_version: Final = msgspec.msgpack.Decoder(Version).decode
+
+
+class Row(NamedTuple):
+    """A row that was found: where its value stands, and whether the tree leads to it."""
+
+    live: bool
+    key: bytes
+    at: int
+    size: int
+
+
+class Source(Protocol):
+    """Rows that nobody vouches for."""
+
+    @property
+    def count(self) -> int:
+        """How many pages there are to read."""
+
+    def rows(self) -> Iterable[tuple[int, Iterable[Row]]]:
+        """(page, its rows)."""
+
+    def value(self, row: Row) -> bytes: ...
+
+
+def sentence(event: JournalSalvaged) -> str:
+    """What was lost, for people."""
+    gone = sum(last - first + 1 for first, last in event.lost if last)
+    after = [first - 1 for first, last in event.lost if not last]
+    kept = _count(event.records, "record")
+    if not event.records:
+        return "Everything was lost: not one record could be read."
+    if not event.lost and not event.blobs:
+        return f"Nothing was lost: all of its {kept} could be read."
+    told = []
+    if gone:
+        few = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in event.lost[:5] if b)
+        more = f" and {len(event.lost) - 5} more stretches" if len(event.lost) > 5 else ""
+        told.append(f"{_count(gone, 'record')} ({few}{more})")
+    if after:
+        told.append(f"whatever came after record {after[0]}, if anything did")
+    if event.blobs:
+        told.append(f"the bytes of {_count(event.versions, 'version')}")
+    return f"Lost: {' and '.join(told)}; {kept} could be kept."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def salvage(
+    source: Source,
+    store: Store,
+    workspace_id: str,
+    now_ns: int,
+    why: str,
+    set_aside: str,
+    by: str = "",
+    progress: Progress | None = None,
+) -> JournalSalvaged:
+    """Make a journal in the empty `store` of what `source` still proves. Raises `NewerFormat`, or `StoreFailed`."""
+    tell = progress or (lambda what, done, total: None)
+    found = _Found.read(source, tell)
+    if found.format > FORMAT:
+        raise NewerFormat(f"the damaged journal has format {found.format}; a newer Quire can salvage it")
+    kept = _Chain(source, found).kept()
+    Journal.open(store, now_ns, workspace_id)
+    _store_blobs(source, found, _named(source, kept), store, tell)
+    replaced = _store_records(source, kept, store, tell)
+    journal = Journal.open(store, now_ns)
+    with store.reading() as r:
+        gone, versions = not_held(r)
+    lost = tuple(_stretches(seq for seq, row in enumerate(kept, 1) if row is None))
+    if not found.head:
+        lost = (*lost, (len(kept) + 1, 0))
+    records = sum(row is not None for row in kept)
+    event = JournalSalvaged(why, set_aside, records, lost, len(gone), tuple(replaced), by, versions)
+    note(journal, now_ns, [event, *bytes_gone(gone, losses.LOST)])
+    return event
+
+
+def note(journal: Journal, now_ns: int, events: Iterable[Event], writer: int = OUTSIDE) -> None:
+    """The events as one batch."""
+    batch = BatchId(journal.head + 1)
+    journal.append([Entry(event, WriterId(writer), now_ns, batch) for event in events])
+
+
+def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
+    """What says that these bytes are gone, in records of a bounded size."""
+    listed = list(gone)
+    for at in range(0, len(listed), CHUNK):
+        yield BytesGone(tuple(listed[at : at + CHUNK]), why)
+
+
+def not_held(r: Reading) -> tuple[list[bytes], int]:
+    """Blobs that versions name, that should be held and are not, in their order; and how many versions name them."""
+    never: set[bytes] = set()
+    missing: dict[bytes, int] = {}
+    for _, value in r.scan("versions"):
+        version = _decode_version(value)
+        if version.uncaptured:
+            never.add(version.blob)
+        elif version.blob and not blobs.holds(r, version.blob) and losses.gone(r, version.blob) is None:
+            missing[version.blob] = missing.get(version.blob, 0) + 1
+    gone = [blob for blob in missing if blob not in never]
+    return gone, sum(missing[blob] for blob in gone)
+
+
+# ── what is there ────────────────────────────────────────────────────────────
+
+
+class _Found:
+    """The rows that may be records or blobs, by number: the ones that the tree leads to first."""
+
+    def __init__(self) -> None:
+        self.records: dict[int, list[Row]] = {}
+        self.blobs: dict[int, list[Row]] = {}
+        self.replaced: dict[int, set[bytes]] = {}
+        self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → hash
+        self.head = 0  # the seq that it says now; 0: that is lost
+        self.format = 0
+
+    @classmethod
+    def read(cls, source: Source, tell: Progress) -> _Found:
+        found = cls()
+        for page, rows in source.rows():
+            for row in rows:
+                found._take(source, row)
+            if page % CHUNK == 0:
+                tell("pages", page, source.count)
+        for some in (found.records, found.blobs):
+            for several in some.values():
+                several.sort(key=lambda row: not row.live)
+        return found
+
+    def _take(self, source: Source, row: Row) -> None:
+        if len(row.key) == 8:
+            value, number = source.value(row), int.from_bytes(row.key, "big")
+            if not 0 < number < _FURTHEST:
+                return
+            if len(value) == 32 and row.live:
+                self.replaced.setdefault(number, set()).add(value)
+            if record_at(number, value) is not None:
+                self.records.setdefault(number, []).append(row)
+            elif value[:1] == b"\x95":
+                self.blobs.setdefault(number, []).append(row)
+        elif row.key == HEAD_KEY and row.size == 40:
+            value = source.value(row)
+            self.heads.setdefault(int.from_bytes(value[:8], "big"), set()).add(value[8:])
+            if row.live:
+                self.head = int.from_bytes(value[:8], "big")
+        elif row.key == b"format" and row.live and (value := source.value(row)).isdigit() and len(value) < 6:
+            self.format = max(self.format, int(value))
+
+
+def record_at(seq: int, stored: bytes) -> Record | None:
+    """The record in `stored`, if it is one that says that it stands at `seq`."""
+    try:
+        record = decode_record(stored)
+        record.event()
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    return record if record.seq == seq and len(record.prev) == 32 and 0 < record.batch <= seq else None
+
+
+# ── records ──────────────────────────────────────────────────────────────────
+
+
+class _Chain:
+    """Which row is the record at a number, told from the end of the log to its beginning."""
+
+    def __init__(self, source: Source, found: _Found) -> None:
+        self._source = source
+        self._found = found
+
+    def kept(self) -> list[Row | None]:
+        """The record at 1, 2, …; None where it is lost."""
+        last = self._last()
+        kept: list[Row | None] = [None] * last
+        wanted = self._found.heads.get(last, set())
+        for seq in range(last, 0, -1):
+            row, before = self._choose(seq, wanted)
+            kept[seq - 1] = row
+            wanted = {before} if before else set()
+        return kept
+
+    def _last(self) -> int:
+        """The newest record. Rows that the tree does not lead to may be of a commit that never was."""
+        found = self._found.records
+        live = max((seq for seq, rows in found.items() if rows[0].live), default=0)
+        if self._found.head:
+            return max(self._found.head, live)
+        last = live
+        for seq in sorted(seq for seq in found if seq > live):
+            if seq > last + 1:
+                break
+            last = seq
+        return last
+
+    def _choose(self, seq: int, wanted: set[bytes]) -> tuple[Row | None, bytes]:
+        """The record at `seq`, which has one of the hashes `wanted`, if that is known, and the hash of the one before.
+
+        b"" where nothing tells that: of a record that is not what it was, its remains may, or nothing does.
+        """
+        stood = self._found.replaced.get(seq, set()) & wanted
+        possible: list[tuple[Row, bytes]] = []
+        for row in self._found.records.get(seq, ()):
+            stored = self._source.value(row)
+            before = decode_record(stored).prev
+            if stood or record_hash(stored) in wanted:
+                return row, before
+            possible.append((row, before))
+        earlier = self._hashes(seq - 1)
+        linked = [(row, before) for row, before in possible if before in earlier]
+        if wanted:
+            return None, linked[0][1] if linked else b""
+        return next(iter(linked or possible), (None, b""))
+
+    def _hashes(self, seq: int) -> set[bytes]:
+        if seq == 0:
+            return {GENESIS}
+        hashes = {record_hash(self._source.value(row)) for row in self._found.records.get(seq, ())}
+        return hashes | self._found.replaced.get(seq, set())
+
+
+def _store_records(source: Source, kept: list[Row | None], store: Store, tell: Progress) -> list[tuple[int, bytes]]:
+    """Append them, and something in the place of those that are lost; the hashes that do not follow from that."""
+    replaced: list[tuple[int, bytes]] = []
+    introductions = _introductions(source, kept)
+    prev, at_ns = GENESIS, 0
+    for first in range(0, len(kept), CHUNK):
+        with store.writing() as w:
+            for seq, row in enumerate(kept[first : first + CHUNK], first + 1):
+                if row is None:
+                    event = introductions.get(seq) or RecordLost()
+                    record = seal(Seq(seq), at_ns, OUTSIDE, BatchId(seq), event, prev)
+                    stored = encode_record(record)
+                else:
+                    stored = source.value(row)
+                    at_ns = max(at_ns, decode_record(stored).at_ns)
+                w.append("records", u64(seq), stored)
+                prev = record_hash(stored)
+                following = kept[seq] if seq < len(kept) else None
+                if following is not None and prev != (was := decode_record(source.value(following)).prev):
+                    replaced.append((seq, was))
+                    w.put("replaced", u64(seq), was)
+                    prev = was
+        tell("records", min(first + CHUNK, len(kept)), len(kept))
+    if kept:
+        with store.writing() as w:
+            w.put("meta", HEAD_KEY, head_row(len(kept), prev))
+    replay.catch_up(store)
+    return replaced
+
+
+def _stretches(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
+    """Numbers in ascending order as first..last."""
+    first = last = 0
+    for number in numbers:
+        if first and number == last + 1:
+            last = number
+            continue
+        if first:
+            yield first, last
+        first = last = number
+    if first:
+        yield first, last
+
+
+def _introductions(source: Source, kept: list[Row | None]) -> dict[int, WriterIntroduced]:
+    """By the places of lost records, names for writers whose introduction is lost, so that no other gets their number.
+
+    An introduction stood before the first record of its writer, so there is a place for each.
+    """
+    introduced: set[int] = set()
+    lost = (seq for seq, row in enumerate(kept, 1) if row is None)
+    found: dict[int, WriterIntroduced] = {}
+    for row in kept:
+        if row is None:
+            continue
+        record = decode_record(source.value(row))
+        event = record.event()
+        if isinstance(event, WriterIntroduced):
+            introduced.add(event.id)
+        if record.writer not in introduced and record.writer != OUTSIDE:
+            introduced.add(record.writer)
+            place = next(lost, record.seq)
+            if place < record.seq:
+                found[place] = WriterIntroduced(record.writer, agent="lost", agent_session=f"w{record.writer}")
+    return found
+
+
+# ── bytes ────────────────────────────────────────────────────────────────────
+
+
+def _named(source: Source, kept: list[Row | None]) -> set[bytes]:
+    """The blobs that kept records name."""
+    named: set[bytes] = set()
+    for row in kept:
+        if row is not None:
+            event = decode_record(source.value(row)).event()
+            blob = getattr(event, "blob", b"")
+            if blob:
+                named.add(blob)
+    return named
+
+
+def _store_blobs(source: Source, found: _Found, wanted: set[bytes], store: Store, tell: Progress) -> None:
+    """Keep each blob by its number: what it is made of has a smaller one, and is there by then, or is lost."""
+    cache = BlobCache(_CACHE_BYTES)
+    numbers = sorted(found.blobs)
+    for first in range(0, len(numbers), CHUNK):
+        with store.writing() as w:
+            for number in numbers[first : first + CHUNK]:
+                _store_blob([source.value(row) for row in found.blobs[number]], number, wanted, w, cache)
+        tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
+
+
+def _store_blob(values: list[bytes], number: int, wanted: set[bytes], w: Writing, cache: BlobCache) -> None:
+    """Keep the one of `values` whose bytes are wanted; if none is, one that others may be made of."""
+    spare = b""
+    for value in values:
+        try:
+            _decode_stored(value)
+            w.put("blobs", u64(number), value)
+            address = blob_id(blobs.unpack(w, number, cache))
+        except (msgspec.MsgspecError, Damaged, NotHeld, ValueError):
+            continue
+        if address in wanted and not blobs.holds(w, address):
+            w.put("addresses", address, u64(number))
+            return
+        cache.forget(u64(number))
+        spare = spare or value
+    w.delete("blobs", u64(number))
+    if spare:
+        w.put("blobs", u64(number), spare)
+        address = blob_id(blobs.unpack(w, number, cache))
+        if blobs.holds(w, address):
+            w.delete("blobs", u64(number))
+        else:
+            w.put("addresses", address, u64(number))

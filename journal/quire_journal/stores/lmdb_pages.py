@@ -1,0 +1,147 @@
+"""The rows of a damaged database, read page by page without LMDB, which would trust what it reads and may crash of it.
+
+Every page that looks like a leaf gives its rows, whether the tree still leads to it or not: where a page of the tree
+is lost, an older copy of it often stands among the free ones. So there can be several values for a key, and nothing
+says to which table a row belongs. Nothing that comes from here is to be believed: records are proved by their chain,
+blobs by their sha256.
+
+Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c): a page begins with its number (8 bytes), pad (2), flags (2), and
+the bounds of its free space (2 + 2); a node with two halves of its data's size, flags and key size (2 each).
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+from quire_journal.salvage import Row
+
+_HEADER: Final = 16
+_MAGIC: Final = 0xBEEFC0DE
+_BRANCH, _LEAF, _OVERFLOW, _KINDS = 0x01, 0x02, 0x04, 0x7F & ~0x10
+_BIG, _TREE = 0x01, 0x02  # flags of a node: the value stands on pages of its own; it is a tree
+_PAGE_BYTES: Final = 4096
+_NODE: Final = struct.Struct("=HHHH")
+_META: Final = struct.Struct("=16x II 8x 8x I 44x 40x Q Q Q")
+"""Of a meta page: magic, version, page size, root of the main tree, last page, transaction."""
+
+
+class Pages:
+    """A damaged database, open to be read; a context. Never of one that a process may still write or cut off."""
+
+    def __init__(self, data: Path) -> None:
+        self._file = data.open("rb")
+        self._bytes = os.fstat(self._file.fileno()).st_size
+        self._map: mmap.mmap | bytes = b""
+        if self._bytes:
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._page = self._page_bytes()
+
+    def __enter__(self) -> Pages:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()
+        self._file.close()
+
+    @property
+    def count(self) -> int:
+        """How many pages there are."""
+        return self._bytes // self._page
+
+    def value(self, row: Row) -> bytes:
+        """The value of a row."""
+        return self._map[row.at : row.at + row.size]
+
+    def rows(self) -> Iterator[tuple[int, list[Row]]]:
+        """Page by page: its number, and the rows of every page that can be read as a leaf."""
+        live = self._reached()
+        for page in range(2, self.count):
+            rows = list(self._rows(page, page in live))
+            if rows:
+                yield page, rows
+
+    # ── pages ──
+
+    def _metas(self) -> list[tuple[int, int, int, int]]:
+        """(transaction, page size, root, last page) of the meta pages that are ones, newest first."""
+        found = []
+        for at in (0, self._guess()):
+            if at + _META.size <= self._bytes:
+                magic, _, page, root, last, txn = _META.unpack_from(self._map, at)
+                if magic == _MAGIC:
+                    found.append((txn, page, root, last))
+        return sorted(found, reverse=True)
+
+    def _guess(self) -> int:
+        """The page size that the first page says, if it can be one."""
+        if self._bytes >= _META.size:
+            size = int(_META.unpack_from(self._map, 0)[2])
+            if 512 <= size <= 32768 and not size & (size - 1):
+                return size
+        return _PAGE_BYTES
+
+    def _page_bytes(self) -> int:
+        for _, size, _, _ in self._metas():
+            if 512 <= size <= 32768 and not size & (size - 1):
+                return size
+        return _PAGE_BYTES
+
+    def _kind(self, page: int) -> int:
+        """The flags of a page that say what it is; 0 beyond the end."""
+        if not 2 <= page < self.count:
+            return 0
+        return int.from_bytes(self._map[page * self._page + 10 : page * self._page + 12], "little") & _KINDS
+
+    def _reached(self) -> set[int]:
+        """The pages that the newest tree leads to, as far as it can be followed."""
+        reached: set[int] = set()
+        open_ends = [root for _, _, root, _ in self._metas()[:1]]
+        while open_ends:
+            page = open_ends.pop()
+            kind = self._kind(page)
+            if page in reached or kind not in (_BRANCH, _LEAF):
+                continue
+            reached.add(page)
+            for node, low, high, flags, key_bytes in self._nodes(page):
+                if kind == _BRANCH:
+                    open_ends.append(low | high << 16 | flags << 32)
+                elif flags & _TREE and low | high << 16 == 48:
+                    root = node + 8 + key_bytes + 40
+                    open_ends.append(int.from_bytes(self._map[root : root + 8], "little"))
+        return reached
+
+    def _nodes(self, page: int) -> Iterator[tuple[int, int, int, int, int]]:
+        """(place, halves of the size, flags, bytes of the key) of the nodes of a page that lie inside of it."""
+        start = page * self._page
+        lower, upper = struct.unpack_from("=HH", self._map, start + 12)
+        if not _HEADER <= lower <= upper <= self._page:
+            lower = min(max(lower, _HEADER), self._page)
+        for n in range((lower - _HEADER) // 2):
+            (offset,) = struct.unpack_from("=H", self._map, start + _HEADER + 2 * n)
+            if _HEADER <= offset <= self._page - 8:
+                low, high, flags, key_bytes = _NODE.unpack_from(self._map, start + offset)
+                if offset + 8 + key_bytes <= self._page:
+                    yield start + offset, low, high, flags, key_bytes
+
+    def _rows(self, page: int, live: bool) -> Iterator[Row]:
+        if self._kind(page) != _LEAF:
+            return
+        end = (page + 1) * self._page
+        for node, low, high, flags, key_bytes in self._nodes(page):
+            size, at = low | high << 16, node + 8 + key_bytes
+            if flags & _BIG:
+                elsewhere = int.from_bytes(self._map[at : at + 8], "little")
+                at, end_of_value = elsewhere * self._page + _HEADER, self._bytes
+                if self._kind(elsewhere) != _OVERFLOW:
+                    continue
+            else:
+                end_of_value = end
+            if not flags & ~_BIG and at + size <= end_of_value:
+                yield Row(live, self._map[node + 8 : node + 8 + key_bytes], at, size)

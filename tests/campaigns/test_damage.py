@@ -1,0 +1,205 @@
+"""Random damage to a journal: what is served is right or refused, and what is lost is said.
+
+Bits are flipped, pages zeroed or replaced by older copies of themselves, and the file is cut off, while no daemon runs
+(as a crash of the machine, or a disk, leaves it) and under a running one. The oracle is a list of every version that
+was ever written and the bytes of it.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import live
+from live import Live, caught_up, eventually, ok, verified
+from quire_daemon import soundness
+from quire_journal import blobs
+from quire_journal.check import check
+from quire_journal.events import FileWritten, WriterIntroduced
+from quire_journal.history import History
+from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import Reading
+from quire_journal.stores.lmdb import LmdbStore
+
+PAGE = 4096
+PATHS = ("a.py", "src/b.py", "src/deep/c.txt", "big.bin")
+SENTENCE = re.compile(r"^(Nothing was lost: all|Lost: |Everything was lost: ).*\.$")
+
+Damage = Callable[[random.Random, bytearray, bytes], None]
+
+
+def flip_bits(chance: random.Random, data: bytearray, old: bytes) -> None:
+    """One to eight bits anywhere."""
+    for _ in range(chance.randint(1, 8)):
+        data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+
+
+def cut_off(chance: random.Random, data: bytearray, old: bytes) -> None:
+    """The end of the file is missing."""
+    del data[chance.randrange(len(data)) :]
+
+
+def zero_pages(chance: random.Random, data: bytearray, old: bytes) -> None:
+    """Pages that were never written."""
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(data) // PAGE) * PAGE
+        data[at : at + PAGE] = bytes(PAGE)
+
+
+def stale_pages(chance: random.Random, data: bytearray, old: bytes) -> None:
+    """Pages as they were earlier: their last write did not reach the disk."""
+    changed = [at for at in range(0, min(len(data), len(old)), PAGE) if data[at : at + PAGE] != old[at : at + PAGE]]
+    for at in chance.sample(changed, min(len(changed), chance.randint(1, 3))):
+        data[at : at + PAGE] = old[at : at + PAGE]
+
+
+DAMAGES: tuple[Damage, ...] = (flip_bits, cut_off, zero_pages, stale_pages)
+
+
+@dataclass
+class Oracle:
+    """What was written."""
+
+    version: dict[tuple[str, int], bytes] = field(default_factory=dict)
+
+
+def written(folder: Path, chance: random.Random, records: int, journal: Journal | None = None) -> tuple[Oracle, bytes]:
+    """A journal in `folder`, what it holds, and its file as it was halfway."""
+    oracle, old = Oracle(), b""
+    journal = Journal.open(LmdbStore.open(folder), 1, workspace_id="0" * 32)
+    journal.append([Entry(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
+    texts = {path: [f"line {n} of {path}\n".encode() for n in range(60)] for path in PATHS}
+    while journal.head < records:
+        path = chance.choice(PATHS)
+        lines = texts[path]
+        lines[chance.randrange(len(lines))] = f"{chance.random()} {'x' * chance.randrange(200)}\n".encode()
+        data = b"".join(lines) if path != "big.bin" else chance.randbytes(chance.randrange(12_000))
+        seq = journal.head + 1
+        event = FileWritten(path, blob_id(data), len(data), 0o644, 0)
+        journal.append([Entry(event, WriterId(1), seq, BatchId(seq))], [(data, path)])
+        oracle.version[path, seq] = data
+        if seq == records // 2:
+            old = (folder / "db" / "data.mdb").read_bytes()  # closes a descriptor; nobody else has it open
+    journal.close()
+    return oracle, old
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Reading]:
+    store = LmdbStore.open(folder)
+    try:
+        Journal.open(store, 1)
+        with store.reading() as r:
+            yield r
+    finally:
+        store.close()
+
+
+def wrong_or_lost(folder: Path, oracle: Oracle) -> tuple[list[str], int]:
+    """Where the journal says anything else than what was written; and how many versions it does not have."""
+    wrong, lost = [], 0
+    with opened(folder) as r:
+        history = History(r)
+        for (path, seq), data in oracle.version.items():
+            version = history.version(path, seq)
+            if version is None:
+                lost += 1
+                continue
+            try:
+                if history.bytes_of(version.blob) != data:
+                    wrong.append(f"{path} at {seq}")
+            except blobs.NotHeld:
+                lost += 1
+                if history.gone(version.blob) is None:
+                    wrong.append(f"{path} at {seq} is not held, and nothing says why")
+        known = {(path, v.seq) for path in PATHS for v in history.versions(path)}
+        wrong += [f"{path} at {seq} was never written" for path, seq in known - oracle.version.keys()]
+    return wrong, lost
+
+
+@pytest.mark.timeout(live.length(60, 3600))
+def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(tmp_path: Path) -> None:
+    chance = random.Random(live.SEED)
+    source = tmp_path / "sound"
+    oracle, old = written(source, chance, records=live.length(150, 400))
+    sound = (source / "db" / "data.mdb").read_bytes()
+    told = {}
+    for number in range(live.length(4, 200)):
+        damage = DAMAGES[number % len(DAMAGES)]
+        data = bytearray(sound)
+        damage(chance, data, old)
+        folder = tmp_path / f"{number}"
+        (folder / "db").mkdir(parents=True, mode=0o700)
+        (folder / "db" / "data.mdb").write_bytes(data)
+        what = f"{damage.__name__}, number {number}, seed {live.SEED}"
+        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
+        assert prepared.checked, what
+        if prepared.views_differ:
+            from quire_journal import replay
+
+            store = LmdbStore.open(folder)
+            replay.rebuild(store)
+            store.close()
+        wrong, lost = wrong_or_lost(folder, oracle)
+        assert not wrong, (what, wrong)
+        assert bool(lost) <= bool(prepared.salvaged), (what, lost)
+        if prepared.salvaged:
+            assert SENTENCE.match(prepared.salvaged), (what, prepared.salvaged)
+            assert bool(lost) <= (not prepared.salvaged.startswith("Nothing")), (what, lost, prepared.salvaged)
+            aside = soundness.set_aside(folder)
+            assert [(a / "data.mdb").read_bytes() for a in aside] == [bytes(data)], what
+        store = LmdbStore.open(folder)
+        assert list(check(store)) == [], what
+        store.close()
+        key = (damage.__name__, "salvaged" if prepared.salvaged else "views" if prepared.views_differ else "harmless")
+        told.setdefault(key, []).append(lost)
+        shutil.rmtree(folder)
+    print({key: (len(lost), sum(lost)) for key, lost in sorted(told.items())}, f"of {len(oracle.version)} versions")
+
+
+@pytest.mark.real
+@pytest.mark.timeout(60)
+def test_a_daemon_whose_journal_is_damaged_comes_back_with_what_can_be_read_and_says_what_was_lost() -> None:
+    at = Live()
+    try:
+        at.write("a.txt", "one\n")
+        client = at.connect()
+        caught_up(client)
+        for n in range(20):
+            base = ok(client.call("read_file", {"path": "a.txt"}))["version"]
+            ok(client.call("write_file", {"path": "a.txt", "content": f"{n}\n" * 200, "base": base}))
+        data = at.state_dir / "journal" / "db" / "data.mdb"
+        size = data.stat().st_size
+
+        # The file loses its end under a daemon that serves: what reads there dies of SIGBUS, and the next call has a
+        # daemon that looked at the journal first.
+        with data.open("r+b") as file:
+            file.truncate(3 * PAGE)
+        for n in range(5):
+            client.call("write_file", {"path": f"b{n}.txt", "content": "two\n"})
+        status = eventually("a salvage", lambda: (reply := client.call("status", {})).get("salvaged") and reply)
+        assert "could be kept" in status["salvaged"] or "not one record" in status["salvaged"], status["salvaged"]
+        assert [p.name for p in soundness.set_aside(at.state_dir / "journal")] != []
+        verified(client)
+        assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == "19\n" * 200
+        assert size > 3 * PAGE
+
+        # After a clean stop and a start without damage nothing is checked.
+        ok(client.call("shutdown", {}))
+        eventually("the daemon stopped", lambda: not at.pids())
+        assert (at.state_dir / "journal" / "clean").exists()
+        log = at.state_dir / "daemon.log"
+        before = log.read_text().count("journal_checked")
+        ok(client.call("status", {}))
+        assert log.read_text().count("journal_checked") == before
+        assert not (at.state_dir / "journal" / "clean").exists()
+    finally:
+        at.close()

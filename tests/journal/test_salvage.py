@@ -1,0 +1,141 @@
+"""Salvage: one damaged record costs one record, numbers are never given twice, and what is lost is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire_journal import FORMAT
+from quire_journal.check import check
+from quire_journal.events import FileWritten, JournalSalvaged, RecordLost, WriterIntroduced
+from quire_journal.history import History
+from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.journal import Entry, Journal, NewerFormat
+from quire_journal.log import u64
+from quire_journal.salvage import salvage, sentence
+from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.stores.lmdb_pages import Pages
+from quire_journal.stores.memory import MemoryStore
+
+
+def content(n: int) -> bytes:
+    return b"".join(b"line %d of version %d\n" % (line, n if line == n else 0) for line in range(30))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A journal of an introduction (record 1) and ten versions (records 2 to 11), closed."""
+    journal = Journal.open(LmdbStore.open(tmp_path), 1, workspace_id="w")
+    journal.append([Entry(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(0), 1, BatchId(1))])
+    for n in range(10):
+        data = content(n)
+        event = FileWritten("a.py", blob_id(data), len(data), 0o644, 0)
+        journal.append([Entry(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, "a.py")])
+    journal.close()
+    return tmp_path
+
+
+def damage(folder: Path, was: bytes, now: bytes) -> None:
+    """The bytes change on the disk, also where older copies of them stand."""
+    data = folder / "db" / "data.mdb"
+    assert len(was) == len(now)
+    assert was in data.read_bytes()
+    data.write_bytes(data.read_bytes().replace(was, now))
+
+
+def change_record(folder: Path, seq: int, was: bytes, now: bytes) -> None:
+    record = stored(folder, "records", u64(seq))
+    assert was in record
+    damage(folder, record, record.replace(was, now))
+
+
+def stored(folder: Path, table: str, key: bytes) -> bytes:
+    store = LmdbStore.open(folder)
+    with store.reading() as r:
+        found = r.get(table, key)
+    store.close()
+    assert found is not None
+    return found
+
+
+def salvaged(folder: Path) -> tuple[MemoryStore, JournalSalvaged]:
+    store = MemoryStore()
+    with Pages(folder / "db" / "data.mdb") as source:
+        event = salvage(source, store, "w", 100, "a test", "db.damaged-1")
+    assert list(check(store)) == []
+    return store, event
+
+
+def test_of_a_sound_journal_nothing_is_lost(folder: Path) -> None:
+    store, event = salvaged(folder)
+    assert sentence(event) == "Nothing was lost: all of its 11 records could be read."
+    with store.reading() as r:
+        assert [History(r).bytes_of(v.blob) for v in History(r).versions("a.py")] == [content(n) for n in range(10)]
+
+
+def test_a_changed_record_costs_that_record_and_its_number_stays_taken(folder: Path) -> None:
+    change_record(folder, 5, b"a.py", b"b.py")
+    store, event = salvaged(folder)
+    assert event.lost == ((5, 5),)
+    assert sentence(event) == "Lost: 1 record (5); 10 records could be kept."
+    with store.reading() as r:
+        history = History(r)
+        lost, kept = history.record(5), history.record(6)
+        assert lost is not None
+        assert lost.event() == RecordLost()
+        assert kept is not None
+        assert history.version("b.py", 5) is None
+        assert [v.seq for v in history.versions("a.py")] == [2, 3, 4, 6, 7, 8, 9, 10, 11]
+
+
+def test_a_changed_last_record_is_known_by_the_hash_that_the_journal_keeps_of_it(folder: Path) -> None:
+    change_record(folder, 11, b"a.py", b"b.py")
+    store, event = salvaged(folder)
+    assert event.lost == ((11, 11),)
+    assert Journal.open(store, 101).head == 12
+
+
+def test_bytes_that_are_lost_are_said_to_be_and_what_was_made_of_them_goes_too(folder: Path) -> None:
+    keyframe = stored(folder, "blobs", u64(1))
+    damage(folder, keyframe, keyframe[:20] + bytes(len(keyframe) - 20))
+    store, event = salvaged(folder)
+    assert (event.blobs, event.versions) == (10, 10)
+    assert sentence(event) == "Lost: the bytes of 10 versions; 11 records could be kept."
+    with store.reading() as r:
+        history = History(r)
+        version = history.version("a.py", 2)
+        assert version is not None
+        assert history.missing(version).why == "lost"
+
+
+def test_nobody_gets_the_number_of_a_writer_whose_introduction_is_lost(folder: Path) -> None:
+    change_record(folder, 1, b"ann", b"bob")
+    store, event = salvaged(folder)
+    assert event.lost == ((1, 1),)
+    with store.reading() as r:
+        assert History(r).next_writer_id() == 2
+        who = History(r).writer(1)
+        assert who is not None
+        assert who.agent == "lost"
+
+
+def test_a_salvaged_journal_can_be_damaged_and_salvaged_again(folder: Path, tmp_path: Path) -> None:
+    change_record(folder, 5, b"a.py", b"b.py")
+    again = tmp_path / "again"
+    store = LmdbStore.open(again)
+    with Pages(folder / "db" / "data.mdb") as source:
+        salvage(source, store, "w", 100, "a test", "db.damaged-1")
+    store.close()
+    change_record(again, 8, b"a.py", b"b.py")
+    _, event = salvaged(again)
+    assert event.lost == ((8, 8),)
+
+
+def test_a_damaged_journal_of_a_newer_format_is_left_to_a_newer_version(folder: Path) -> None:
+    store = LmdbStore.open(folder)
+    with store.writing() as w:
+        w.put("meta", b"format", str(FORMAT + 1).encode())
+    store.close()
+    with pytest.raises(NewerFormat), Pages(folder / "db" / "data.mdb") as source:
+        salvage(source, MemoryStore(), "w", 100, "a test", "db.damaged-1")
