@@ -92,6 +92,14 @@ def test_a_call_that_a_living_daemon_did_not_come_to_is_refused_and_not_sent_aga
     assert tools(fake) == ["edit", "op_status"]
 
 
+def test_what_was_applied_stays_applied_though_the_next_daemon_ends_as_well() -> None:
+    fake = Fake(
+        edit=[UNKNOWN], op_status=[{**settled("applied"), "epoch": "second"}], log=[{"raises": NoDaemon("It ended.")}]
+    )
+    reply = calling(fake)
+    assert (reply["ok"], reply["outcome"]) == (True, "applied")
+
+
 def test_what_happened_later_to_the_file_is_told_with_a_lost_reply() -> None:
     fake = Fake(edit=[UNKNOWN], op_status=[{**settled("superseded"), "epoch": "second"}], log=[{"ok": True}])
     reply = calling(fake)
@@ -111,8 +119,8 @@ def test_a_daemon_that_cannot_be_reached_is_a_refusal_and_nothing_is_raised() ->
 
 
 def test_arguments_that_no_message_can_carry_are_refused() -> None:
-    fake = Fake(edit=[{"raises": TypeError("a set is no JSON")}])
-    assert calling(fake)["error"] == "schema_invalid"
+    for error in (TypeError("a set is no JSON"), OverflowError("integer out of range"), RecursionError("too deep")):
+        assert calling(Fake(edit=[{"raises": error}]))["error"] == "schema_invalid"
 
 
 def test_a_call_that_waits_has_a_connection_of_its_own_and_holds_up_no_other() -> None:

@@ -137,6 +137,11 @@ def test_a_tool_that_is_not_offered_is_unknown_and_never_called(served: Served, 
     assert set(one.asked) <= {"describe"}
 
 
+def test_a_number_that_no_message_can_carry_is_a_refusal(served: Served) -> None:
+    result = talk(served().server, lambda client: client.call_tool("log", {"limit": 10**30}))
+    assert result.structured_content["error"] == "schema_invalid"
+
+
 def test_a_null_counts_as_left_out(served: Served) -> None:
     one = served()
     talk(one.server, lambda client: client.call_tool("log", {"path": "a", "cursor": None}))

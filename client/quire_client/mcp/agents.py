@@ -77,7 +77,7 @@ class AgentSession:
             return _performed(client, tool, args, {"turn": turn, "tool_call": tool_call})
         except (NoDaemon, WorkspaceRefused) as reason:
             return _unreached(reason)
-        except (TypeError, ValueError, RecursionError) as error:
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:  # no message can carry it
             return Refused("schema_invalid", f"{tool}: {error}", "fix_arguments").reply()
         finally:
             self._give_back(client)
@@ -189,7 +189,7 @@ def _outcome(client: Calls, op: str) -> tuple[str, int]:
     while True:
         try:
             told = client.call("op_status", {"op": op})
-        except NoDaemon:
+        except (NoDaemon, WorkspaceRefused):
             told = {}  # it may be starting
         outcome = str(told.get("outcome") or "unknown")
         if outcome != "unknown" or time.monotonic() >= until:
@@ -210,7 +210,10 @@ def _applied(client: Calls, tool: str, args: Mapping[str, Any], outcome: str, ba
     }
     if args.get("path"):
         reply["path"] = args["path"]
-    page = client.call("log", {"since": f"seq:{batch - 1}", "order": "oldest", "limit": 200})
+    try:
+        page = client.call("log", {"since": f"seq:{batch - 1}", "order": "oldest", "limit": 200})
+    except (NoDaemon, WorkspaceRefused):
+        return reply  # it was applied all the same
     reply["records"] = [record for record in page.get("records") or () if record.get("batch") == batch]
     return reply
 
