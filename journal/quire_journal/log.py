@@ -56,12 +56,9 @@ TABLES: Final[tuple[str, ...]] = (
     "scanned",  # b"first" → seq of the first record that says the whole tree was looked at
     "gone",  # sha256 → since which record the bytes are not held any more, and why
     "replaced",  # seq → hash of the record that stood there before it was lost or its bytes were purged
-<<<<<<< HEAD
     "terms",  # seq // 256 → which of these records have which kind, agent, agent session and turn
-=======
     "terms",  # seq // 128 → which of these records have which kind, agent, agent session and turn
     "salvages",  # seq of the record that says that the journal was salvaged → nothing
->>>>>>> 00838cf (Check a journal that was not closed in good order before it is served, and salvage a damaged one)
     "unsettled",  # batch → seq of its last tool write: writes that are not known to be on disk
 )
 """Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""
