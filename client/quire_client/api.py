@@ -265,6 +265,10 @@ class Client:
         """What each tool takes (a flat JSON Schema) and may do; `offered`: only those that agents are offered."""
         return self.call("describe", _given(tool=tool, offered=offered))
 
+    def why(self, path: str, line: int | None = None, at: str | None = None) -> Answer:
+        """Who made `path`, or one line of it, what it is: record, operation, what it replaced, what came with it."""
+        return self.call("why", _given(path=path, line=line, at=at))
+
     def tree(self, at: str | None = None, path: str | None = None, *, cursor: int | None = None) -> Answer:
         """What there was at a point, or is: `entries`, a page of them; go on with `at` of the reply and `next`."""
         return self.call("tree", _given(at=at, path=path, cursor=cursor))

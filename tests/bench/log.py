@@ -246,16 +246,17 @@ def ask(folder: Path, rounds: int) -> dict[str, Any]:
         "journal_bytes": store.size_bytes(),
         "terms_bytes": bytes_of_terms,
         "open_ms": round(opened_ms, 1),
-        "peak_mb": peak_mb(),
+        "own_mb": memory_mb("RssAnon"),
+        "peak_mb": memory_mb("VmHWM"),
         "queries": rows,
         "to_the_end": whole,
     }
 
 
-def peak_mb() -> float:
-    """The most memory that this process ever had, pages of the journal that it looked at among it."""
+def memory_mb(what: str) -> float:
+    """Of this process: `VmHWM`, the most that it ever had in memory, or `RssAnon`, without what it maps of files."""
     for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
+        if line.startswith(f"{what}:"):
             return round(int(line.split()[1]) / 1024, 1)
     return 0.0
 
@@ -320,7 +321,10 @@ def show(figures: dict[str, Any]) -> None:
         f"journal {size / 1e6:,.1f} MB, {size / versions:,.0f} bytes a version; "
         f"of it the index of terms {figures['terms_bytes'] / 1e6:.1f} MB"
     )
-    print(f"opened in {figures['open_ms']} ms; at most {figures['peak_mb']} MB of memory, Python and LMDB's pages too")
+    print(
+        f"opened in {figures['open_ms']} ms; {figures['own_mb']} MB of memory, "
+        f"at most {figures['peak_mb']} MB with the pages of the journal that were looked at"
+    )
     print(f"{'first page of':28}{'first':>9}{'median':>9}{'records':>9}")
     for name, row in figures["queries"].items():
         more = " and more" if row["more"] else ""

@@ -100,7 +100,9 @@ def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
 
 def test_every_file_of_commands_is_in_the_table() -> None:
     folder = Path(quire_client.commands.__path__[0])
-    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "base"} == {name.replace("-", "_") for name in COMMANDS}
+    assert {path.stem for path in folder.glob("*.py")} - {"__init__", "base"} == {
+        name.replace("-", "_") for name in COMMANDS
+    }
 
 
 def test_the_version_is_one_line(quire: Quire) -> None:
@@ -438,6 +440,43 @@ def test_a_log_with_patches_shows_each_below_its_record(quire: Quire) -> None:
     ran = quire("log", "-p", log={"ok": True, "records": [record], "next": None})
     assert ran.asked == [("log", {"patch": True})]
     assert ran.out.splitlines()[1:] == ["--- a/a", "+++ b/a", "@@ -1,1 +1,1 @@", "-x", "+y"]
+
+
+def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) -> None:
+    before = {"version": "v3", "at": AT, "kind": "file_written", "writer": {"id": "outside"}}
+    reply = {
+        "ok": True,
+        "message": "Line 2 of a was written by alice in v7.",
+        "version": "v7",
+        "line": 2,
+        "text": "two",
+        "operation": "edit",
+        "record": {"batch": 7, "writer": {**WRITER, "turn": "t4"}, "base": "v3"},
+        "replaced": {"lines": ["2"], "by": [before]},
+        "previous": before,
+        "next": None,
+        "batch_files": [{"path": "b"}],
+        "diff": {"path": "a", "status": "changed", "patch": "@@ -2,1 +2,1 @@\n-2\n+two\n"},
+    }
+    ran = quire("why", "src/a:2", why=reply)
+    assert ran.asked == [("why", {"path": "src/a", "line": 2})]
+    assert ran.out == (
+        "Line 2 of a was written by alice in v7.\n"
+        "     2| two\n"
+        "\n"
+        "  version    v7, batch 7\n"
+        "  writer     alice/s1\n"
+        "  turn       t4\n"
+        "  operation  edit\n"
+        "  made from  v3\n"
+        "  replaced   v3 (outside, 2026-01-31 12:00:00Z)\n"
+        "  before it  v3 (outside, 2026-01-31 12:00:00Z)\n"
+        "  beside it  b\n"
+        "\n"
+        "@@ -2,1 +2,1 @@\n-2\n+two\n"
+    )
+    (site / "odd:2").touch()
+    assert quire("why", "odd:2", why=reply).asked == [("why", {"path": "odd:2"})]
 
 
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:

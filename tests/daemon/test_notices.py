@@ -43,6 +43,7 @@ CALLS: dict[str, dict[str, Any]] = {
     "show": {"version": "now", "path": "f.txt"},
     "diff": {"from": "seq:0", "path": "f.txt"},
     "blame": {"path": "f.txt"},
+    "why": {"path": "f.txt"},
     "tree": {"path": "f.txt"},
     "blobs": {"sha256": [blob_id(TEXT.encode()).hex()]},
     "undo": {"path": "f.txt"},

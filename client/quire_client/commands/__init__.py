@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "show": "Show a version",
     "diff": "Show what changed between two points",
     "blame": "Tell who wrote each line of a file",
+    "why": "Tell who made a file or a line what it is",
     "cat": "Print a file as it was",
     "ls": "List a tree as it was",
     "export-tree": "Write a tree as it was into a new folder",

@@ -28,6 +28,7 @@ from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
 from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
 from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.handlers.why import WHY_TOOL
 from quire_daemon.handlers.write import WRITE_TOOL
 
 _OWN: Final[dict[str, Tool[Any]]] = {
@@ -45,6 +46,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
     "show": SHOW_TOOL,
     "diff": DIFF_TOOL,
     "blame": BLAME_TOOL,
+    "why": WHY_TOOL,
     "tree": TREE_TOOL,
     "blobs": BLOBS_TOOL,
     "undo": UNDO_TOOL,

@@ -41,7 +41,7 @@ def decide(params: BlameParams, world: World) -> Decision:
     """
     now = world.files[params.path]
     version = _version(params, now, world)
-    _require_text(now.path, version, world)
+    require_text(now.path, version, world)
     found = blame(world.history, now.path, version)
     start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
     reply = {
@@ -80,7 +80,7 @@ def _version(params: BlameParams, now: FileNow, world: World) -> Version:
     return version
 
 
-def _require_text(path: str, version: Version, world: World) -> None:
+def require_text(path: str, version: Version, world: World) -> None:
     """Refuse what is too large, not to be had, or binary."""
     require_size(path, version.size, world)
     try:

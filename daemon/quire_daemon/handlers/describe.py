@@ -76,6 +76,11 @@ NATURES: Final[dict[str, Nature]] = {
         "Who wrote each line",
         "Tell for each line of a file which record, writer and turn wrote it, through renames; at a point, or now.",
     ),
+    "why": Nature(
+        "Why it is so",
+        "Tell who made a file, or one line of it, what it is: when, in which turn and call, by which operation, in "
+        "place of what, and what else the same call changed.",
+    ),
     "tree": Nature("List a tree", "List the files, links and empty folders that there were at a point, by pages."),
     "blobs": Nature("Bytes of versions", "Give the bytes with these addresses, in base64, for copies of a tree."),
     "undo": Nature(

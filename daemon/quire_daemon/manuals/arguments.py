@@ -116,6 +116,7 @@ OWN: Final[dict[str, dict[str, str]]] = {
     "log": {"path": "A file, a folder, or a glob.", "patch": "With how each differs from the version before."},
     "since": {"path": "A file, a folder, or a glob.", "cursor": "Of an earlier reply. Left out: the cursor of now."},
     "tree": {"path": "A file, a folder, or a glob.", "cursor": "next of the page before."},
+    "why": {"line": "One line, 1-based. Left out: the whole file."},
     "diff": {"path": "A file, a folder, or a glob."},
     "undo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},
     "redo": {"last": "Only the newest so many batches.", "path": "Only in this file, folder or glob."},

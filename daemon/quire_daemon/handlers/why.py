@@ -1,0 +1,231 @@
+"""`why`: who made a file, or one line of it, what it is: in which turn and call, by which operation, in place of what.
+
+Blame names the version that a line comes from. This goes on from there: the record of that version, what stood in the
+place of the line before and who had written that, what else the same batch changed, and which versions stand before
+and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.blame import require_text
+from quire_daemon.handlers.difference import Room, before, difference, text_of, there
+from quire_daemon.handlers.log import record_json
+from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
+from quire_daemon.handlers.staleness import news
+from quire_journal.blame import Blame, blame
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import diff
+from quire_journal.events import REGULAR
+from quire_journal.history import History
+from quire_journal.ids import version_token
+from quire_journal.points import parse_point, rfc3339
+from quire_journal.refusals import Refused
+from quire_journal.splice import Splice
+from quire_journal.text import Text, shown
+from quire_journal.views.files import Version
+
+MOST_BESIDE: Final = 50
+"""Other files of the batch that are named; of more the number is told."""
+
+MOST_LINES: Final = 40
+"""Lines that are shown of what was replaced, and of what came in its place."""
+
+
+class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `why`."""
+
+    path: str
+    line: int | None = None  # 1-based; the whole file
+    at: str | None = None  # a point; now
+
+
+def decide(params: WhyParams, world: World) -> Decision:
+    """The reply: `record` and `operation` (the dialect or command that made it), `diff` against the version before.
+
+    `previous` and `next` are the file's versions around it, `batch_files` what else the call changed. For a line also
+    `line`, `text`, `line_then` (its number in that version), `wrote` (its lines) and `replaced` (`{lines, by}`: what
+    stood there, and the versions that had written it).
+    """
+    history = world.history
+    path = world.files[params.path].path
+    version = _asked(params, path, history)
+    told: dict[str, Any] = {}
+    if params.line is not None:
+        found = _blamed(params.line, path, version, world)
+        path, version, told = _of_line(params.line, path, found, history)
+    record = history.record(version.seq)
+    if record is None:
+        raise Refused("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
+    old_path, old = before(history, path, version)
+    shown_difference = difference(old_path, old, path, version, history, Room(world.settings.limits.reply_bytes))
+    shown_difference.pop("hunks", None)
+    batch_files, more = _beside(record.batch, path, history)
+    reply = {
+        "ok": True,
+        "message": _sentence(params, path, version, history),
+        "path": path,
+        "version": version_token(version.seq),
+        "record": record_json(record, history),
+        "operation": getattr(record.event(), "dialect", "") or getattr(record.event(), "tool", "") or record.kind,
+        **told,
+        "diff": shown_difference,
+        "previous": None if old is None else _brief(old, history),
+        "next": _next(path, version, history),
+        "batch_files": batch_files,
+        "undone_by": history.undone_by(record.batch) if version.type != "outside" else None,
+    }
+    if more:
+        reply["batch_files_more"] = more
+    return Decision({**reply, **news(world, path)})
+
+
+def _asked(params: WhyParams, path: str, history: History) -> Version:
+    """The version that stands at the path then. Also one that says that the file is gone. Raises `Refused`."""
+    if params.at is None:
+        version = history.file(path)
+    else:
+        version = history.version_at(path, parse_point(params.at, history))
+    if version is None:
+        point = f" at {params.at}" if params.at is not None else ""
+        raise Refused("not_found", f"The journal has no file {path}{point}.", "log", path=path)
+    return version
+
+
+# ── a line ───────────────────────────────────────────────────────────────────
+
+
+def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
+    """Who wrote the lines of the version. Raises `Refused` for what has no such line."""
+    if version.gone:
+        message = f"{path} is gone since {version_token(version.seq)}; ask without a line, or at an earlier point."
+        raise Refused("not_found", message, "choose_another_point", path=path)
+    if version.entry != REGULAR:
+        raise Refused("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
+    require_text(path, version, world)
+    found = blame(world.history, path, version)
+    if not 1 <= line <= len(found.text):
+        message = f"{path} has {len(found.text)} lines; there is no line {line}."
+        raise Refused("line_out_of_range", message, "re-read_file", path=path, line=line)
+    return found
+
+
+def _of_line(line: int, path: str, found: Blame, history: History) -> tuple[str, Version, dict[str, Any]]:
+    """(the file's name then, the version that wrote the line, what is told of the line)."""
+    version = found.origins[line - 1]
+    path = next((name for name in (path, *found.names) if history.version(name, version.seq) == version), path)
+    told: dict[str, Any] = {"line": line, "text": shown(found.text.lines[line - 1])}
+    made = text_of(version, history)
+    if made is None:
+        return path, version, told
+    then = _carried_back(line - 1, diff(made, found.text))
+    if then is None or found.text.lines[line - 1] != made.lines[then]:
+        return path, version, told
+    told["line_then"] = then + 1
+    old_path, old = before(history, path, version)
+    was = text_of(old, history)
+    if was is None or was.binary:
+        return path, version, told
+    splice, start = _covering(then, diff(was, made))
+    if splice is not None:
+        told["wrote"] = {"start": start + 1, "end": start + len(splice.lines), "lines": _few(splice.lines)}
+        told["replaced"] = _replaced(old_path, old, was, splice, history)
+    return path, version, told
+
+
+def _carried_back(line: int, splices: Sequence[Splice]) -> int | None:
+    """Where a line of the new text is in the old one; None for one that came with a splice."""
+    moved = 0
+    for s in splices:
+        if line < s.start + moved:
+            break
+        if line < s.start + moved + len(s.lines):
+            return None
+        moved += s.shift
+    return line - moved
+
+
+def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]:
+    """The splice that a line of the new text came with, and where its lines begin there."""
+    moved = 0
+    for s in splices:
+        start = s.start + moved
+        if start <= line < start + len(s.lines):
+            return s, start
+        moved += s.shift
+    return None, 0
+
+
+def _replaced(path: str, old: Version | None, was: Text, splice: Splice, history: History) -> dict[str, Any] | None:
+    """The lines that stood there, and the versions that had written them; None where the line was put between."""
+    if splice.start == splice.stop or old is None or not there(old):
+        return None
+    told: dict[str, Any] = {"start": splice.start + 1, "end": splice.stop}
+    told["lines"] = _few(was.lines[splice.start : splice.stop])
+    try:
+        origins = blame(history, path, old).origins[splice.start : splice.stop]
+    except NotHeld:
+        return told
+    by = {version.seq: version for version in origins}
+    told["by"] = [_brief(by[seq], history) for seq in sorted(by)[-5:]]
+    return told
+
+
+def _few(lines: Sequence[bytes]) -> list[str]:
+    return [shown(line) for line in lines[:MOST_LINES]]
+
+
+# ── around it ────────────────────────────────────────────────────────────────
+
+
+def _brief(version: Version, history: History) -> dict[str, Any]:
+    return {
+        "version": version_token(version.seq),
+        "at": rfc3339(version.at_ns),
+        "kind": version.kind,
+        "writer": history.writer_json(version.writer, version.type),
+    }
+
+
+def _next(path: str, version: Version, history: History) -> dict[str, Any] | None:
+    if version.moved_to:
+        path = version.moved_to
+    following = next(history.versions(path, after=version.seq), None)
+    return None if following is None else _brief(following, history)
+
+
+def _beside(batch: int, path: str, history: History) -> tuple[list[dict[str, Any]], int]:
+    """(what else the batch changed, how many files more)."""
+    found = [
+        {"path": other, "version": version_token(record.seq), "kind": record.kind}
+        for record in history.batch(batch)
+        if record.kind in VERSION_KINDS
+        for other in _others(record.event(), path)
+    ]
+    return found[:MOST_BESIDE], max(len(found) - MOST_BESIDE, 0)
+
+
+def _others(event: Any, path: str) -> Iterator[str]:
+    yield from (other for other in paths_of(event) if other != path)
+
+
+def _sentence(params: WhyParams, path: str, version: Version, history: History) -> str:
+    who = history.writer_json(version.writer, version.type)
+    name = who["agent"] or who["id"]
+    turn = f" in turn {who['turn']}" if who["turn"] else ""
+    what = f"Line {params.line} of {path} was written" if params.line is not None else f"{path} was {_did(version)}"
+    return f"{what} by {name}{turn} in {version_token(version.seq)} at {rfc3339(version.at_ns)}."
+
+
+def _did(version: Version) -> str:
+    if version.gone:
+        return f"moved to {version.moved_to}" if version.moved_to else "removed"
+    return f"moved here from {version.moved_from}" if version.moved_from else "last changed"
+
+
+WHY_TOOL: Final = Tool("why", WhyParams, lambda params: (params.path,), decide, needs_text=False, catch_up=True)

@@ -1,0 +1,74 @@
+"""`why`: the record behind a file or a line, and what it took the place of."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, lines
+
+from quire_daemon.handlers.why import WHY_TOOL
+
+
+def a_file() -> tuple[Desk, dict[str, int]]:
+    """Ann makes it in a turn, Ben replaces a line and writes another file with it, something is put above."""
+    desk = Desk()
+    ann = desk.introduce("ann", "s1", "turn-1")
+    made = {"made": desk.write("a.py", lines("one", "two", "three"), ann)}
+    made["ben"] = desk.write_all({"a.py": lines("one", "TWO", "three"), "b.py": lines("b")}, desk.ben)
+    made["above"] = desk.outside("a.py", lines("zero", "one", "TWO", "three"))
+    return desk, made
+
+
+def test_a_line_is_told_with_what_it_replaced_and_who_had_written_that() -> None:
+    desk, made = a_file()
+    reply = desk.call(WHY_TOOL, desk.ann, path="a.py", line=3)
+    assert (reply["text"], reply["version"], reply["line_then"]) == ("TWO", f"v{made['ben']}", 2)
+    assert reply["message"].startswith(f"Line 3 of a.py was written by ben in v{made['ben']} at ")
+    assert reply["wrote"] == {"start": 2, "end": 2, "lines": ["TWO"]}
+    assert reply["replaced"]["lines"] == ["two"]
+    assert [entry["version"] for entry in reply["replaced"]["by"]] == [f"v{made['made']}"]
+    assert (reply["previous"]["version"], reply["next"]["version"]) == (f"v{made['made']}", f"v{made['above']}")
+    assert [file["path"] for file in reply["batch_files"]] == ["b.py"]
+    assert "-two\n+TWO\n" in reply["diff"]["patch"]
+
+
+def test_a_line_that_was_there_from_the_start_or_put_between_replaced_nothing() -> None:
+    desk, made = a_file()
+    first = desk.call(WHY_TOOL, desk.ann, path="a.py", line=4)
+    assert (first["version"], first["line_then"], first["replaced"]) == (f"v{made['made']}", 3, None)
+    assert (first["record"]["writer"]["turn"], first["previous"]) == ("turn-1", None)
+    assert "in turn turn-1" in first["message"]
+    above = desk.call(WHY_TOOL, desk.ann, path="a.py", line=1)
+    assert (above["version"], above["replaced"], above["operation"]) == (f"v{made['above']}", None, "outside_written")
+
+
+def test_a_line_is_followed_through_a_rename() -> None:
+    desk, made = a_file()
+    desk.move("a.py", "moved.py", desk.ann)
+    reply = desk.call(WHY_TOOL, desk.ann, path="moved.py", line=3)
+    assert (reply["path"], reply["version"]) == ("a.py", f"v{made['ben']}")
+
+
+def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_removed_it() -> None:
+    desk, made = a_file()
+    whole = desk.call(WHY_TOOL, desk.ann, path="a.py")
+    assert (whole["version"], "line" in whole) == (f"v{made['above']}", False)
+    removed = desk.delete("a.py", desk.ben)
+    gone = desk.call(WHY_TOOL, desk.ann, path="a.py")
+    assert (gone["version"], gone["record"]["kind"]) == (f"v{removed}", "file_deleted")
+    assert gone["message"].startswith("a.py was removed by ben")
+    then = desk.call(WHY_TOOL, desk.ann, path="a.py", at=f"v{made['ben']}", line=2)
+    assert then["version"] == f"v{made['ben']}"
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        ({"path": "a.py", "line": 9}, "line_out_of_range"),
+        ({"path": "a.py", "line": 0}, "line_out_of_range"),
+        ({"path": "nowhere"}, "not_found"),
+        ({"path": "a.py", "at": "seq:0"}, "not_found"),
+    ],
+)
+def test_what_is_not_there_is_refused(args: dict[str, object], code: str) -> None:
+    desk, _ = a_file()
+    assert desk.call(WHY_TOOL, desk.ann, **args)["error"] == code
