@@ -188,8 +188,10 @@ class Gather:
             return None
         if not self.workspace.verify_unchanged(path, s):
             return None
-        with self.recorder.history() as history:
-            text = history.text_of(head.blob)
+        text = self.recorder.texts.find(head.blob)
+        if text is None:
+            with self.recorder.history() as history:
+                text = history.text_of(head.blob)
         return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), text=text, signature=s)
 
     def _read(self, path: str, signature: Signature, unfinished_ok: bool) -> _Sighting:

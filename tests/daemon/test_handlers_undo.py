@@ -329,10 +329,13 @@ def test_an_edit_is_undone_where_others_moved_the_file() -> None:
 
 
 def test_an_edit_and_a_move_come_back_together_and_go_again() -> None:
+    """In one record, as an edit that renames is one."""
     desk = desk_with()
     desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
     desk.move("f.txt", "g.txt", desk.ann)
-    assert desk.call(UNDO_TOOL, desk.ann, last=2)["ok"]
+    undone = desk.call(UNDO_TOOL, desk.ann, last=2)
+    with desk.history() as history:
+        assert [record.kind for record in history.batch(undone["batch"])] == ["file_moved", "read_served", "batch_undone"]
     assert (desk.text("f.txt"), desk.text("g.txt")) == (START, None)
     assert desk.call(REDO_TOOL, desk.ann)["ok"]
     assert (desk.text("f.txt"), desk.text("g.txt")) == (None, START.replace(b"two", b"TWO"))

@@ -358,16 +358,22 @@ class Performing:
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
-        """Rename back; where the bytes change too, it is a new file there and the end of the one here."""
-        u, head = action.unwound, action.unwound.now.version
-        if head is None or (u.blob, u.mode) != (head.blob, head.mode):
+        """Rename back; where the bytes change too, it is made there first, and then the old name goes."""
+        u, head, text = action.unwound, action.unwound.now.version, action.after
+        edited = head is not None and u.blob != head.blob
+        if head is None or over.text is None or (not edited and u.mode != head.mode):
+            # Bytes that are not known, or another mode alone: a start after a crash could not finish that as a move.
             seq = self._put(action, there, base=0)
             self._remove(u, over)
             return seq
-        seq = self._note(
-            FileMoved(u.now.path, u.path, u.blob, head.size, u.mode, head.seq, "undo", over.inode, head.entry)
-        )
-        self.writes.append(Move(seq, u.now.path, u.path, over))
+        size = len(text.data) if edited else head.size
+        seq = self._note(FileMoved(u.now.path, u.path, u.blob, size, u.mode, head.seq, "undo", over.inode, head.entry))
+        if not edited:
+            self.writes.append(Move(seq, u.now.path, u.path, over))
+            return seq
+        self.writes += [Put(seq, u.path, text.data, u.mode, there, text), Remove(seq, u.now.path, over)]
+        if u.made is not None:
+            self.blobs.append(text.data)
         return seq
 
     def _result(self, action: Action, version: int) -> dict[str, Any]:
