@@ -335,7 +335,8 @@ def test_an_edit_and_a_move_come_back_together_and_go_again() -> None:
     desk.move("f.txt", "g.txt", desk.ann)
     undone = desk.call(UNDO_TOOL, desk.ann, last=2)
     with desk.history() as history:
-        assert [record.kind for record in history.batch(undone["batch"])] == ["file_moved", "read_served", "batch_undone"]
+        kinds = [record.kind for record in history.batch(undone["batch"])]
+    assert kinds == ["file_moved", "read_served", "batch_undone"]
     assert (desk.text("f.txt"), desk.text("g.txt")) == (START, None)
     assert desk.call(REDO_TOOL, desk.ann)["ok"]
     assert (desk.text("f.txt"), desk.text("g.txt")) == (None, START.replace(b"two", b"TWO"))
