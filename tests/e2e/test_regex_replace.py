@@ -23,13 +23,34 @@ BYSTANDER_S = 0.05
 """What another caller may have to wait for an answer while a pattern runs."""
 
 
+def texts(at: live.Live) -> None:
+    """A text over which the pattern does not end, and a harmless one."""
+    at.write("endless.txt", "a" * 60 + "!\n")
+    at.write("other.txt", "count 0\n")
+
+
 @pytest.fixture
 def at(daemon: Any) -> live.Live:
-    """A checkout with a text over which the pattern does not end, and a harmless one."""
+    """A checkout with a daemon of its own, for tests that end it or that need settings of their own."""
     made: live.Live = daemon()
-    made.write("endless.txt", "a" * 60 + "!\n")
-    made.write("other.txt", "count 0\n")
+    texts(made)
     return made
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[live.Live]:
+    """The checkout that the other tests share. The limit is so high that no test waits for it."""
+    made = live.Live()
+    limit(made, 60_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shared(served: live.Live) -> live.Live:
+    """The same texts again for each test."""
+    texts(served)
+    return served
 
 
 @pytest.fixture
@@ -56,9 +77,11 @@ def works(client: quire_client.Client) -> dict[str, Any]:
     return live.ok(client.call("regex_replace", {"file": "other.txt", "pattern": r"\d+", "replacement": r"\g<0>0"}))
 
 
-def searching(at: live.Live, client: quire_client.Client, pool: ThreadPoolExecutor) -> tuple[Future[Any], int]:
-    """A call whose pattern does not end, and the process that is busy with it."""
-    works(client)
+def searching(
+    at: live.Live, client: quire_client.Client, pool: ThreadPoolExecutor, first: quire_client.Client | None = None
+) -> tuple[Future[Any], int]:
+    """A call whose pattern does not end, and the process that is busy with it; `first` may take longer to start it."""
+    works(first or client)
     (pid,) = searchers(at)
     spent = _ticks(pid)
     call = pool.submit(client.call, "regex_replace", ENDLESS)
@@ -108,15 +131,14 @@ def test_searches_of_several_callers_go_one_after_another_each_with_its_own_limi
 
 
 def test_a_searching_process_that_is_killed_fails_its_call_and_is_replaced(
-    at: live.Live, pool: ThreadPoolExecutor
+    shared: live.Live, pool: ThreadPoolExecutor
 ) -> None:
-    limit(at, 60_000)
-    with at.connect("ada") as ada:
-        call, pid = searching(at, ada, pool)
+    with shared.connect("ada") as ada:
+        call, pid = searching(shared, ada, pool)
         os.kill(pid, signal.SIGKILL)
         live.refused(call.result(), "regex_failed")
         works(ada)
-        assert searchers(at) != [pid]
+        assert searchers(shared) != [pid]
 
 
 def test_a_daemon_that_is_told_to_stop_does_not_wait_for_a_search(at: live.Live, pool: ThreadPoolExecutor) -> None:
@@ -137,20 +159,18 @@ def test_a_daemon_that_is_killed_takes_the_search_with_it(at: live.Live, pool: T
         live.eventually("the process has ended", lambda: at.died(pid), within_s=5)
 
 
-def test_a_search_ends_when_its_caller_has_waited_long_enough(at: live.Live, pool: ThreadPoolExecutor) -> None:
-    limit(at, 60_000)
-    with at.connect("ada", timeout_s=1.0) as ada, at.connect("ben", "s2") as ben:
-        call, pid = searching(at, ada, pool)
+def test_a_search_ends_when_its_caller_has_waited_long_enough(shared: live.Live, pool: ThreadPoolExecutor) -> None:
+    with shared.connect("ada", timeout_s=1.0) as ada, shared.connect("ben", "s2") as ben:
+        call, pid = searching(shared, ada, pool, first=ben)
         assert call.result()["outcome"] == "unknown"
         works(ben)
-        assert searchers(at) != [pid]
+        assert searchers(shared) != [pid]
 
 
-def test_a_text_that_changes_meanwhile_is_searched_again(at: live.Live, pool: ThreadPoolExecutor) -> None:
-    limit(at, 60_000)
-    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+def test_a_text_that_changes_meanwhile_is_searched_again(shared: live.Live, pool: ThreadPoolExecutor) -> None:
+    with shared.connect("ada") as ada, shared.connect("ben", "s2") as ben:
         works(ada)
-        (pid,) = searchers(at)
+        (pid,) = searchers(shared)
         os.kill(pid, signal.SIGSTOP)
         args = {"file": "other.txt", "pattern": r"\d+", "replacement": "n"}
         call = pool.submit(ada.call, "regex_replace", args)
@@ -159,13 +179,13 @@ def test_a_text_that_changes_meanwhile_is_searched_again(at: live.Live, pool: Th
         os.kill(pid, signal.SIGCONT)
         reply = live.ok(call.result())
         assert reply["replacements_made"] == 2
-        assert at.read("other.txt") == b"number n n\n"
+        assert shared.read("other.txt") == b"number n n\n"
 
 
-def test_a_pattern_for_what_came_after_the_callers_base_is_found_under_rebase_too(at: live.Live) -> None:
-    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
+def test_a_pattern_for_what_came_after_the_callers_base_is_found_under_rebase_too(shared: live.Live) -> None:
+    with shared.connect("ada") as ada, shared.connect("ben", "s2") as ben:
         live.ok(ada.call("read_file", {"path": "other.txt"}))
         live.ok(ben.call("edit_replace", {"file": "other.txt", "old_text": "count 0", "new_text": "count 0\nnews 1"}))
         args = {"file": "other.txt", "pattern": r"news \d", "replacement": "old", "on_stale": "rebase"}
         live.ok(ada.call("regex_replace", args))
-        assert at.read("other.txt") == b"count 0\nold\n"
+        assert shared.read("other.txt") == b"count 0\nold\n"
