@@ -454,6 +454,10 @@ class Client:
                 reply = self.call("export", following)
         return reply
 
+    def gc(self, timeout_s: float | None = None, **arguments: Any) -> Answer:
+        """Drop bytes that no rule of the settings keeps: `dry_run`, `compact`, `limit`, `skip`, `only`."""
+        return self.call("gc", arguments, timeout_s=timeout_s)
+
     def op_status(self, op: str) -> Answer:
         """What became of a call whose outcome was unknown: `applied`, `not_applied` or `superseded`."""
         return self.call("op_status", {"op": op})

@@ -39,6 +39,7 @@ from quire_daemon import notify
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.clock import Clock
+from quire_daemon.collecting import Collecting
 from quire_daemon.config import BadSettings, Settings
 from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.exporting import Exporting
@@ -56,6 +57,7 @@ from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing, most_open, names, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
+from quire_daemon.reserve import Reserve
 from quire_daemon.search import NeedsSearch, Search
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Peer, Server, listen
@@ -144,6 +146,9 @@ class App:
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
         self.sound = True  # as far as it is known: the next start need not check the journal
+        self.step = step
+        self.collecting = Collecting(self, state_dir)
+        self.reserve = Reserve(state_dir / "reserve", settings.retention.reserve_bytes)
         self._stopping = False
         self._read_settings = read_settings
         self._bad_settings = ""  # why the settings file was not taken
@@ -181,6 +186,7 @@ class App:
             first = history.record(1)
         self._first_event_ns = first.at_ns if first else self.clock.now_ns()
         self._hear_git()
+        self.reserve.take()
         self.watcher.start()
         self.outside.scan("start")
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
@@ -191,6 +197,11 @@ class App:
             self.git.trace = GitTrace(listen(trace_socket(self.server.path)), self.server, self._commands)
         except OSError as error:
             self.log.warning("git_unheard", error=str(error))
+
+    @property
+    def stopping(self) -> bool:
+        """Is this the end? Work on other threads gives up then."""
+        return self._stopping
 
     def stop(self) -> None:
         """End after this turn."""
@@ -287,6 +298,8 @@ class App:
             self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S
+            self.reserve.take()
+            self.collecting.tidy()
             if not self._read_only:
                 self.leasing.tidy()
                 self.bursting.tidy()
@@ -427,6 +440,13 @@ class App:
             if self._read_only:
                 raise Refused(
                     "journal_damaged", f"The journal takes no more records: {self._read_only}", "quire doctor"
+                )
+            if self.reserve.given_back:
+                raise Refused(
+                    "disk_full",
+                    f"The disk of {self.state_dir} is full; its reserve was given back so that the past can be read "
+                    "and `quire gc` can make room. Edits are taken again when there is space.",
+                    "free_space",
                 )
             self._take_turn(call)
             repeated = self._repeated(call)
@@ -716,6 +736,8 @@ class App:
         request = call.incoming.request
         assert request is not None
         self.leasing.answered(call)
+        if self.collecting.warnings:
+            body["warnings"] = [*body.get("warnings", ()), *self.collecting.warnings]
         _tell_encoding(body)
         if call.tool.writes:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
@@ -735,6 +757,7 @@ class App:
         """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
         self.log.fault("store_failed")
         if error.disk_full:
+            self.reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
             return Refused("disk_full", message, "free_space").reply()
         self._read_only = str(error)
@@ -789,6 +812,7 @@ class App:
             "undeliverable": self.server.undeliverable,
             "read_only": self._read_only,
             **self._salvaged(),
+            "retention": {**self.collecting.usage, "reserve": self.reserve.json()},
         }
 
     def _salvaged(self) -> dict[str, Any]:

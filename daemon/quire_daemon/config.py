@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from quire_journal import retention as keeping
+
 
 class Strict(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Base: an unknown key is an error, not a typo that does nothing."""
@@ -85,6 +87,30 @@ class Journal(Strict, frozen=True):
     durability: str = "normal"  # "strict": folder fsync too; "fast": the journal is synced on a timer
 
 
+class Retention(Strict, frozen=True):
+    """`[retention]`: what `quire gc` keeps of the past, in restic's words. Only in the user's own file.
+
+    A count is of versions (or of hours, days, … that have one) of each file; -1 has no end. Heads, checkpoints, open
+    bursts, unsettled writes and what callers read lately are kept whatever stands here, and records always. With the
+    defaults a hundred versions of each file, those of half a year and one of each day stay.
+    """
+
+    automatic: str = "off"  # when a gc runs by itself: "off" never; "over_quota"; "daily"
+    keep_last: int = 100
+    keep_within: str = "180d"
+    hourly: int = 0
+    daily: int = -1
+    weekly: int = 0
+    monthly: int = 0
+    yearly: int = 0
+    thin_outside: str = "10s"  # of outside versions that follow each other within this time the last one stays
+    thin_after: str = "30d"  # once they are so old
+    grace: str = "10s"  # between choosing and dropping; what is named meanwhile stays
+    workspace_bytes: int = 8 << 30  # of this journal: above four fifths every reply has a warning; 0: no limit
+    store_bytes: int = 32 << 30  # of all journals in the state folder
+    reserve_bytes: int = 16 << 20  # of the disk, given back when it is full, so that a gc can still run
+
+
 Dialect = Literal[
     "edit",
     "hashline_edit",
@@ -126,6 +152,7 @@ class Settings(Strict, frozen=True):
     capture: Capture = Capture()
     limits: Limits = Limits()
     journal: Journal = Journal()
+    retention: Retention = Retention()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
 
@@ -161,6 +188,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "safety.unbalanced": ("", "reject", "warn", "off"),
     "safety.syntax": ("", "reject", "warn", "off"),
     "safety.duplicate_line": ("", "reject", "warn", "off"),
+    "retention.automatic": ("off", "over_quota", "daily"),
     "journal.durability": ("strict", "normal", "fast"),
     **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
@@ -174,6 +202,9 @@ def load(workspace_text: str | None, user_text: str | None) -> Settings:
     """
     user = _parse(user_text, USER_FILE)
     workspace = _parse(workspace_text, WORKSPACE_FILE)
+    if "retention" in workspace:  # agents can write that file, and what is dropped does not come back
+        line = _line_of(workspace_text, "retention")
+        raise BadSettings(f"{WORKSPACE_FILE}: line {line}: [retention] can only stand in the user's own {USER_FILE}")
     base = _convert(user, USER_FILE, user_text)
     _convert(workspace, WORKSPACE_FILE, workspace_text)
     return _convert(_narrow(user, workspace, base), WORKSPACE_FILE, workspace_text)
@@ -204,7 +235,27 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if value not in choices:
             wanted = ", ".join(repr(c) for c in choices)
             raise BadSettings(f"{name}: line {_line_of(text, dotted)}: {dotted} is {value!r}; it can be {wanted}")
+    try:
+        policy_of(settings.retention)
+        keeping.duration_ns(settings.retention.grace)
+    except ValueError as error:
+        raise BadSettings(f"{name}: line {_line_of(text, 'retention')}: retention: {error}") from None
     return settings
+
+
+def policy_of(retention: Retention) -> keeping.Policy:
+    """What the settings keep. Raises `ValueError` with a sentence."""
+    return keeping.Policy(
+        retention.keep_last,
+        keeping.duration_ns(retention.keep_within),
+        retention.hourly,
+        retention.daily,
+        retention.weekly,
+        retention.monthly,
+        retention.yearly,
+        keeping.duration_ns(retention.thin_outside),
+        keeping.duration_ns(retention.thin_after),
+    )
 
 
 def _line_of(text: str | None, dotted: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from quire_daemon.config import BadSettings, Hooks, Settings, load
+from quire_daemon.config import BadSettings, Hooks, Settings, load, policy_of
 
 
 def test_without_files_the_defaults_hold() -> None:
@@ -71,3 +71,12 @@ def test_the_workspace_makes_the_hooks_stricter_and_never_more_lenient() -> None
     )
     with pytest.raises(BadSettings, match=r"line 2.*hooks\.stale"):
         load('[hooks]\nstale = "perhaps"\n', None)
+
+
+def test_retention_stands_in_the_users_own_file_only() -> None:
+    settings = load(None, '[retention]\nkeep_last = 3\nkeep_within = "2w"\n')
+    assert str(policy_of(settings.retention)).startswith("keep-last 3, keep-within 14d, daily -1")
+    with pytest.raises(BadSettings, match=r"\.quire\.toml: line 2: \[retention\] can only stand in the user's own"):
+        load("\n[retention]\nkeep_last = 1\n", None)
+    with pytest.raises(BadSettings, match=r"'3 days' is no duration"):
+        load(None, '[retention]\nkeep_within = "3 days"\n')

@@ -663,3 +663,7 @@ def test_a_hash_is_found_only_where_one_begins() -> None:
     assert anchors.find(bytes.fromhex("1234567834567890"), "3456") == 1
     assert anchors.find(bytes.fromhex("1234567834567890"), "2345") is None
     assert anchors.find(b"", "1234") is None
+
+
+def test_no_table_is_named_twice() -> None:
+    assert len(TABLES) == len({*TABLES})

@@ -41,6 +41,7 @@ COMMANDS: Final[dict[str, str]] = {
     "export": "Write the history for other tools",
     "import": "Make a journal of an export",
     "verify": "Check the journal",
+    "gc": "Drop bytes of the past that no rule keeps",
     "doctor": "Check the installation, the workspace and the daemon",
     "adopt": "Give a moved folder its journal back",
 }

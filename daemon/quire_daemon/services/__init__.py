@@ -7,7 +7,8 @@ from typing import Any, Final
 from quire_daemon.services.base import Service
 from quire_daemon.services.doctor import DOCTOR
 from quire_daemon.services.export import EXPORT
+from quire_daemon.services.gc import GC
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.services.verify import VERIFY
 
-SERVICES: Final[dict[str, Service[Any]]] = {service.name: service for service in (VERIFY, DOCTOR, EXPORT, SHUTDOWN)}
+SERVICES: Final[dict[str, Service[Any]]] = {service.name: service for service in (VERIFY, GC, DOCTOR, EXPORT, SHUTDOWN)}

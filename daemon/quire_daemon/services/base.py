@@ -14,6 +14,7 @@ import msgspec
 
 from quire_daemon.call import Call
 from quire_daemon.clock import Clock
+from quire_daemon.collecting import Collecting
 from quire_daemon.config import Settings
 from quire_daemon.exporting import Exporting
 from quire_daemon.handlers.base import Decision, Tool, World
@@ -34,6 +35,7 @@ class Host(Protocol):
     clock: Clock
     recorder: Recorder
     exporting: Exporting
+    collecting: Collecting
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""

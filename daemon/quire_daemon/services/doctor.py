@@ -28,6 +28,15 @@ def run(call: Call, host: Host) -> None:
     checks.append({"name": "journal", "ok": not read_only, "detail": read_only or "takes records"})
     if salvaged := health.get("salvaged"):
         checks.append({"name": "salvage", "ok": True, "detail": salvaged})
+    reserve = health["retention"]["reserve"]
+    full = "the disk is full: it was given back" if reserve["given_back"] else "there is no room for it"
+    checks.append(
+        {
+            "name": "disk reserve",
+            "ok": reserve["held"] or not reserve["bytes"],
+            "detail": f"{reserve['bytes'] >> 20} MiB" if reserve["held"] else full,
+        }
+    )
     healthy = all(check["ok"] for check in checks)
     message = "All is well." if healthy else "Something needs a look."
     host.answer(call, {"ok": True, "message": message, "healthy": healthy, "checks": checks})

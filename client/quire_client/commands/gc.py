@@ -1,0 +1,70 @@
+"""`quire gc`: drop bytes of the past that no rule of the settings keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.progress import Progress
+
+TIMEOUT_S: Final = 3600.0
+"""A long history takes its time; --timeout shortens it."""
+
+
+def run(call: Invocation) -> int:
+    """Collect, or with --dry-run list what would stay and go."""
+    call.at_most(0)
+    arguments: dict[str, Any] = {name: True for name in ("dry-run", "compact") if name in call.options}
+    for name in ("limit", "skip"):
+        number = call.number(name)
+        if number is not None:
+            arguments[name] = number
+    if "only" in call.options:
+        if call.options["only"] not in ("kept", "dropped"):
+            raise Usage(f"--only can be kept or dropped, not {call.options['only']!r}.")
+        arguments["only"] = call.options["only"]
+    if {"limit", "skip", "only"} & {*arguments} and "dry-run" not in arguments:
+        raise Usage("--limit, --skip and --only are about what --dry-run lists.")
+    if "dry-run" in arguments:
+        arguments["dry_run"] = arguments.pop("dry-run")
+    with call.connect() as client, Progress("Collecting", call.person_watches):
+        reply = client.gc(timeout_s=call.timeout_s(TIMEOUT_S), **arguments)
+    return call.answer(reply, lambda reply: "\n".join(_lines(reply)))
+
+
+def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
+    rows = [
+        (
+            render.one_line(blob.get("path", "?"), 4096),
+            render.one_line(blob.get("version", "?")),
+            render.moment(blob.get("at") or ""),
+            render.size(blob.get("size") or 0),
+            render.one_line(("kept: " if blob.get("keep") else "") + str(blob.get("reason", "?"))),
+        )
+        for blob in reply.get("blobs") or ()
+    ]
+    yield from render.columns(rows) if rows else ()
+    if reply.get("next") is not None:
+        yield f"… more with --skip {reply['next']}"
+    reasons = reply.get("reasons") or {}
+    yield from (f"  {render.count(int(number), 'version')}: {render.one_line(why)}" for why, number in reasons.items())
+    yield render.clean_text(reply.get("message", ""))
+
+
+COMMAND = Command(
+    arguments="",
+    about="Drops the bytes of old versions that no rule of [retention] in your config.toml keeps. Their records stay,\n"
+    "and say so. Heads, checkpoints, open bursts and what was read lately are kept whatever the rules say. --dry-run\n"
+    "changes nothing and lists each blob with the reason. Others can work meanwhile.",
+    example="quire gc --dry-run --only dropped",
+    run=run,
+    options=(
+        Option("dry-run", "", "change nothing; say what would stay and go, and why", "n"),
+        Option("compact", "", "give the freed space back to the disk, by a copy of the journal"),
+        Option("limit", "N", "--dry-run: list so many versions; 100 if not said"),
+        Option("skip", "N", "--dry-run: leave out the first N, for the next page"),
+        Option("only", "WHAT", "--dry-run: list what is kept, or dropped"),
+    ),
+)

@@ -1,0 +1,349 @@
+"""Garbage collection beside everything else: what no rule keeps is chosen, waits for a grace time, and goes.
+
+    1. mark      on a worker thread, over short snapshots (`marking_blobs`)
+    2. grace     nothing happens; who names a blob meanwhile keeps it
+    3. drop      small transactions, each in a turn of the loop of its own: first the record `retention_applied`, then
+                 with each `bytes_gone` the bytes that it names. What was named since the marks were made stays
+    4. compact   only when it is asked for, or by itself (`stores.compacting`)
+
+A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
+the next collection goes on with that.
+
+The daemon also looks from time to time how much the journals take, and says so in every reply above four fifths of the
+limit in the settings. Dropping by itself is off unless the settings ask for it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from quire_daemon.clock import Clock
+from quire_daemon.config import Retention, Settings, policy_of
+from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.logfile import Log
+from quire_daemon.marking_blobs import Chunk, Marks, Needed
+from quire_daemon.recorder import Recorder
+from quire_journal import places
+from quire_journal.events import BytesGone, RetentionApplied
+from quire_journal.log import Compaction, Damaged, StoreFailed
+from quire_journal.refusals import Refused
+from quire_journal.retention import Policy, duration_ns
+
+STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
+"""Fault points, beside those of `stores.compacting`: a crash test stops at each."""
+
+SLICE_S: Final = 0.001
+"""How long a worker goes on before it lets the loop have its turn: Python runs one thread at a time."""
+
+REST_S: Final = 0.001
+DROP_REST_S: Final = 0.02
+"""Between two transactions that drop."""
+
+LOOK_S: Final = 10.0
+DAY_S: Final = 86_400.0
+WARN_AT: Final = 0.8
+MOST_ATTEMPTS: Final = 3
+"""Marks that are made anew because a checkpoint of the past was named meanwhile."""
+
+COMPACT_ABOVE: Final = 0.5
+"""By itself a collection compacts when more than this part of the file is free."""
+
+Then = Callable[[dict[str, Any]], None]
+
+
+class Host(Protocol):
+    """What a collection needs of the daemon."""
+
+    settings: Settings
+    clock: Clock
+    recorder: Recorder
+    log: Log
+    step: Callable[[str], None]
+
+    @property
+    def stopping(self) -> bool: ...
+
+    def start_job(self, work: Callable[[], Callable[[], None]]) -> None: ...
+
+    def settle(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a collection is to be made."""
+
+    dry_run: bool = False
+    compact: bool = False
+    by: str = "asked"
+    limit: int = 0  # blobs to list
+    skip: int = 0
+    only: str = ""  # "kept", "dropped": list only those
+
+
+class Breather:
+    """Lets other threads run when a slice is over, and ends the work when the daemon stops."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._until = 0.0
+
+    def __call__(self) -> None:
+        if self._host.stopping:
+            raise CrawlCancelled
+        if time.monotonic() >= self._until:
+            time.sleep(REST_S)
+            self._until = time.monotonic() + SLICE_S
+
+    def rest(self, seconds: float) -> None:
+        """Do nothing for so long."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0:
+            self()
+            time.sleep(min(left, 0.05))
+
+
+class Collecting:
+    """The collections of one daemon, one at a time, and the limits that they are made for."""
+
+    def __init__(self, host: Host, state_dir: Path) -> None:
+        self._host, self._state_dir = host, state_dir
+        self._running: _Collection | None = None
+        self._look_at = 0.0
+        self._next_s = host.clock.mono_s() + DAY_S
+        self.warnings: tuple[dict[str, str], ...] = ()
+        self.usage: dict[str, Any] = {}
+
+    def begin(self, asked: Asked, then: Then) -> None:
+        """Collect, and call `then` with the reply. Raises `Refused` when a collection is going on."""
+        if self._running is not None:
+            raise Refused("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
+
+        def ended(body: dict[str, Any]) -> None:
+            self._running, self._look_at = None, 0.0
+            then(body)
+
+        self._running = _Collection(self._host, asked, ended)
+        self._running.begin()
+
+    def tidy(self) -> None:
+        """Look how much is taken, and collect by itself where the settings say so. Called once a second."""
+        now, retention = self._host.clock.mono_s(), self._host.settings.retention
+        if now < self._look_at:
+            return
+        self._look_at = now + LOOK_S
+        self.usage = usage(retention, self._host.recorder.journal.store.size_bytes(), self._state_dir)
+        self.warnings = warnings(self.usage)
+        over = retention.automatic == "over_quota" and any(0 < u["limit"] <= u["bytes"] for u in self.usage.values())
+        due = retention.automatic in ("daily", "over_quota") and now >= self._next_s
+        if self._running is None and (due if retention.automatic == "daily" else over and due):
+            self._next_s = now + (DAY_S if retention.automatic == "daily" else DAY_S / 24)
+            self.begin(Asked(by="automatic", compact=True), lambda body: None)
+        elif retention.automatic == "over_quota" and not over:
+            self._next_s = min(self._next_s, now)
+
+
+def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
+    """What this journal, and all in its state folder, take of what they may: `{bytes, limit}` each."""
+    others = sum(
+        size_of(folder / "journal" / "db" / "data.mdb")
+        for folder in ([state for state, _ in places.known_journals()] if retention.store_bytes else ())
+        if folder != state_dir
+    )
+    return {
+        "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
+        "store": {"bytes": journal_bytes + others, "limit": retention.store_bytes},
+    }
+
+
+def size_of(file: Path) -> int:
+    """Bytes that it takes on disk; 0 where there is none."""
+    try:
+        return os.stat(file).st_blocks * 512
+    except OSError:
+        return 0
+
+
+def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
+    """What every reply says of limits that are nearly reached."""
+    told = {"workspace": "The journal of this workspace takes", "store": "All journals together take"}
+    return tuple(
+        {
+            "type": "retention",
+            "message": f"{told[name]} {taken['bytes'] >> 20} of {taken['limit'] >> 20} MiB; "
+            "`quire gc --dry-run` shows what could go.",
+        }
+        for name, taken in usage.items()
+        if taken["limit"] and taken["bytes"] > WARN_AT * taken["limit"]
+    )
+
+
+class _Collection:
+    """One collection on its way."""
+
+    def __init__(self, host: Host, asked: Asked, then: Then) -> None:
+        self._host, self._asked, self._then = host, asked, then
+        self._policy: Policy = policy_of(host.settings.retention)
+        self._grace_s = duration_ns(host.settings.retention.grace) / 1e9
+        self._breathe = Breather(host)
+        self._now_ns = host.clock.now_ns()
+        self._store = host.recorder.journal.store
+        self._attempts = 0
+        self._dropped = 0
+        self._batch = 0  # of the record that says by which policy
+        self._body: dict[str, Any] = {}
+        self._chunks: Iterator[Chunk] = iter(())
+        self._compaction: Compaction | None = None
+        self._marks: Marks
+        self._needed: Needed
+
+    def begin(self) -> None:
+        self._host.log.info("gc", by=self._asked.by, dry_run=self._asked.dry_run, policy=str(self._policy))
+        self._host.settle()
+        self._work(self._mark)
+
+    def _work(self, work: Callable[[], Callable[[], None]]) -> None:
+        """Run `work` on a worker; what it returns in the loop. What goes wrong ends the collection."""
+
+        def run() -> Callable[[], None]:
+            try:
+                return self._in_loop(work())
+            except CrawlCancelled:
+                raise
+            except Exception as error:  # noqa: BLE001  the caller is told
+                return lambda error=error: self._fail(error)  # type: ignore[misc]
+
+        self._host.start_job(run)
+
+    def _in_loop(self, act: Callable[[], None]) -> Callable[[], None]:
+        def guarded() -> None:
+            try:
+                act()
+            except Exception as error:  # noqa: BLE001
+                self._fail(error)
+
+        return guarded
+
+    def _fail(self, error: Exception) -> None:
+        self._host.log.problem("gc", error)
+        if self._compaction is not None:
+            self._compaction.cancel()
+        if isinstance(error, StoreFailed):
+            code = "disk_full" if error.disk_full else "journal_damaged"
+        else:
+            code = "journal_damaged" if isinstance(error, Damaged) else "fault"
+        message = f"The collection stopped after {self._dropped} blobs: {error}"
+        self._then(Refused(code, message, blobs_dropped=self._dropped).reply())
+
+    # ── mark ──
+
+    def _mark(self) -> Callable[[], None]:
+        self._attempts += 1
+        marks = Marks(self._store, self._policy, self._now_ns)
+        marks.make(self._breathe)
+        asked = self._asked
+        listed, skip = marks.listing(asked.skip, asked.limit, asked.only, self._breathe) if asked.limit else ([], None)
+        self._marks, self._needed = marks, Needed(marks)
+        totals = marks.totals
+        self._body = {
+            "policy": str(self._policy),
+            "kept": {"blobs": totals.kept, "bytes": totals.kept_bytes, "bases": totals.bases},
+            "droppable": {"blobs": totals.dropped, "bytes": totals.dropped_bytes},
+            "reasons": dict(totals.reasons.most_common()),
+            "blobs": [one.json() for one in listed],
+            "next": skip,
+        }
+        if not self._asked.dry_run and totals.dropped:
+            self._breathe.rest(self._grace_s)
+        return self._marked
+
+    def _marked(self) -> None:
+        self._host.step("gc_marked")
+        totals = self._marks.totals
+        if self._asked.dry_run:
+            message = (
+                f"{totals.dropped} blobs could go, {totals.dropped_bytes >> 10} KiB; {totals.kept} stay "
+                f"({self._policy}). Nothing was changed."
+            )
+            self._then({"ok": True, "message": message, "dry_run": True, **self._body})
+            return
+        if totals.dropped:
+            event = RetentionApplied(str(self._policy), totals.dropped, totals.dropped_bytes, self._asked.by)
+            self._batch = self._host.recorder.note(event)
+            self._host.settle()
+            self._host.step("gc_begun")
+        self._chunks = self._marks.chunks(self._breathe)
+        self._work(self._next)
+
+    # ── drop ──
+
+    def _next(self) -> Callable[[], None]:
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            return self._all_dropped
+        self._breathe.rest(DROP_REST_S)
+        return lambda: self._drop(chunk)
+
+    def _drop(self, chunk: Chunk) -> None:
+        """One transaction, in a turn of its own."""
+        self._host.settle()
+        with self._store.reading() as r:
+            self._needed.look(r)
+            gone = () if self._needed.look_again else self._needed.rest(r, chunk)
+        if self._needed.look_again:
+            self._begin_again()
+            return
+        if gone:
+            self._host.recorder.drop(BytesGone(gone, "dropped", chunk.paths), self._batch)
+            self._dropped += len(gone)
+            self._host.step("gc_dropped")
+        self._work(self._next)
+
+    def _begin_again(self) -> None:
+        """Something of the past is wanted that was not when the marks were made."""
+        if self._attempts == MOST_ATTEMPTS:
+            raise Refused("busy", f"{self._needed.look_again}; try again when no checkpoints are made", "retry")
+        self._work(self._mark)
+
+    def _all_dropped(self) -> None:
+        used, size = self._store.used_bytes(), self._store.size_bytes()
+        if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * size):
+            self._compaction = self._store.compacting(self._host.step)
+            self._work(self._compact)
+        else:
+            self._finish()
+
+    # ── compact ──
+
+    def _compact(self) -> Callable[[], None]:
+        assert self._compaction is not None
+        self._compaction.copy(self._breathe)
+        return self._swap
+
+    def _swap(self) -> None:
+        assert self._compaction is not None
+        self._host.settle()
+        compaction = self._compaction
+        done = compaction.finish()
+        self._compaction = None
+        self._body["compacted"] = {"before_bytes": done.before_bytes, "after_bytes": done.after_bytes}
+
+        def release() -> Callable[[], None]:
+            compaction.release()
+            return self._finish
+
+        self._work(release)
+
+    def _finish(self) -> None:
+        self._host.step("gc_finished")
+        self._host.log.info("gc_finished", dropped=self._dropped, **self._body.get("compacted", {}))
+        told = f"{self._dropped} blobs were dropped" if self._dropped else "Nothing was dropped"
+        done = self._body.get("compacted")
+        if done:
+            told += f"; the journal took {done['before_bytes'] >> 10} KiB and takes {done['after_bytes'] >> 10} KiB"
+        body = {"dry_run": False, "dropped": {"blobs": self._dropped}, **self._body}
+        self._then({"ok": True, "message": f"{told} ({self._policy}).", **body})

@@ -1,0 +1,315 @@
+"""What a collection would drop: the marks of one state of the journal, made slice by slice beside others' work.
+
+Versions are judged path by path (`quire_journal.retention`); a mark for each blob says whether any version keeps it,
+and a walk over the blobs, newest first, adds what kept ones are made from. Blobs that no version names (of a write that
+lost a race) are left alone.
+
+Nothing here changes the journal. What was marked to go may be named again before it goes: `Needed` tells what records
+and blobs that came after the marks ask for.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from quire_journal import blobs
+from quire_journal.blobs import Stored
+from quire_journal.events import CheckpointNamed
+from quire_journal.history import History
+from quire_journal.ids import version_token
+from quire_journal.log import Reading, Store, u64
+from quire_journal.points import rfc3339
+from quire_journal.retention import Judged, Pins, Policy, judge
+from quire_journal.views import files
+from quire_journal.views.paths import path_of
+from quire_journal.views.reads import Shown
+
+UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
+"""Marks of a blob. `BASE`: a kept one is made from it. `TAKEN`: on its way out."""
+
+READ_LATELY_NS: Final = 24 * 3600 * 10**9
+"""How long the version that a caller was shown is kept for it: an edit may still be made on it."""
+
+_ROWS: Final = 200
+"""Blobs that are looked at in one snapshot."""
+
+_CHUNK_BLOBS: Final = 64
+_CHUNK_PATHS: Final = 16
+
+_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
+_decode_shown: Final = msgspec.msgpack.Decoder(Shown).decode
+
+Breathe = Callable[[], None]
+"""Called between slices: lets others run, and ends the work by raising."""
+
+
+class Chunk(NamedTuple):
+    """Blobs that can go in one transaction, and the paths whose versions name them."""
+
+    blobs: tuple[bytes, ...]
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One blob of a listing: a version that names it, what becomes of it, and why."""
+
+    path: str
+    judged: Judged
+    keep: bool
+    reason: str
+
+    def json(self) -> dict[str, Any]:
+        version = self.judged.version
+        return {
+            "path": self.path,
+            "version": version_token(version.seq),
+            "at": rfc3339(version.at_ns),
+            "sha256": version.blob.hex(),
+            "size": version.size,
+            "keep": self.keep,
+            "reason": self.reason if self.keep else f"dropped: {self.reason}",
+        }
+
+
+@dataclass
+class Totals:
+    """How many blobs, and how many bytes of the journal, stay and go."""
+
+    kept: int = 0
+    kept_bytes: int = 0
+    bases: int = 0  # of those kept
+    dropped: int = 0
+    dropped_bytes: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)  # of versions
+
+
+def pins_of(history: History, r: Reading, now_ns: int) -> Pins:
+    """What has to be kept whatever the policy says, as the journal stands now."""
+    versions: dict[tuple[str, int], str] = {}
+    for batch in history.unsettled():
+        for record in history.batch(batch):
+            _pin(versions, record.event(), record.seq, "unsettled write")
+    for lease in history.leases():
+        if lease.version:
+            versions[lease.path, lease.version] = "a lease on lines of it"
+    for key, _ in r.scan("edit_checkpoints"):
+        path = path_of(r, int.from_bytes(key, "big"))
+        open_one = history.edit_checkpoint(path) if path is not None else None
+        if path is not None and open_one is not None and open_one.state == "saved":
+            versions[path, open_one.version] = "open checkpoint of an edit"
+    for key, value in r.scan("reads"):
+        shown = _decode_shown(value)
+        path = path_of(r, int.from_bytes(key[8:], "big"))
+        if path is not None and now_ns - shown.at_ns <= READ_LATELY_NS:
+            versions.setdefault((path, shown.version), "read lately")
+    cursors = [(named.cursor, f"checkpoint {named.name}") for named in history.checkpoints()]
+    since = [(burst.number, f"open burst {burst.number}") for burst in history.open_bursts()]
+    return Pins(cursors, since, versions)
+
+
+def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: str) -> None:
+    """Keep what a write made and what it was made from."""
+    for name in ("path", "to"):
+        path = getattr(event, name, None)
+        for version in (seq, getattr(event, "base", 0)):
+            if isinstance(path, str) and version:
+                versions[path, version] = reason
+
+
+class Marks:
+    """The marks of all blobs."""
+
+    def __init__(self, store: Store, policy: Policy, now_ns: int) -> None:
+        """Takes note of how the journal stands: everything that is newer is kept."""
+        self._store, self._policy, self._now_ns = store, policy, now_ns
+        with store.reading() as r:
+            history = History(r)
+            self.head = int(history.head())
+            self.newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
+            self._paths = r.count("paths")
+            self._pins = pins_of(history, r, now_ns)
+        self._mark = bytearray(self.newest + 1)
+        self._base = array("Q", bytes(8 * (self.newest + 1)))  # of a blob that is to go
+        self._made_of = array("I", bytes(4 * (self.newest + 1)))  # how many that are to go are made from a blob
+        self._owner: dict[int, int] = {}  # blob that is to go → the path that names it
+        self._shared: dict[int, set[int]] = {}  # the same, of those that several name
+        self.totals = Totals()
+
+    # ── marking ──
+
+    def make(self, breathe: Breathe) -> None:
+        """Judge every version, then keep what kept blobs are made from."""
+        for number in range(1, self._paths + 1):
+            for judged, blob in self._judged(number)[1]:
+                self._note(number, judged, blob)
+            breathe()
+        self._keep_bases(breathe)
+
+    def _judged(self, number: int) -> tuple[str, list[tuple[Judged, int]]]:
+        """The path with this number, and a judgement of each version whose bytes are held, with its blob's number."""
+        with self._store.reading() as r:
+            path = path_of(r, number)
+            if path is None:
+                return "", []
+            versions = list(files.versions(r, number, upto=self.head, displaced=True))
+            found = {v.blob: r.get("addresses", v.blob) for v in versions if v.blob}
+        numbers = {blob: int.from_bytes(value, "big") for blob, value in found.items() if value is not None}
+        judged = judge(path, versions, self._policy, self._pins, self._now_ns, numbers.__contains__)
+        return path, [(one, numbers[one.version.blob]) for one in judged if numbers[one.version.blob] <= self.newest]
+
+    def _note(self, path: int, judged: Judged, blob: int) -> None:
+        self.totals.reasons[_kind(judged)] += 1
+        if judged.keep:
+            self._mark[blob] = KEEP
+        elif self._mark[blob] == UNNAMED:
+            self._mark[blob] = DROP
+        if self._mark[blob] == DROP and self._owner.setdefault(blob, path) != path:
+            self._shared.setdefault(blob, {self._owner[blob]}).add(path)
+
+    def _keep_bases(self, breathe: Breathe) -> None:
+        """A base has a lower number than what is made from it, so that one walk downwards finds all."""
+        at, totals = self.newest + 1, self.totals
+        while True:
+            with self._store.reading() as r:
+                rows = list(islice(r.scan("blobs", b"", u64(at), reverse=True), _ROWS))
+            for key, value in rows:
+                at = int.from_bytes(key, "big")
+                base = _decode_stored(value).base
+                if self._mark[at] == DROP:
+                    totals.dropped += 1
+                    totals.dropped_bytes += len(value)
+                    self._base[at] = base
+                    self._made_of[base] += 1
+                    continue
+                totals.kept += 1
+                totals.kept_bytes += len(value)
+                totals.bases += self._mark[at] == BASE
+                if base and self._mark[base] in (UNNAMED, DROP):
+                    self._mark[base] = BASE
+                    self._owner.pop(base, None)
+            breathe()
+            if len(rows) < _ROWS:
+                return
+
+    # ── what came of it ──
+
+    def listing(self, skip: int, limit: int, only: str, breathe: Breathe) -> tuple[list[Listed], int | None]:
+        """`limit` entries behind the first `skip`, and the `skip` of the next page; `only` "kept" or "dropped"."""
+        found: list[Listed] = []
+        seen = 0
+        for number in range(1, self._paths + 1):
+            path, judgements = self._judged(number)
+            for judged, blob in judgements:
+                listed = self._listed(path, judged, blob)
+                if only and listed.keep != (only == "kept"):
+                    continue
+                seen += 1
+                if seen <= skip:
+                    continue
+                if len(found) == limit:
+                    return found, skip + limit
+                found.append(listed)
+            breathe()
+        return found, None
+
+    def _listed(self, path: str, judged: Judged, blob: int) -> Listed:
+        mark = self._mark[blob]
+        if judged.keep or mark == DROP:
+            return Listed(path, judged, judged.keep, judged.reason)
+        why = (
+            "others that are kept are made from it" if mark == BASE else "another version that is kept has these bytes"
+        )
+        return Listed(path, judged, True, why)
+
+    def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
+        """What is to go, in portions for one transaction each; a blob after all that are made from it.
+
+        So whatever still is there when the collection ends, for whatever reason, can be unpacked.
+        """
+        gone: list[bytes] = []
+        paths: dict[int, str] = {}
+        left = self.totals.dropped
+        while left:
+            before = left
+            for number in range(1, self._paths + 1):
+                for judged, blob in sorted(self._judged(number)[1], key=lambda one: -one[1]):
+                    if self._mark[blob] != DROP or self._made_of[blob]:
+                        continue
+                    self._mark[blob] = TAKEN
+                    self._made_of[self._base[blob]] -= 1
+                    left -= 1
+                    gone.append(judged.version.blob)
+                    for owner in self._shared.get(blob, {number}):
+                        paths.setdefault(owner, self._path(owner))
+                    if len(gone) == _CHUNK_BLOBS or len(paths) >= _CHUNK_PATHS:
+                        yield Chunk(tuple(gone), tuple(paths.values()))
+                        gone, paths = [], {}
+                breathe()
+            if left == before:  # of what is left nothing is held under the names it had
+                break
+        if gone:
+            yield Chunk(tuple(gone), tuple(paths.values()))
+
+    def _path(self, number: int) -> str:
+        with self._store.reading() as r:
+            return path_of(r, number) or ""
+
+
+def _kind(judged: Judged) -> str:
+    """The kind of a reason, for a table of totals."""
+    if not judged.keep:
+        return "dropped: superseded outside" if judged.reason.startswith("outside") else "dropped: no rule"
+    word = judged.reason.partition(" ")[0]
+    return {"one": "keep-last", "within": "keep-within", "no": "no rule in the policy", "a": "lease"}.get(word, word)
+
+
+class Needed:
+    """What records and blobs that came after the marks need: it is not dropped, whatever its mark says."""
+
+    def __init__(self, marks: Marks) -> None:
+        self._looked_to, self._newest, self._marked = marks.head, marks.newest, marks.head
+        self._blobs: set[bytes] = set()
+        self._numbers: set[int] = set()
+        self.look_again = ""  # why the marks do not count any more
+
+    def look(self, r: Reading) -> None:
+        """Take note of what has come since the last look."""
+        history = History(r)
+        for record in history.records(after=self._looked_to):
+            self._looked_to = record.seq
+            event = record.event()
+            if isinstance(event, CheckpointNamed) and event.cursor < self._marked:
+                self.look_again = f"checkpoint {event.name!r} was named"
+            self._take(r, getattr(event, "blob", b""))
+            path = getattr(event, "path", None)
+            for seq in (getattr(event, "version", 0), getattr(event, "base", 0)):
+                version = history.version(path, seq) if isinstance(path, str) and isinstance(seq, int) and seq else None
+                if version is not None:
+                    self._take(r, version.blob)
+        for key, value in r.scan("blobs", u64(self._newest + 1)):
+            self._newest = int.from_bytes(key, "big")
+            self._with_bases(r, _decode_stored(value).base)
+
+    def _take(self, r: Reading, blob: bytes) -> None:
+        if blob and blob not in self._blobs and blobs.holds(r, blob):
+            self._blobs.add(blob)
+            self._with_bases(r, blobs.number_of(r, blob))
+
+    def _with_bases(self, r: Reading, number: int) -> None:
+        while number and number not in self._numbers:
+            self._numbers.add(number)
+            number = blobs.stored_at(r, number).base
+
+    def rest(self, r: Reading, chunk: Chunk) -> tuple[bytes, ...]:
+        """The blobs of the chunk that are held, and that nothing new needs."""
+        return tuple(
+            blob for blob in chunk.blobs if blobs.holds(r, blob) and blobs.number_of(r, blob) not in self._numbers
+        )

@@ -1,0 +1,44 @@
+"""`gc`: bytes of the past that no rule of the settings keeps are dropped; records stay (see `collecting`)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from quire_daemon.call import Call
+from quire_daemon.collecting import Asked
+from quire_daemon.services.base import Host, Service
+from quire_journal.refusals import Refused
+
+MOST_LISTED: Final = 1000
+
+
+class GcParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of `gc`."""
+
+    dry_run: bool = False
+    compact: bool = False
+    limit: int = 100  # blobs that a dry run lists
+    skip: int = 0  # of the listing: `next` of the page before
+    only: str = ""  # "kept", "dropped"
+
+
+def run(call: Call, host: Host) -> None:
+    """Answer `policy`, `kept`, `droppable`, `reasons`; a dry run lists `blobs` with the reason for each, and `next`.
+
+    Otherwise `dropped`, and `compacted` with the bytes before and after.
+    """
+    params = call.params
+    if not 0 <= params.limit <= MOST_LISTED:
+        raise Refused("schema_invalid", f"limit: must be from 0 to {MOST_LISTED}.", argument="limit")
+    if params.skip < 0 or params.only not in ("", "kept", "dropped"):
+        argument = "skip" if params.skip < 0 else "only"
+        raise Refused("schema_invalid", f'{argument}: not below 0, and "kept" or "dropped".', argument=argument)
+    limit = params.limit if params.dry_run else 0
+    asked = Asked(params.dry_run, params.compact, "asked", limit, params.skip, params.only)
+    host.collecting.begin(asked, lambda body: host.answer(call, body))
+
+
+GC: Final = Service("gc", GcParams, run)
+"""The service."""

@@ -1,0 +1,227 @@
+"""Retention: which bytes may go. Records never go; what is decided here is about the bytes of versions.
+
+The words are restic's, applied to the versions of each file: a version is kept when at least one rule keeps it, and
+whatever no rule keeps may go. Some things are kept whatever the policy says: what stands in a file now, the files as
+they were at a checkpoint, what an open burst, an unsettled write, an open checkpoint of an edit, a lease on lines or a
+caller that read it lately may need.
+
+Versions that other programs made one after the other (a formatter, a build, a watcher that saves each second) go
+first: once they are old enough, only the last of a run is looked at by the rules (`thin_outside`).
+
+All of it is pure: versions, pins and the time come in, and judgements with a reason go out. Blobs are shared: one that
+any judgement keeps stays, and so does what it is made from (`with_bases`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from quire_journal.views.files import OUTSIDE_TYPE, Version
+
+_UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
+_DURATION: Final = re.compile(r"(\d{1,9})([smhdwy])", re.ASCII)
+_SECOND: Final = 1_000_000_000
+
+
+def duration_ns(text: str) -> int:
+    """`90d`, `12h`, `1y` in nanoseconds; "" and `0` are none. Raises `ValueError` with a sentence."""
+    if text in ("", "0"):
+        return 0
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no duration; it is a number with s, m, h, d, w or y behind it, such as 90d")
+    return int(found[1]) * _UNITS[found[2]] * _SECOND
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is kept of the past of each file. A count of -1 has no end, one of 0 is a rule that keeps nothing."""
+
+    keep_last: int = 0  # newest versions
+    keep_within_ns: int = 0  # versions that are no older
+    hourly: int = 0  # the last version of each hour, of the last so many hours that have one
+    daily: int = 0
+    weekly: int = 0
+    monthly: int = 0
+    yearly: int = 0
+    thin_outside_ns: int = 0  # of outside versions that follow each other within this time, the last is looked at
+    thin_after_ns: int = 0  # once they are so old
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Is there no rule at all? As with restic, that is taken for a mistake: nothing is dropped then."""
+        counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
+        return not any(counts) and not self.keep_within_ns
+
+    def __str__(self) -> str:
+        told = [f"keep-last {self.keep_last}"] if self.keep_last else []
+        if self.keep_within_ns:
+            told.append(f"keep-within {_span(self.keep_within_ns)}")
+        told += [f"{word} {count}" for word, count, _ in self.buckets() if count]
+        if self.thin_outside_ns:
+            told.append(f"thin-outside {_span(self.thin_outside_ns)} after {_span(self.thin_after_ns)}")
+        return ", ".join(told) or "no rule"
+
+    def buckets(self) -> Sequence[tuple[str, int, str]]:
+        """(word, count, strftime format of a bucket) of the rules that keep one version of each hour, day, …"""
+        return (
+            ("hourly", self.hourly, "%Y-%m-%d %Hh"),
+            ("daily", self.daily, "%Y-%m-%d"),
+            ("weekly", self.weekly, "%G-W%V"),
+            ("monthly", self.monthly, "%Y-%m"),
+            ("yearly", self.yearly, "%Y"),
+        )
+
+
+@dataclass(frozen=True)
+class Pins:
+    """What is kept whatever the policy says, beside the heads."""
+
+    cursors: Sequence[tuple[int, str]] = ()  # (cursor, reason): the state of every file then; "checkpoint before-lunch"
+    since: Sequence[tuple[int, str]] = ()  # (cursor, reason): that state and everything after it; "open burst 12"
+    versions: Mapping[tuple[str, int], str] = field(default_factory=dict)  # (path, seq) → reason
+
+
+class Judged(NamedTuple):
+    """What becomes of the bytes of one version, and why."""
+
+    version: Version
+    keep: bool
+    reason: str
+
+
+def judge(
+    path: str,
+    versions: Sequence[Version],
+    policy: Policy,
+    pins: Pins,
+    now_ns: int,
+    held: Callable[[bytes], bool] = lambda blob: True,
+) -> list[Judged]:
+    """A judgement for each version of `path` that has bytes which are held, oldest first.
+
+    `versions` are all of them, oldest first, with displaced bytes and with those whose bytes went before: so that the
+    next collection judges as this one did.
+    """
+    kept = _pinned(path, versions, pins)
+    mine = [v for v in versions if v.blob and not v.uncaptured and held(v.blob)]
+    thinned = _thinned(versions, policy, now_ns)
+    if policy.keeps_nothing:
+        return [Judged(v, True, kept.get(v.seq, "no rule in the policy: nothing is dropped")) for v in mine]
+    candidates = [v for v in mine if v.seq not in thinned]
+    for version in candidates:
+        if policy.keep_within_ns and now_ns - version.at_ns <= policy.keep_within_ns:
+            kept.setdefault(version.seq, f"within {_span(policy.keep_within_ns)}")
+    heads = [v for v in candidates if not v.displaced]
+    for version in _newest(heads, policy.keep_last):
+        kept.setdefault(version.seq, f"one of the last {policy.keep_last} of {path}")
+    for word, count, form in policy.buckets():
+        for version, bucket in _one_each(heads, count, form):
+            kept.setdefault(version.seq, f"{word} {bucket}")
+    return [_judged(v, kept, thinned) for v in mine]
+
+
+def _judged(version: Version, kept: Mapping[int, str], thinned: Mapping[int, str]) -> Judged:
+    if version.seq in kept:
+        return Judged(version, True, kept[version.seq])
+    why = thinned.get(version.seq) or ("displaced bytes, and no rule keeps them" if version.displaced else _NO_RULE)
+    return Judged(version, False, why)
+
+
+_NO_RULE: Final = "no rule keeps it"
+
+
+def with_bases(kept: Iterable[int], base_of: Callable[[int], int]) -> dict[int, int]:
+    """Blobs that must stay because a kept one is made from them: number → the number of one that needs it.
+
+    `base_of` gives the number of the blob that a blob is made from; 0: from none.
+    """
+    kept = set(kept)
+    needed: dict[int, int] = {}
+    for number in kept:
+        at = number
+        while (base := base_of(at)) and base not in kept and base not in needed:
+            needed[base] = number
+            at = base
+    return needed
+
+
+def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str]:
+    """Seq → reason of the versions that are kept whatever the policy says. The weightiest reason comes first."""
+    kept: dict[int, str] = {}
+    states = [v for v in versions if not v.displaced]
+    if states and not states[-1].gone:
+        kept[states[-1].seq] = f"head of {path}"
+    for cursor, reason in (*pins.cursors, *pins.since):
+        then = _state_at(states, cursor)
+        if then is not None and not then.gone:
+            kept.setdefault(then.seq, reason)
+    for cursor, reason in pins.since:
+        for version in versions:
+            if version.seq > cursor:
+                kept.setdefault(version.seq, reason)
+    for version in versions:
+        if (path, version.seq) in pins.versions:
+            kept.setdefault(version.seq, pins.versions[path, version.seq])
+    return kept
+
+
+def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
+    """The version that was the head after record `cursor`."""
+    low, high = 0, len(states)
+    while low < high:
+        middle = (low + high) // 2
+        if states[middle].seq <= cursor:
+            low = middle + 1
+        else:
+            high = middle
+    return states[low - 1] if low else None
+
+
+def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[int, str]:
+    """Seq → reason of the outside versions that another outside version followed at once, when both are old enough."""
+    if not policy.thin_outside_ns:
+        return {}
+    found: dict[int, str] = {}
+    states = [v for v in versions if not v.displaced]
+    for version, later in pairwise(states):
+        stood_ns = later.at_ns - version.at_ns
+        if (
+            version.type == later.type == OUTSIDE_TYPE
+            and stood_ns <= policy.thin_outside_ns
+            and now_ns - later.at_ns >= policy.thin_after_ns
+        ):
+            found[version.seq] = f"outside, superseded after {_span(stood_ns)}"
+    return found
+
+
+def _newest(versions: Sequence[Version], count: int) -> Sequence[Version]:
+    return versions if count < 0 else versions[max(len(versions) - count, 0) :]
+
+
+def _one_each(versions: Sequence[Version], count: int, form: str) -> Iterable[tuple[Version, str]]:
+    """The newest version of each of the last `count` buckets that have one, with the bucket's name."""
+    last = ""
+    for version in reversed(versions) if count else ():
+        bucket = datetime.fromtimestamp(version.at_ns // _SECOND, UTC).strftime(form)
+        if bucket != last:
+            if count == 0:
+                return
+            count -= 1
+            last = bucket
+            yield version, bucket
+
+
+def _span(ns: int) -> str:
+    """A duration for a sentence: `90d`, `3 s`."""
+    for unit in ("d", "h"):
+        size = _UNITS[unit] * _SECOND
+        if ns >= size and ns % size == 0:
+            return f"{ns // size}{unit}"
+    seconds = ns / _SECOND
+    return f"{seconds:.0f} s" if seconds >= 1 or not ns else f"{seconds:.2g} s"
