@@ -71,6 +71,14 @@ def daemon() -> Iterator[Daemons]:
         one.close()
 
 
+@pytest.fixture(scope="module")
+def served() -> Iterator[live.Live]:
+    """A checkout whose daemon the tests of a module share: each has files of its own in it, and leaves it running."""
+    shared = live.Live()
+    yield shared
+    shared.close()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

@@ -23,8 +23,8 @@ def captured(client: Any) -> None:
     caught_up(client)
 
 
-def test_what_a_formatter_writes_between_begin_and_end_is_undone_as_one(daemon: Any) -> None:
-    at: Live = daemon()
+def test_what_a_formatter_writes_between_begin_and_end_is_undone_as_one(served: Live) -> None:
+    at = served
     for name in FILES:
         at.write(name, BEFORE)
     client = at.connect("ada")
@@ -53,9 +53,8 @@ def test_what_a_formatter_writes_between_begin_and_end_is_undone_as_one(daemon: 
     verified(client)
 
 
-def test_a_burst_that_is_bound_to_a_connection_ends_with_it(daemon: Any) -> None:
-    at: Live = daemon()
-    boss, ada = at.connect("boss"), at.connect("ada")
+def test_a_burst_that_is_bound_to_a_connection_ends_with_it(served: Live) -> None:
+    boss, ada = served.connect("boss"), served.connect("ada")
     bound = ok(ada.burst("begin", bind="connection"))["burst"]
     free = ok(ada.burst("begin"))["burst"]
     ada.close()

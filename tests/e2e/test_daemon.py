@@ -13,23 +13,21 @@ import quire_client
 pytestmark = pytest.mark.real
 
 
-def test_an_empty_file_can_be_read_and_written_as_often_as_one_likes(daemon: Any) -> None:
-    at = daemon()
-    at.write("empty.txt", "")
-    with at.connect("ada") as client:
+def test_an_empty_file_can_be_read_and_written_as_often_as_one_likes(served: live.Live) -> None:
+    served.write("empty.txt", "")
+    with served.connect("ada") as client:
         for _ in range(3):
             assert live.ok(client.call("read_file", {"path": "empty.txt"}))["lineCount"] == 0
         version = client.call("read_file", {"path": "empty.txt"})["version"]
         live.ok(client.call("write_file", {"path": "empty.txt", "content": "one\n", "base": version}))
 
 
-def test_a_second_daemon_with_another_journal_is_refused(daemon: Any) -> None:
-    at = daemon()
+def test_a_second_daemon_with_another_journal_is_refused(served: live.Live) -> None:
     with (
-        at.connect("ada"),
+        served.connect("ada"),
         pytest.raises(quire_client.NoDaemon, match="another state folder"),
     ):
-        quire_client.connect(at.root, state_dir=at.top / "elsewhere")
+        quire_client.connect(served.root, state_dir=served.top / "elsewhere")
 
 
 def test_a_removed_quire_folder_comes_back_with_the_next_daemon(daemon: Any) -> None:
@@ -43,10 +41,9 @@ def test_a_removed_quire_folder_comes_back_with_the_next_daemon(daemon: Any) -> 
         live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
 
 
-def test_two_agents_whose_long_names_begin_alike_stay_two(daemon: Any) -> None:
-    at = daemon()
-    at.write("f.txt", "one\n")
-    with at.connect("x" * 200 + "1") as first, at.connect("x" * 200 + "2") as second:
+def test_two_agents_whose_long_names_begin_alike_stay_two(served: live.Live) -> None:
+    served.write("f.txt", "one\n")
+    with served.connect("x" * 200 + "1") as first, served.connect("x" * 200 + "2") as second:
         base = second.call("read_file", {"path": "f.txt"})["version"]
         live.ok(first.call("write_file", {"path": "f.txt", "content": "first\n", "base": base}))
         reply = second.call("write_file", {"path": "f.txt", "content": "second\n", "base": base})

@@ -38,19 +38,17 @@ def at(daemon: Any) -> live.Live:
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[live.Live]:
+def patient(served: live.Live) -> live.Live:
     """The checkout that the other tests share. The limit is so high that no test waits for it."""
-    made = live.Live()
-    limit(made, 60_000)
-    yield made
-    made.close()
+    limit(served, 60_000)
+    return served
 
 
 @pytest.fixture
-def shared(served: live.Live) -> live.Live:
+def shared(patient: live.Live) -> live.Live:
     """The same texts again for each test."""
-    texts(served)
-    return served
+    texts(patient)
+    return patient
 
 
 @pytest.fixture
