@@ -421,6 +421,7 @@ def test_03_taking_gitignore_back_deletes_nothing_that_it_hid_or_shows(scene: Sc
     notes = scene.path("old/notes.txt")
     eventually("what is no longer ignored is captured", lambda: journaled(scene.ann, notes))
     scene.at.write(scene.path("new/notes.txt"), "hidden when it was made\n")
+    caught_up(scene.ann)  # told only after the restore, it would have been seen to be made
     write(scene.ann, scene.path("app.py"), "APP\n")
     names = ["old/notes.txt", "new/notes.txt"]
     before = untouched(scene.folder, *names)
