@@ -421,9 +421,12 @@ class Client:
 
     # -- the journal itself ------------------------------------------------------------------------------------
 
-    def verify(self, timeout_s: float | None = None) -> Answer:
-        """Check the journal: its chain, every blob, every view."""
-        return self.call("verify", timeout_s=timeout_s)
+    def verify(self, read_data: str = "all", timeout_s: float | None = None) -> Answer:
+        """Check the journal: its pages, its chain, every blob, every view.
+
+        `read_data` says which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t".
+        """
+        return self.call("verify", {"read_data": read_data}, timeout_s=timeout_s)
 
     def export(
         self,

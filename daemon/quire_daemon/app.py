@@ -145,6 +145,7 @@ class App:
         self.watcher = Watcher(root, ignore.ignored, server.wake)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
+        self.progress: dict[str, dict[str, Any]] = {}
         self.sound = True  # as far as it is known: the next start need not check the journal
         self.step = step
         self.collecting = Collecting(self, state_dir)
@@ -811,6 +812,7 @@ class App:
             "journal_versions": self.recorder.versions(),
             "undeliverable": self.server.undeliverable,
             "read_only": self._read_only,
+            **({"progress": dict(self.progress)} if self.progress else {}),
             **self._salvaged(),
             "retention": {**self.collecting.usage, "reserve": self.reserve.json()},
         }

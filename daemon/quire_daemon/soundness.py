@@ -10,8 +10,8 @@ checks it, never by one that dies again.
     journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
     journal/db.damaged-T   a damaged one, set aside at T; nothing of Quire looks at it again or removes it
 
-What is damaged only in the views costs nothing: they are folded again. Views of a journal of many records are not
-compared at a start (see `MOST_RECORDS`), that takes too long: they are afterwards, while it is served.
+What is damaged only in the views costs nothing: they are folded again. Of a journal of many records (`MOST_RECORDS`)
+pages, chain and addresses are checked at a start; folding the log again takes too long: `quire verify` does.
 """
 
 from __future__ import annotations

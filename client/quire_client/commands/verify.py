@@ -2,26 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from quire_client import render
-from quire_client.commands.base import DAMAGED, Command, Invocation
+from quire_client.commands.base import DAMAGED, Command, Invocation, Option
 from quire_client.progress import Progress
 
 TIMEOUT_S: Final = 3600.0
 """A long history takes its time; --timeout shortens it."""
 
+PAUSE_S: Final = 0.3
+"""Between two looks at how far it is."""
+
 
 def run(call: Invocation) -> int:
     """Check the journal; whatever is found is damage."""
     call.at_most(0)
-    with call.connect() as client, Progress("Verifying", call.person_watches):
-        reply = client.verify(timeout_s=call.timeout_s(TIMEOUT_S))
+    part = call.options.get("read-data", "all")
+    with call.connect() as client, Progress("Verifying", call.person_watches) as bar, _watching(call, bar):
+        reply = client.verify(part, timeout_s=call.timeout_s(TIMEOUT_S))
     status = call.answer(reply, lambda reply: render.clean_text(reply.get("message", "The journal is sound.")))
     for finding in _findings(reply):
         call.say(f"  {render.one_line(finding, 500)}")
     return DAMAGED if _findings(reply) else status
+
+
+@contextmanager
+def _watching(call: Invocation, bar: Progress) -> Iterator[None]:
+    """Let the bar follow what `status` says of the check, over a connection of its own: the other one is waiting."""
+    over = threading.Event()
+
+    def follow() -> None:
+        with call.connect(start=False) as client:
+            while not over.wait(PAUSE_S):
+                told = (client.status().get("progress") or {}).get("verify") or {}
+                bar.update(int(told.get("done") or 0), int(told.get("total") or 0))
+
+    watcher = threading.Thread(target=follow, daemon=True)
+    if call.person_watches:
+        watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if watcher.is_alive():
+            watcher.join(1.0)
 
 
 def _findings(reply: Mapping[str, Any]) -> list[object]:
@@ -30,8 +58,10 @@ def _findings(reply: Mapping[str, Any]) -> list[object]:
 
 COMMAND = Command(
     arguments="",
-    about="Reads the whole journal: the chain of records, every stored version, and whether the views are what the\n"
-    "records say. Others can work meanwhile. Ends with status 7 when something is wrong.",
-    example="quire verify",
+    about="Reads the whole journal in a process of its own: pages, the chain of records, every stored version, and\n"
+    "whether the views are what the records say. Others can work meanwhile. Status 7 says that something is wrong.\n"
+    "With --read-data 2/7 only the second of seven parts of the stored bytes is unpacked: one a day, all in a week.",
+    example="quire verify --read-data 2/7",
     run=run,
+    options=(Option("read-data", "N/T", 'which stored bytes to unpack: part N of T, "none" or "all"'),),
 )

@@ -36,6 +36,7 @@ class Host(Protocol):
     recorder: Recorder
     exporting: Exporting
     collecting: Collecting
+    progress: dict[str, dict[str, Any]]  # of what takes long, by service: what `status` tells of it
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""

@@ -1,39 +1,74 @@
-"""`verify`: the whole journal is checked on a worker thread, against one state of it."""
+"""`verify`: the whole journal is checked by a process of its own, while it is in use."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from quire_daemon.call import Call
-from quire_daemon.services.base import Host, NoArguments, Service
-from quire_journal.check import check
-from quire_journal.log import Damaged
+from quire_daemon.examiner import CheckTask
+from quire_daemon.examining import examine
+from quire_daemon.services.base import Host, Service
+from quire_journal.refusals import Refused
 
 MOST_FINDINGS: Final = 200
 """Findings that a reply lists; its message has their number."""
 
+_PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
+
+
+class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Arguments of `verify`."""
+
+    read_data: str = "all"  # which stored bytes are unpacked: "all", "none", or the n-th of t equal parts, "n/t"
+
 
 def run(call: Call, host: Host) -> None:
-    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence."""
-    store = host.recorder.journal.store
+    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence.
+
+    `progress` of `status` tells how far it is.
+    """
+    read_data, part = _part(call.params.read_data)
+    task = CheckTask(str(host.state_dir / "journal"), in_use=True, read_data=read_data, part=part)
+
+    def told(what: str, done: int, total: int) -> None:
+        host.progress["verify"] = {"what": what, "done": done, "total": total}
 
     def work() -> Callable[[], None]:
         try:
-            findings = [str(finding) for finding in check(store)]
-        except Damaged as error:
-            findings = [str(error)]
+            examined = examine(task, told)
+        finally:
+            host.progress.pop("verify", None)
+        count = examined.count
         body: dict[str, Any] = {
-            "ok": not findings,
-            "message": "The journal is sound." if not findings else f"{len(findings)} findings.",
-            "findings": findings[:MOST_FINDINGS],
+            "ok": not count,
+            "message": "The journal is sound." if not count else f"{count} finding{'' if count == 1 else 's'}.",
+            "findings": examined.sentences[:MOST_FINDINGS],
+            "read_data": call.params.read_data,
         }
-        if findings:
+        if failed := examined.end.get("failed"):
+            body |= Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply()
+        elif count:
             body["error"] = "journal_damaged"
+            body["suggested_action"] = "quire repair"
         return lambda: host.answer(call, body)
 
     host.settle()
     host.start_job(work)
 
 
-VERIFY: Final = Service("verify", NoArguments, run)
+def _part(asked: str) -> tuple[bool, tuple[int, int]]:
+    """Whether bytes are to be read, and which part of them. Raises `Refused`."""
+    if asked in ("all", "none"):
+        return asked == "all", (1, 1)
+    found = _PART.fullmatch(asked)
+    if found is None or int(found[1]) > int(found[2]):
+        message = f'read_data: must be "all", "none" or "n/t" with n up to t, not {asked[:40]!r}.'
+        raise Refused("schema_invalid", message, argument="read_data")
+    return True, (int(found[1]), int(found[2]))
+
+
+VERIFY: Final = Service("verify", VerifyParams, run)
