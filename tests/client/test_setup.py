@@ -185,6 +185,17 @@ def test_where_there_was_nothing_setup_makes_files_and_unsetup_removes_them(
     assert not [path for path in top.rglob("*") if path.is_file()]
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_is_set_up_can_be_found_again_as_the_agent_would_call_it(agent: str, scope: Scope) -> None:
+    assert agents.doors(agent, scope) == []
+    put(agent, scope)
+    hook, server = sorted(agents.doors(agent, scope))
+    assert (hook.kind, hook.command) == ("hook", (QUIRE, "hook", agent))
+    assert (server.kind, server.command) == ("mcp", (QUIRE, "mcp", "--agent", agent, "-C", str(scope.project)))
+    take(agent, scope)
+    assert agents.doors(agent, scope) == []
+
+
 def write(scope: Scope, files: dict[str, str]) -> None:
     assert scope.project is not None
     for name, text in files.items():

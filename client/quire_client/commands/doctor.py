@@ -46,7 +46,8 @@ def _daemon_checks(call: Invocation) -> Iterator[dict[str, Any]]:
     from quire_client.start import NoDaemon
     from quire_journal.places import running
 
-    if running(call.place) is None:
+    found = running(call.place)
+    if found is None:
         yield _check("daemon", True, "not running; the next call starts it")
         return
     try:
@@ -64,6 +65,16 @@ def _daemon_checks(call: Invocation) -> Iterator[dict[str, Any]]:
         told += f"; this client is {VERSION}: `quire down` ends the old daemon, the next call starts the new one"
     yield _check("daemon", version == VERSION, told)
     yield from reply.get("checks") or ()
+    if found.socket:
+        yield from _ways_in(call)
+
+
+def _ways_in(call: Invocation) -> Iterator[dict[str, Any]]:
+    """A real call through each: the daemon is there, so whoever gets no answer has another reason."""
+    from quire_client.surfaces import checks
+
+    for name, ok, detail in checks(call.place, call.environ, call.options.get("state-dir", "")):
+        yield _check(name, ok, detail)
 
 
 def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
@@ -89,7 +100,9 @@ def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:
 COMMAND = Command(
     arguments="",
     about="Checks the workspace, the folders for state and socket, the daemon's version and health, and which\n"
-    "protections of the file system are active. Starts nothing. Ends with status 1 when a check fails.",
+    "protections of the file system are active. Where a daemon runs, a real call goes through each way in: the hooks\n"
+    "of the agents that were set up, by the commands in their own files, and MCP. Starts no daemon. Ends with\n"
+    "status 1 when a check fails.",
     example="quire doctor",
     run=run,
 )

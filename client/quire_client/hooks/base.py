@@ -43,6 +43,7 @@ class Agent(NamedTuple):
     name: str
     understand: Callable[[Mapping[str, Any]], Intent | None]  # None: this event is none of ours
     answer: Callable[[Intent, Outcome], dict[str, Any]]
+    greeting: Callable[[str, str], dict[str, Any]]  # (session, folder) → the event with which a session begins
     rereads: bool = True  # what it reads is told, too
 
 

@@ -71,4 +71,9 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     return {**told, "hookSpecificOutput": specific} if len(specific) > 1 else told
 
 
-AGENT: Final = Agent("claude-code", understand, answer)
+def greeting(session: str, folder: str) -> dict[str, Any]:
+    """The event with which a session begins."""
+    return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
+
+
+AGENT: Final = Agent("claude-code", understand, answer, greeting)

@@ -48,4 +48,4 @@ def _answer(intent: Intent, outcome: Any) -> dict[str, Any]:
     return claude_code.answer(intent, outcome)
 
 
-AGENT: Final = Agent("codex", understand, _answer, rereads=False)
+AGENT: Final = Agent("codex", understand, _answer, claude_code.greeting, rereads=False)

@@ -87,4 +87,9 @@ def _first_line(reason: str) -> str:
     return reason.partition("\n")[0]
 
 
-AGENT: Final = Agent("cursor", understand, answer)
+def greeting(session: str, folder: str) -> dict[str, Any]:
+    """The event with which a session begins."""
+    return {"hook_event_name": "sessionStart", "conversation_id": session, "workspace_roots": [folder]}
+
+
+AGENT: Final = Agent("cursor", understand, answer, greeting)

@@ -56,4 +56,9 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     return told
 
 
-AGENT: Final = Agent("gemini", understand, answer)
+def greeting(session: str, folder: str) -> dict[str, Any]:
+    """The event with which a session begins."""
+    return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
+
+
+AGENT: Final = Agent("gemini", understand, answer, greeting)

@@ -69,4 +69,9 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     return {name: said for name, said in told.items() if said}
 
 
-AGENT: Final = Agent("opencode", understand, answer)
+def greeting(session: str, folder: str) -> dict[str, Any]:
+    """The event with which a session begins."""
+    return {"event": "session.created", "sessionID": session, "directory": folder}
+
+
+AGENT: Final = Agent("opencode", understand, answer, greeting)

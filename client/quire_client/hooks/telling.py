@@ -15,6 +15,9 @@ from quire_client.hooks.base import Intent, Outcome
 Call = Callable[[str, Mapping[str, Any]], Mapping[str, Any]]
 """(tool, arguments) → the daemon's reply."""
 
+GREETING: Final = "Quire keeps every version of every file here, whoever writes."
+"""What an agent session is told first; nobody but a daemon that answered makes us say it."""
+
 DENYING: Final = ("stale_file", "stale_base", "lease_held")
 
 MOST_PATHS: Final = 200
@@ -150,7 +153,7 @@ def welcome(reply: Mapping[str, Any]) -> str:
     """What an agent should know when its session begins: that there is a journal, and who else is there."""
     others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
     lines = [
-        "Quire keeps every version of every file here, whoever writes. `quire log PATH`, `quire diff` and `quire blame "
+        f"{GREETING} `quire log PATH`, `quire diff` and `quire blame "
         "PATH` tell what happened, `quire undo` takes back what one did and keeps what others did."
     ]
     for entry in others[:MOST_OTHERS]:

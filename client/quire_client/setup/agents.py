@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -58,6 +59,49 @@ _AFTERWARDS: Final = {
     "gemini": "Gemini CLI asks, when it starts, whether the hooks of a project may run.",
     "cursor": "Cursor shows the hooks and the server in its settings, where each can be switched off.",
 }
+
+
+# ── what is set up ──
+
+
+class Door(NamedTuple):
+    """A way in that an agent was given."""
+
+    kind: str  # "hook" or "mcp"
+    command: tuple[str, ...]
+    path: Path  # of the file that says so
+
+
+def doors(agent: str, scope: Scope) -> list[Door]:
+    """What the files of `agent` call, each once. Files that cannot be read are passed over."""
+    found: dict[tuple[str, tuple[str, ...]], Door] = {}
+    for file in files(agent, scope, ""):
+        try:
+            commands = list(_commands(file.path, agent))
+        except (OSError, ValueError):
+            continue
+        for kind, command in commands:
+            found.setdefault((kind, command), Door(kind, command, file.path))
+    return list(found.values())
+
+
+def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    text = path.read_text("utf-8")
+    if path.suffix == ".js":
+        named = re.search(r"^const QUIRE = (\".*\")$", text, re.MULTILINE)
+        if text.startswith(_MARKED) and named is not None:
+            yield "hook", (str(json.loads(named[1])), "hook", agent)
+        return
+    value = block.read(text) if path.suffix == ".toml" else jsonc.read(text)
+    for place in _ours(value, _Entries(), agent):
+        found: Any = value
+        for key in place:
+            found = found[key]
+        yield "hook", tuple(shlex.split(found["command"] if "command" in found else found["hooks"][0]["command"]))
+    for name in ("mcpServers", "mcp_servers", "mcp"):
+        server = _at(value, (name, SERVER))
+        if _calls_server(server):
+            yield "mcp", tuple(_words(server))
 
 
 # ── JSON files ───────────────────────────────────────────────────────────────
@@ -164,12 +208,14 @@ def _calls_server(server: Any) -> bool:
     """Is it `/somewhere/quire mcp …`, as `{command, args}` or as one list?"""
     if not isinstance(server, dict):
         return False
-    command, arguments = server.get("command"), server.get("args")
-    words = [
-        *(command if isinstance(command, list) else [command]),
-        *(arguments if isinstance(arguments, list) else []),
-    ]
+    words = _words(server)
     return len(words) > 1 and os.path.basename(str(words[0])) == "quire" and words[1] == "mcp"
+
+
+def _words(server: Mapping[str, Any]) -> list[str]:
+    command, arguments = server.get("command"), server.get("args")
+    words = [*(command if isinstance(command, list) else [command])]
+    return [str(word) for word in [*words, *(arguments if isinstance(arguments, list) else [])]]
 
 
 def _at(value: Any, path: tuple[str, ...]) -> Any:
@@ -290,6 +336,8 @@ def _opencode(scope: Scope, quire: str) -> Iterator[File]:
 
 MARK: Final = "// Written by `quire setup opencode`; `quire unsetup opencode` removes it.\n"
 
+_MARKED: Final = MARK.partition(";")[0]
+
 _PLUGIN: Final = """\
 // Tells Quire's journal what opencode's own tools write, and them what others wrote meanwhile.
 import { spawn } from "node:child_process"
@@ -339,7 +387,7 @@ def _plugin_file(path: Path, quire: str) -> File:
     """A file that is ours as a whole."""
 
     def require_ours(text: str) -> None:
-        if text.strip() and not text.startswith(MARK.split(";")[0]):
+        if text.strip() and not text.startswith(_MARKED):
             raise Malformed("it is not from `quire setup`")
 
     def put(text: str) -> str:

@@ -1,0 +1,155 @@
+"""Each way in to the daemon that is installed here, tried with a real call: what `quire doctor` tells of them.
+
+A hook is run as its agent would run it, by the command in the agent's own file, with the event of a session that
+begins; only a daemon that answered makes it greet. The MCP server is started, shakes hands and calls a tool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from quire_client.hooks import AGENTS, agent
+from quire_client.hooks.telling import GREETING
+from quire_client.quick import Quick, Unreachable
+from quire_client.setup.agents import Door, Scope, doors
+from quire_journal.places import Place
+
+SESSION: Final = "doctor"
+TOOL: Final = "log"
+"""What the MCP server is asked for: something that every agent is offered, and that looks at little."""
+
+HOOK_S: Final = 15.0
+MCP_S: Final = 30.0
+"""The SDK alone takes seconds to start on a small machine."""
+
+Check = tuple[str, bool, str]
+"""(which way in, did it lead to the daemon, what was seen)."""
+
+
+def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:
+    """Try every way in that there is."""
+    yield "quick line", *_quick(place)
+    servers: dict[tuple[str, ...], tuple[Door, list[str]]] = {}
+    for name in AGENTS:
+        for door in _doors(name, place, environ):
+            if door.kind == "hook":
+                yield f"hook {name}", *_hook(name, door, place)
+            else:
+                servers.setdefault(_but_the_name(door.command), (door, []))[1].append(name)
+    named = ", ".join(dict.fromkeys(name for _, names in servers.values() for name in names))
+    if importlib.util.find_spec("mcp") is None:
+        said = "not installed (the extra mcp)"
+        yield "MCP", not named, f"{said}, and {named} would call it" if named else said
+        return
+    for door, names in servers.values():
+        yield f"MCP {' '.join(dict.fromkeys(names))}", *_mcp(door.command, place)
+    if not servers:
+        own = [sys.executable, "-m", "quire_client", "mcp", "-C", str(place.root)]
+        yield "MCP", *_mcp([*own, *(["--state-dir", state_dir] if state_dir else [])], place)
+
+
+def _but_the_name(command: tuple[str, ...]) -> tuple[str, ...]:
+    """What is run, whichever agent it is run for: the same server is tried once."""
+    before = ("", *command[:-1])
+    return tuple(word for word, last in zip(command, before, strict=True) if last != "--agent")
+
+
+def _doors(name: str, place: Place, environ: Mapping[str, str]) -> list[Door]:
+    """Those of this project and of the user, each command once."""
+    found = [door for project in (place.root, None) for door in doors(name, Scope(Path.home(), environ, project))]
+    return list({(door.kind, door.command): door for door in found}.values())
+
+
+def _quick(place: Place) -> tuple[bool, str]:
+    try:
+        with Quick(place, {}, time.monotonic() + HOOK_S) as line:
+            reply = line.call("status", {})
+    except Unreachable as reason:
+        return False, str(reason)
+    return bool(reply.get("ok")), f"answered by pid {reply.get('pid', '?')}"
+
+
+def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
+    event = json.dumps(agent(name).greeting(SESSION, str(place.root))).encode()
+    began = time.monotonic()
+    try:
+        ran = subprocess.run(door.command, input=event, capture_output=True, timeout=HOOK_S, cwd=place.root)
+    except FileNotFoundError:
+        return False, f"{door.path} calls {door.command[0]}, which is not there; `quire setup {name}` puts it right"
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return False, f"{door.command[0]}: {error}"
+    took = f"in {(time.monotonic() - began) * 1000:.0f} ms"
+    if ran.returncode:
+        return False, f"status {ran.returncode} {took}: {_last_line(ran.stderr)}"
+    with contextlib.suppress(ValueError):
+        if GREETING in json.dumps(json.loads(ran.stdout)):
+            return True, f"{door.path}, answered {took}"
+    said = ran.stdout.decode("utf-8", "replace").strip()
+    return False, f"{door.path}: no daemon answered ({_last_line(ran.stderr) or said[:200]})"
+
+
+def _mcp(command: Sequence[str], place: Place) -> tuple[bool, str]:
+    began = time.monotonic()
+    try:
+        server = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place.root
+        )
+    except OSError as error:
+        return False, f"{command[0]} cannot be run ({error.strerror}); `quire setup` puts it right"
+    limit = threading.Timer(MCP_S, server.kill)
+    limit.start()
+    try:
+        told = _shaken(server)
+    except (OSError, ValueError) as error:
+        return False, f"{' '.join(command)}: {error}"
+    finally:
+        limit.cancel()
+        server.kill()
+        server.communicate()
+    if told.get("isError") or not (told.get("structuredContent") or {}).get("ok"):
+        return False, f"{' '.join(command)}: `{TOOL}` was answered with {str(told)[:200]}"
+    return True, f"{os.path.basename(command[0])} {' '.join(command[1:])}, answered in {time.monotonic() - began:.1f} s"
+
+
+def _shaken(server: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """The result of a call, after the handshake. Raises OSError or ValueError."""
+    assert server.stdin is not None
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": SESSION, "version": "1"}}
+    said: list[dict[str, Any]] = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": TOOL, "arguments": {"limit": 1}}},
+    ]
+    for message in said:
+        server.stdin.write(json.dumps(message).encode() + b"\n")
+        server.stdin.flush()
+        if "id" in message:
+            result = _answer(server, message["id"])
+    return result
+
+
+def _answer(server: subprocess.Popen[bytes], wanted: object) -> dict[str, Any]:
+    """The result of request `wanted`; what else the server says is passed over."""
+    assert server.stdout is not None
+    for line in server.stdout:
+        message = json.loads(line)
+        if message.get("id") == wanted:
+            if "result" not in message:
+                raise ValueError(str(message.get("error"))[:200])
+            return dict(message["result"])
+    raise ValueError("it ended, or took too long, without an answer")
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1][:200] if lines else ""
