@@ -83,7 +83,8 @@ def at() -> Iterator[live.Live]:
 @pytest.fixture(scope="module")
 def ann(at: live.Live) -> Iterator[Agent]:
     """An agent whose server runs as its child; it starts the daemon, too."""
-    how = StdioServerParameters(command=sys.executable, args=command(at, "--agent", "ann"), env=dict(os.environ))
+    environ = {**os.environ, "CLAUDE_CODE_SESSION_ID": "conversation-7"}
+    how = StdioServerParameters(command=sys.executable, args=command(at, "--agent", "ann"), env=environ)
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(Client(how, read_timeout_seconds=30)) as client,
@@ -184,8 +185,7 @@ def test_the_agent_and_its_session_are_the_writer(at: live.Live, ann: Agent, ben
     at.write("mine.txt", TEXT)
     live.ok(ann.replace(live.ok(ann.call("read_file", path="mine.txt", hashes=True)), "alpha", "mine"))
     writer = live.log(ben, path="mine.txt", kind="file_written")[-1]["writer"]
-    assert writer["agent"] == "ann"
-    assert writer["agent_session"].startswith("mcp-")
+    assert (writer["agent"], writer["agent_session"]) == ("ann", "conversation-7")
 
 
 def test_files_at_versions_and_the_log_are_resources(at: live.Live, ann: Agent) -> None:
@@ -252,17 +252,16 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_agents_that_share_the_http_server_are_writers_of_their_own(at: live.Live, site: Site, mode: str) -> None:
+    """By the session of the handshake era, or by a header in the one that has no sessions."""
     path = f"shared-{mode}.txt"
     at.write(path, TEXT)
-    with (
-        site.agent(mode, quire_session="c1", quire_agent="cid") as cid,
-        site.agent(mode, quire_session="d1", quire_agent="dan") as dan,
-    ):
+    ours: list[dict[str, str]] = [{}, {}] if mode == "legacy" else [{"quire_session": "c1"}, {"quire_session": "d1"}]
+    with site.agent(mode, **ours[0]) as cid, site.agent(mode, **ours[1]) as dan:
         cids = live.ok(cid.call("read_file", path=path, hashes=True))
         dans = live.ok(dan.call("read_file", path=path, hashes=True))
         live.ok(cid.replace(cids, "alpha", "CID"))
         stale = live.refused(dan.replace(dans, "beta", "DAN"), "anchor_stale")
-        assert stale["changes"][0]["writer"]["agent_session"] == "c1"
+        assert stale["changes"][0]["writer"]["agent_session"].startswith("mcp-" if mode == "legacy" else "c1")
         live.ok(dan.replace(live.ok(dan.call("read_file", path=path, hashes=True)), "beta", "DAN"))
         live.ok(cid.call("undo"))
         assert at.read(path) == TEXT.replace("beta", "DAN").encode()

@@ -5,6 +5,7 @@ It listens on 127.0.0.1 only; `gate` decides who gets in, and the SDK's session 
 
 from __future__ import annotations
 
+import logging
 import socket
 import time
 from collections.abc import Callable
@@ -62,6 +63,8 @@ async def serve(
         timeout_keep_alive=60,
         timeout_graceful_shutdown=GRACE_S,
     )
+    # A stream that ends with its client is no news; the SDK leaves it to the server to notice.
+    logging.getLogger("uvicorn.error").addFilter(lambda entry: "without completing response" not in entry.getMessage())
     ready(f"http://{HOST}:{port}{PATH}")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_close_idle, sessions)
