@@ -228,3 +228,23 @@ def test_whatever_comes_in_the_status_is_0_and_the_answer_valid_json(
     monkeypatch.setattr(sys, "stdin", Stdin(given))
     assert main(["hook", *arguments]) == 0
     assert json.loads(capsys.readouterr().out) == {}
+
+
+def test_when_a_session_begins_its_shell_learns_who_it_is(journaled: Place, tmp_path: Path) -> None:
+    file = tmp_path / "lines"
+    file.write_text("export MINE=1\n")
+
+    def connected(where: Place, caller: Mapping[str, str], until: float) -> Any:
+        return Line({"ok": True})
+
+    start = {"hook_event_name": "SessionStart", "session_id": "s 1", "cwd": str(journaled.root)}
+    call = Invocation(["claude-code"], {}, {"CLAUDE_ENV_FILE": str(file)})
+    assert "quire burst" in str(answered(call, json.dumps(start).encode(), connected))
+    lines = file.read_text().splitlines()
+    assert lines[0] == "export MINE=1"
+    assert {"export QUIRE_AGENT=claude-code", "export QUIRE_SESSION='s 1'"} <= set(lines)
+    answered(call, json.dumps({**start, "hook_event_name": "UserPromptSubmit"}).encode(), connected)
+    assert file.read_text().splitlines() == lines
+    session = {"hook_event_name": "sessionStart", "conversation_id": "c1", "workspace_roots": [str(journaled.root)]}
+    told = answered(Invocation(["cursor"], {}, {}), json.dumps(session).encode(), connected)
+    assert (told["env"]["QUIRE_AGENT"], told["env"]["QUIRE_SESSION"]) == ("cursor", "c1")

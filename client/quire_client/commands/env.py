@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from quire_client import render
 from quire_client.commands.base import DONE, Command, Invocation, Option
 
+if TYPE_CHECKING:
+    from quire_journal.places import Place
+
 TOLD = ("QUIRE_AGENT", "QUIRE_SESSION")
 """What git is asked to tell of its environment."""
+
+_OPTIONS = ("agent", "session")
+"""The options that say the same."""
 
 
 def run(call: Invocation) -> int:
     """Print the variables. Nothing is started, asked or configured."""
     call.at_most(0)
-    variables = _variables(call)
+    agent, session = (call.options.get(o, call.environ.get(n, "")) for n, o in zip(TOLD, _OPTIONS, strict=True))
+    variables = variables_for(call.place, call.environ, agent, session)
     if "unset" in call.options:
         variables = dict.fromkeys(variables, "")
     if call.json:
@@ -23,25 +31,27 @@ def run(call: Invocation) -> int:
     elif "unset" in call.options:
         print("\n".join(f"unset {name}" for name in variables))
     else:
-        print("\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items()))
+        print(exports(variables))
     return DONE
 
 
-def _variables(call: Invocation) -> Mapping[str, str]:
+def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
+    """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
     from quire_journal.places import running, trace_socket
 
-    found = running(call.place)
-    socket = found.socket if found is not None and found.socket else call.place.socket
-    asked = [name for name in call.environ.get("GIT_TRACE2_ENV_VARS", "").split(",") if name and name not in TOLD]
+    found = running(place)
+    socket = found.socket if found is not None and found.socket else place.socket
+    asked = [name for name in environ.get("GIT_TRACE2_ENV_VARS", "").split(",") if name and name not in TOLD]
     variables = {
         "GIT_TRACE2_EVENT": f"af_unix:stream:{trace_socket(socket)}",
         "GIT_TRACE2_ENV_VARS": ",".join([*asked, *TOLD]),
     }
-    for name, option in zip(TOLD, ("agent", "session"), strict=True):
-        value = call.options.get(option, call.environ.get(name, ""))
-        if value:
-            variables[name] = value
-    return variables
+    return variables | {name: value for name, value in zip(TOLD, (agent, session), strict=True) if value}
+
+
+def exports(variables: Mapping[str, str]) -> str:
+    """Lines for a shell."""
+    return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
 COMMAND = Command(

@@ -65,7 +65,19 @@ def answered(call: Invocation, given: bytes, connected: Connected | None = None)
         outcome = _joined(outcome, _told(call, speaks, intent, place, paths, connected or _connected))
         if not outcome.allow:
             break
+    _write_lines(call, speaks, outcome)
     return speaks.answer(intent, outcome)
+
+
+def _write_lines(call: Invocation, speaks: Agent, outcome: Outcome) -> None:
+    """Lines for the agent's shell, in the file that it reads them from."""
+    file = call.environ.get(speaks.env_file, "") if speaks.env_file else ""
+    if not file or not outcome.environment:
+        return
+    from quire_client.commands.env import exports
+
+    with open(file, "a", encoding="utf-8") as lines:
+        lines.write(exports(outcome.environment) + "\n")
 
 
 def _told(
@@ -84,12 +96,18 @@ def _told(
     try:
         with connected(place, caller, time.monotonic() + call.timeout_s(PATIENCE_S)) as line:
             ask: Call = line.call
-            return tell(intent, paths, speaks.rereads, ask)
+            outcome = tell(intent, paths, speaks.rereads, ask)
     except Unreachable as reason:
         said = f"Quire cannot be asked, so nothing is known of what other agents do: {reason}"
         if intent.moment == "before" and _must_be_reachable(place):
             return Outcome(allow=False, reason=f"{said} The settings ([hooks] unreachable) forbid to go on without it.")
         return Outcome(warning=said)
+    if intent.moment != "start":
+        return outcome
+    from quire_client.commands.env import variables_for
+
+    variables = variables_for(place, call.environ, caller["agent"], intent.session)
+    return outcome._replace(environment=variables)
 
 
 def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
@@ -111,10 +129,9 @@ def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
 
 def _joined(one: Outcome, other: Outcome) -> Outcome:
     """Of a call that is about files of several workspaces: all must allow it, and each may have something to say."""
-    return Outcome(
-        one.allow and other.allow,
-        *("\n".join(part for part in parts if part) for parts in zip(one[1:], other[1:], strict=True)),
-    )
+    texts = zip(one[1:4], other[1:4], strict=True)
+    reason, notice, warning = ("\n".join(part for part in parts if part) for parts in texts)
+    return Outcome(one.allow and other.allow, reason, notice, warning, {**one.environment, **other.environment})
 
 
 def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[str]]]:

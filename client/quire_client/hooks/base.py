@@ -35,6 +35,7 @@ class Outcome(NamedTuple):
     reason: str = ""  # for the agent: why not
     notice: str = ""  # for the agent: what it should know
     warning: str = ""  # for the person: what is wrong with Quire
+    environment: Mapping[str, str] = {}  # for the agent's shell, so that git and `quire` say there who runs them
 
 
 class Agent(NamedTuple):
@@ -45,6 +46,7 @@ class Agent(NamedTuple):
     answer: Callable[[Intent, Outcome], dict[str, Any]]
     greeting: Callable[[str, str], dict[str, Any]]  # (session, folder) → the event with which a session begins
     rereads: bool = True  # what it reads is told, too
+    env_file: str = ""  # the variable that names a file of lines for its shell, when a session begins
 
 
 Fields = Mapping[str, Any]

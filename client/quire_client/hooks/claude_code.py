@@ -76,4 +76,4 @@ def greeting(session: str, folder: str) -> dict[str, Any]:
     return {"hook_event_name": "SessionStart", "session_id": session, "cwd": folder}
 
 
-AGENT: Final = Agent("claude-code", understand, answer, greeting)
+AGENT: Final = Agent("claude-code", understand, answer, greeting, env_file="CLAUDE_ENV_FILE")

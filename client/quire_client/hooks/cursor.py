@@ -78,6 +78,8 @@ def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
     if not outcome.allow and intent.moment == "before":
         return {"permission": "deny", "user_message": _first_line(outcome.reason), "agent_message": outcome.reason}
     told: dict[str, Any] = {"user_message": outcome.warning} if outcome.warning else {}
+    if outcome.environment and intent.event == "sessionStart":
+        told["env"] = dict(outcome.environment)
     if outcome.notice and intent.event in ("postToolUse", "sessionStart"):
         told["additional_context"] = outcome.notice
     return told

@@ -153,8 +153,8 @@ def welcome(reply: Mapping[str, Any]) -> str:
     """What an agent should know when its session begins: that there is a journal, and who else is there."""
     others = [entry for entry in reply.get("writers") or () if entry.get("present") and not entry.get("you")]
     lines = [
-        f"{GREETING} `quire log PATH`, `quire diff` and `quire blame "
-        "PATH` tell what happened, `quire undo` takes back what one did and keeps what others did."
+        f"{GREETING} `quire log PATH`, `quire diff` and `quire blame PATH` tell what happened; `quire burst` lists the "
+        "calls of agents' own tools, `quire undo --burst N` takes one back and keeps what others did."
     ]
     for entry in others[:MOST_OTHERS]:
         files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("files") or ()]
