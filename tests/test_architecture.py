@@ -47,6 +47,7 @@ DECISIONS = (
     "quire_daemon.handlers",
     "quire_daemon.manuals",
     "quire_daemon.rebase",
+    "quire_daemon.replies",
     "quire_daemon.safety",
     "quire_daemon.schemas",
     "quire_daemon.search",

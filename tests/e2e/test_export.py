@@ -10,12 +10,14 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from git_history import git
 from live import Live, ok
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
+from quire_daemon.replies import REPLIES
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal
@@ -124,6 +126,12 @@ def test_a_page_can_be_asked_for_again_and_by_nobody_else(site: Live) -> None:
     assert (other["ok"], other["error"]) == (False, "not_found")
     wrong = client.call("export", {"export": first["export"], "page": 7})
     assert (wrong["error"], wrong["argument"]) == ("schema_invalid", "page")
+
+
+def test_what_a_daemon_answers_has_the_stated_shape(site: Live) -> None:
+    client = site.connect("ada", "s1")
+    for tool, arguments in (("export", {"format": "git"}), ("status", {}), ("log", {}), ("diff", {"from": "seq:0"})):
+        msgspec.convert(ok(client.call(tool, arguments)), REPLIES[tool], strict=True)
 
 
 @pytest.mark.parametrize(

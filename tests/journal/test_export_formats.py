@@ -131,7 +131,7 @@ def test_bytes_that_the_journal_lacks_are_said_to_be_missing_and_do_not_stop_an_
     secret = blob_id(b"password")
     scribe.note(CaptureFailed(".env", "secret", 8, secret))
     lines = objects(exported(scribe.store, "jsonl"))
-    assert {"type": "missing", "sha256": secret.hex(), "why": "not captured"} in lines
+    assert {"type": "missing", "sha256": secret.hex(), "why": "not_captured"} in lines
     again, counts = imported(exported(scribe.store, "jsonl"))
     assert counts.missing == 1
     assert list(check(again)) == []

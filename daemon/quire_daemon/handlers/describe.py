@@ -21,6 +21,7 @@ from quire_daemon.manuals.arguments import notes
 from quire_daemon.manuals.filling import filled
 from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
+from quire_daemon.replies import reply_schema
 from quire_daemon.schemas import Schema, described, flat, one_shape, without
 from quire_journal.refusals import Refused
 
@@ -181,6 +182,7 @@ def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
 def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings) -> dict[str, Any]:
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
+    One that is asked for alone also has `reply`, the schema of what it answers, where one is stated (`replies`).
     Those that are offered come first, in their order. Raises `Refused` for a tool that there is not.
     """
     if params.tool and params.tool not in tools:
@@ -189,6 +191,9 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     first = [name for name in offered(settings) if name in tools]
     names = [params.tool] if params.tool else [*first, *(name for name in tools if name not in first)]
     listed = [_described(tools[name], name in first, settings) for name in names]
+    reply = reply_schema(params.tool)
+    if reply is not None:
+        listed[0]["reply"] = reply
     if params.offered:
         listed = [tool for tool in listed if tool["offered"]]
     return {"ok": True, "message": f"{len(listed)} tool{'' if len(listed) == 1 else 's'}.", "tools": listed}

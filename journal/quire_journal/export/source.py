@@ -110,18 +110,16 @@ class Source:
         """Why the bytes of a version cannot be had; "" when they can, or when it has none (a folder, a deletion)."""
         if version.gone or version.entry not in (REGULAR, LINK):
             return ""
-        if version.uncaptured and not version.blob:
-            return version.uncaptured
-        why = self.not_held(version.blob)
-        return version.uncaptured or why if why else ""
+        with self._store.reading() as r:
+            return "" if version.blob and blobs.holds(r, version.blob) else History(r).missing(version).told
 
     def not_held(self, blob: bytes) -> str:
-        """Why the journal does not hold these bytes; "" when it does."""
+        """Why the journal does not hold these bytes, in a word; "" when it does."""
         with self._store.reading() as r:
             if blobs.holds(r, blob):
                 return ""
             gone = History(r).gone(blob)
-        return gone.why if gone is not None else "not captured"
+        return gone.why if gone is not None else "not_captured"
 
     def number_of(self, blob: bytes) -> int | None:
         """The number under which the bytes are stored; None when they are not."""

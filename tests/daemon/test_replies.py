@@ -1,0 +1,117 @@
+"""What the tools answer has the shape that is stated, to the field; and a JSON Schema says it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from playbook import Playbook
+from quire_daemon.handlers import TOOLS
+from quire_daemon.replies import REPLIES, Refusal, reply_schema
+from quire_journal.events import BytesDisplaced, CaptureFailed, GitRan, OutsideModeChanged, OutsideWritten
+from quire_journal.ids import blob_id
+from quire_journal.refusals import CODES
+
+
+def held(tool: str, reply: dict[str, Any]) -> Any:
+    """The reply as the struct that states its shape; what does not fit raises."""
+    return msgspec.convert(json.loads(json.dumps(reply)), REPLIES[tool] if reply["ok"] else Refusal, strict=True)
+
+
+@pytest.fixture(scope="module")
+def book() -> Playbook:
+    """A history with something of everything that these tools tell of."""
+    book = Playbook({"a.py": "one\ntwo\nthree\n", "b.bin": bytes(range(256)), "crlf": "x\r\ny\r\n"})
+    for path in ("a.py", "b.bin", "crlf"):
+        book.call("read_file", {"path": path, "hashes": True})
+    book.call("edit_replace", {"file": "a.py", "old_text": "two", "new_text": "TWO"})
+    book.call("edit_replace", {"file": "a.py", "old_text": "nowhere", "new_text": "x"})
+    book.call("move_file", {"path": "a.py", "to": "c.py"}, by="ben")
+    book.call("checkpoint", {"action": "create", "name": "here"})
+    book.call("claim", {"path": "c.py", "strength": "exclusive", "reason": "mine"})
+    book.call("burst", {"action": "begin", "label": "tidy"})
+    book.call("write_file", {"path": "new", "content": "n\n"})
+    book.call("delete_file", {"path": "crlf"})
+    book.call("burst", {"action": "end"})
+    book.call("undo", {})
+    told = (
+        OutsideWritten("o", blob_id(b"o"), 1, 0o644, "watched", hint="git pull"),
+        OutsideModeChanged("o", blob_id(b"o"), 1, 0o755, "watched"),
+        BytesDisplaced("o", blob_id(b"late"), 4, "late"),
+        CaptureFailed("large", "too_large", 1 << 40),
+        GitRan("pull", exit_code=None, started_ns=1, ended_ns=2),
+    )
+    book._append(told, 0, [(b"o", None), (b"late", None)])
+    return book
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("log", {"limit": 500}),
+        ("log", {"limit": 2}),
+        ("log", {"limit": 50, "stat": True, "patch": True}),
+        ("log", {"text_changed": "TWO"}),
+        ("log", {"kind": ["git_ran", "lease_granted", "burst_begun", "burst_ended", "edit_refused", "read_served"]}),
+        ("log", {"kind": "no_such_kind"}),
+        ("since", {}),
+        ("since", {"cursor": "seq:1"}),
+        ("diff", {"from": "seq:0"}),
+        ("diff", {"from": "seq:2", "to": "here"}),
+        ("diff", {"from": "nowhere"}),
+        ("show", {"path": "c.py", "version": "here"}),
+        ("show", {"path": "b.bin", "version": "here"}),
+    ],
+)
+def test_a_reply_has_the_fields_that_are_stated_and_no_other(
+    book: Playbook, tool: str, arguments: dict[str, Any]
+) -> None:
+    held(tool, book.call(tool, arguments))
+
+
+def test_a_field_that_is_not_stated_is_found_however_deep(book: Playbook) -> None:
+    for spoil in (lambda reply: reply, lambda reply: reply["records"][0], lambda reply: reply["records"][0]["writer"]):
+        reply = json.loads(json.dumps(book.call("log", {})))
+        spoil(reply)["surprise"] = 1
+        with pytest.raises(msgspec.ValidationError, match="surprise"):
+            held("log", reply)
+
+
+def test_every_record_can_be_shown_in_the_stated_shape(book: Playbook) -> None:
+    reply = book.call("log", {"limit": 500})
+    assert len(reply["records"]) > 10
+    for record in reply["records"]:
+        shown = held("show", book.call("show", {"version": f"seq:{record['seq']}"}))
+        assert shown.record.seq == record["seq"]
+
+
+@pytest.mark.parametrize("tool", REPLIES)
+def test_the_schema_of_a_reply_states_success_and_refusal(tool: str) -> None:
+    schema = reply_schema(tool)
+    assert schema is not None
+    success, refusal = (schema["$defs"][one["$ref"].rpartition("/")[2]] for one in schema["anyOf"])
+    assert (success["properties"]["ok"], refusal["properties"]["ok"]) == ({"const": True}, {"const": False})
+    assert {"ok", "message"} <= set(success["required"])
+    assert refusal["properties"]["error"]["enum"] == sorted(CODES)
+    for name in _references(schema):
+        assert name in schema["$defs"]
+
+
+def test_describe_gives_the_schema_of_a_tool_that_is_asked_for_alone(book: Playbook) -> None:
+    (tool,) = book.call("describe", {"tool": "log"})["tools"]
+    assert tool["reply"] == json.loads(json.dumps(reply_schema("log")))
+    assert not [tool for tool in book.call("describe", {})["tools"] if "reply" in tool]
+    assert reply_schema("edit") is None
+    assert set(REPLIES) - set(TOOLS) == {"export"}
+
+
+def _references(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return {name for one in schema for name in _references(one)}
+    if not isinstance(schema, dict):
+        return set()
+    here = {schema["$ref"].rpartition("/")[2]} if isinstance(schema.get("$ref"), str) else set()
+    return here.union(*(_references(one) for one in schema.values()))
