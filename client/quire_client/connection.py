@@ -77,6 +77,10 @@ class Connection:
         Replies to other ids belong to calls that were given up; they are dropped.
         """
         self.wait_ready(until)
+        # On a busy machine the socket learns late that the other side is gone, and takes one more message: then
+        # nobody could say whether the call was performed. The lock tells it at once.
+        if not self.alive():
+            raise NotSent("The daemon ended.")
         try:
             self._socket.send(frame, zmq.NOBLOCK)
         except zmq.ZMQError as error:

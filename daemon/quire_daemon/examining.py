@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -22,13 +21,12 @@ MOST_FINDINGS: Final = 1000
 """That are kept; further ones are counted."""
 
 
-@dataclass
-class Examined:
+class Examined(msgspec.Struct):
     """What the process said."""
 
-    findings: list[tuple[str, str]] = field(default_factory=list)  # sentence, table
+    findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
     count: int = 0
-    end: dict[str, Any] = field(default_factory=dict)
+    end: dict[str, Any] = msgspec.field(default_factory=dict)
 
     @property
     def sentences(self) -> list[str]:
