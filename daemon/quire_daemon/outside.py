@@ -21,7 +21,7 @@ from quire_daemon.reconcile import Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import Event, OutsideMoved, WatchLost, WorkspaceScanned
+from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.views.files import Version
@@ -31,6 +31,7 @@ IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
 RETRY_S = 0.002  # between two looks at a file that is held open
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
+BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
 AGAIN_S = 1.0  # and how often it is looked at from then on
 
 
@@ -127,6 +128,9 @@ class Outside:
             return []
         except Refused:
             self._looked(path, False)  # it leads out through a link, or into .git: not part of the workspace
+            return []
+        if now - since < BARE_S and evidence == "watched" and _is_bare_folder(observation.event):
+            self.name(path, evidence, now, since + BARE_S)
             return []
         self._looked(path, observation.event is not None)
         parent = path.rpartition("/")[0]
@@ -288,6 +292,10 @@ class Outside:
     def stop(self) -> None:
         """Let crawls end early."""
         self._stopped = True
+
+
+def _is_bare_folder(event: Event | None) -> bool:
+    return isinstance(event, OutsideWritten) and event.entry == FOLDER
 
 
 def _stands(head: Version | None) -> bool:

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
+from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write
 from quire_daemon.logfile import Log
 from quire_daemon.performing import on_disk
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.events import (
+    LINK,
+    REGULAR,
     BytesDisplaced,
     FileDeleted,
     FileMoved,
@@ -94,6 +96,8 @@ def _planned(
     event = record.event()
     if isinstance(event, FileWritten) and record.seq in torn:
         return _at_most(_finish_torn(record, event, recorder, history, workspace, limit))
+    if isinstance(event, FileWritten) and event.entry != REGULAR:
+        return _at_most(_make(record, event, history, workspace))
     if isinstance(event, FileWritten | ModeChanged):
         return _at_most(_put(record, event, history, workspace, limit))
     if isinstance(event, FileDeleted):
@@ -128,6 +132,16 @@ def _move(record: Record, event: FileMoved, history: History, workspace: Workspa
     except (Vanished, NotRegular, TooLarge, HeldOpen):
         return ()
     return (remove,) if made else ()
+
+
+def _make(record: Record, event: FileWritten, history: History, workspace: Workspace) -> Make | None:
+    if workspace.look(disk_path(event.path)).kind != "missing":
+        return None
+    try:
+        target = history.bytes_of(event.blob) if event.entry == LINK else b""
+    except KeyError:
+        return None
+    return Make(record.seq, event.path, event.entry, target, event.mode, FileNow(event.path, "missing"))
 
 
 def _put(

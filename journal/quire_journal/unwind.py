@@ -111,6 +111,7 @@ class Unwound:
     kept: tuple[int, ...] = ()  # seqs of others' later versions, whose changes stay
     conflicts: tuple[Conflict, ...] = ()
     missing: str = ""
+    entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from live import Live, caught_up, eventually, ok
+from live import Live, caught_up, eventually, ok, verified
 from quire_client.__main__ import main
 from quire_client.api import Client
 from quire_journal.ids import journal_path
@@ -62,7 +62,10 @@ def test_a_new_folder_is_told_and_its_mode_and_its_end(live: Live, client: Clien
 @pytest.mark.parametrize("by_tool", [True, False])
 def test_a_folder_that_loses_its_last_file_is_told(by_tool: bool, live: Live, client: Client) -> None:
     path = f"losing {by_tool}/file"
-    live.write(path, "x\n")
+    made = live.top / "made beside"  # so that it is never seen without its file
+    made.mkdir()
+    (made / "file").write_text("x\n")
+    made.rename((live.root / path).parent)
     assert f"losing {by_tool}" not in there(client)
     if by_tool:
         ok(client.call("delete_file", {"path": path}))
@@ -128,3 +131,34 @@ def test_the_commands_list_and_export_what_there_was(
     assert not (live.root / "copy").exists()
     assert main([*common, "export-tree", "nowhere", str(tmp_path / "other")]) == 3
     assert not (tmp_path / "other").exists()
+
+
+def test_a_restore_brings_links_and_empty_folders_back_where_nothing_is(live: Live, client: Client) -> None:
+    live.write("back/file", "x\n")
+    (live.root / "back/link").symlink_to("file")
+    (live.root / "back/out").symlink_to("/nowhere")
+    (live.root / "back/empty").mkdir(mode=0o750)
+    (live.root / "back/taken").symlink_to("file")
+    at = f"seq:{caught_up(client)[1:].partition('.')[0]}"
+    shutil.rmtree(live.root / "back")
+    live.write("back/taken", "somebody's\n")
+    caught_up(client)
+    reply = ok(client.call("restore", {"path": "back", "at": at}))
+    done = {file["path"]: (file["action"], file["skipped"]) for file in reply["files"]}
+    assert done["back/link"] == done["back/out"] == done["back/empty"] == ("make", None)
+    assert done["back/taken"] == ("none", "not_a_file")
+    assert os.readlink(live.root / "back/link") == "file"
+    assert os.readlink(live.root / "back/out") == "/nowhere"
+    assert stat.S_IMODE((live.root / "back/empty").stat().st_mode) == 0o750
+    assert live.read("back/taken") == b"somebody's\n"
+    tree = there(client)
+    assert (tree["back/link"]["kind"], tree["back/empty"]["kind"]) == ("link", "folder")
+    records = ok(client.call("log", {"path": "back/link", "limit": 1}))["records"]
+    assert (records[0]["kind"], records[0]["writer"]["type"]) == ("file_written", "undo")
+    verified(client)
+
+
+def test_a_restore_of_the_whole_folder_again_does_nothing_more(live: Live, client: Client) -> None:
+    at = f"seq:{caught_up(client)[1:].partition('.')[0]}"
+    reply = ok(client.call("restore", {"path": "back", "at": at}))
+    assert {file["action"] for file in reply["files"]} == {"none"}

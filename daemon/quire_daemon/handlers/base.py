@@ -122,7 +122,18 @@ class Move(msgspec.Struct, frozen=True):
     over: FileNow
 
 
-Write = Put | Remove | Move
+class Make(msgspec.Struct, frozen=True):
+    """Make a link or an empty folder at `path`, where nothing is."""
+
+    seq: int
+    path: str
+    entry: int  # events.LINK or FOLDER
+    target: bytes  # where the link leads
+    mode: int
+    over: FileNow  # of kind "missing"
+
+
+Write = Put | Remove | Move | Make
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -571,12 +571,16 @@ def _unwound(known: Batches, choice: Choice) -> list[Unwound]:
 def _restored(history: History, choice: Choice) -> list[Unwound]:
     """The chosen files as they were at the point."""
     found: list[Unwound] = []
-    for path in _restore_paths(history, choice):
+    paths = _restore_paths(history, choice)
+    inhabited = {path[:at] for path in paths for at, c in enumerate(path) if c == "/"}
+    for path in paths:
         now, then = State(path, history.file(path)), State(path, history.version_at(path, choice.at))
         if then.version is None or not then.present:
             found.append(_left_alone(now, "not_there_then"))
-        elif _same_link(now.version, then.version):
-            found.append(_left_alone(now, ""))
+        elif _same_link(now.version, then.version) or (then.version.entry == FOLDER and path in inhabited):
+            found.append(_left_alone(now, ""))  # a folder comes with what is in it
+        elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
+            found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
         elif then.version.entry != REGULAR:
             found.append(_left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
@@ -587,7 +591,7 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
 
 
 def _same_link(now: Version | None, then: Version) -> bool:
-    """Is a link or a folder, which cannot be put back, what it was?"""
+    """Is a link or a folder, which is never put in the place of another, what it was?"""
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)

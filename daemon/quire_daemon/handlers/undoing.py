@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
+from quire_daemon.handlers.base import Decision, FileNow, Make, Move, Put, Remove, World, Write
 from quire_daemon.handlers.choosing import Choice, How, is_now
+from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.log import writer_type
 from quire_daemon.handlers.staleness import news
@@ -15,6 +16,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import (
     FOLDER,
+    LINK,
     REGULAR,
     BatchUndone,
     Event,
@@ -41,7 +43,7 @@ MOST_SHOWN: Final = 50
 
 @dataclass(frozen=True)
 class Action:
-    """What happens to one file. `do`: "write", "mode", "create", "delete", "move", "none"."""
+    """What happens to one file. `do`: "write", "mode", "create", "make" (link, folder), "delete", "move", "none"."""
 
     do: str
     unwound: Unwound
@@ -104,10 +106,14 @@ class Planning:
         if there is None and self._protected(u.path):
             return self._skip(u, "protected")
         if there is None or there.kind != "missing" or there.path != u.path:
+            if there is not None and there.kind == "folder" and u.entry == FOLDER:
+                return Action("none", u)
             return self._occupied(u, there)
         above = self._file_above(u.path)
         if above is not None:
             return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
+        if u.entry != REGULAR:
+            return Action("make", u, there)
         return self._with_data("create", u, there)
 
     def _file_above(self, path: str) -> Version | None:
@@ -334,6 +340,8 @@ class Performing:
                 return self._move(action, now, action.then)
             case "write":
                 return self._put(action, now, base=_seq(u.now))
+            case "make":
+                return self._make(u, now)
             case _:
                 return self._put(action, now, base=0)
 
@@ -344,6 +352,12 @@ class Performing:
         self.writes.append(Put(seq, u.path, data, u.mode, over, text))
         if u.made is not None:  # other bytes are an earlier version's, which the journal holds
             self.blobs.append(data)
+        return seq
+
+    def _make(self, u: Unwound, over: FileNow) -> int:
+        target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""
+        seq = self._note(FileWritten(u.path, u.blob, len(target), u.mode, 0, "undo", entry=u.entry))
+        self.writes.append(Make(seq, u.path, u.entry, target, u.mode, over))
         return seq
 
     def _remove(self, u: Unwound, over: FileNow) -> int:
@@ -384,7 +398,9 @@ class Performing:
         path = action.unwound.path if action.unwound.present else action.path
         result["writer_type"] = "undo"
         result["baseline_continuity"] = self.world.history.continuity(path, "undo")
-        if action.do != "delete":
+        if action.do == "make":
+            result["entry"] = ENTRIES[action.unwound.entry]
+        elif action.do != "delete":
             result["sha256"] = action.after.blob.hex()
             result["sizeBytes"] = len(action.after.data)
         return result | news(self.world, path)

@@ -20,7 +20,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Put, Remove, Write
+from quire_daemon.handlers.base import Make, Put, Remove, Write
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.lingering import unlink
@@ -51,7 +51,7 @@ class Staged(msgspec.Struct):
 
     write: Write
     name: str  # in `.quire/tmp`: the new file, and after the swap the displaced one
-    how: str  # "create", "swap", "in_place", "remove", "move"
+    how: str  # "create", "swap", "in_place", "remove", "move", "make"
     inode: tuple[int, int] = (0, 0)  # (dev, ino) of the new file
     base: Signature | None = None  # of the file whose owner, mode and attributes were copied
     proven: bool = False  # `base` proves the bytes that the decision saw
@@ -106,7 +106,7 @@ class Staging:
                         raise refusal(error, write.path) from error
                     staged.append(unnamed[-1].staged)
                 else:
-                    how = "remove" if isinstance(write, Remove) else "move"
+                    how = "remove" if isinstance(write, Remove) else "make" if isinstance(write, Make) else "move"
                     staged.append(Staged(write, self._new_name(write.seq, "old"), how))
             self._sync(unnamed)
             for one in unnamed:

@@ -21,10 +21,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
-from quire_daemon.handlers.base import FileNow, Move, Put
+from quire_daemon.handlers.base import FileNow, Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
+from quire_daemon.workspace.making import make, unmake
 from quire_daemon.workspace.reading import Held, Reading, read_all
 from quire_daemon.workspace.staging import IN_PLACE, Staged, copy_identity, write_all
 from quire_daemon.workspace.values import (
@@ -95,6 +96,7 @@ class Swapping:
             "in_place": self._write_in_place,
             "remove": self._remove,
             "move": self._move,
+            "make": self._make,
         }
         result = self._guarded(staged, ways[staged.how], pinned)
         staged.performed = isinstance(result, Swapped)
@@ -202,6 +204,7 @@ class Swapping:
             "in_place": self._unwrite,
             "remove": self._unremove,
             "move": self._unmove,
+            "make": self._unmake,
         }
         try:
             result = ways[staged.how](staged)
@@ -285,6 +288,18 @@ class Swapping:
             return self._rename(write.to, write.path, staged.name, ours, data)
         finally:
             ours.drop()
+
+    def _make(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+        del pinned  # what is new displaces nothing
+        write = staged.write
+        assert isinstance(write, Make)
+        self._make_folders(write.path, staged)
+        return make(self._beneath, write)
+
+    def _unmake(self, staged: Staged) -> Swapped | Lost:
+        write = staged.write
+        assert isinstance(write, Make)
+        return unmake(self._beneath, write)
 
     # --- the base --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,51 @@
+"""Links and empty folders, made where nothing is: one call to the kernel, which never replaces anything."""
+
+from __future__ import annotations
+
+import os
+
+from quire_daemon.handlers.base import Make
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
+from quire_journal.events import LINK
+
+
+def make(beneath: Beneath, write: Make) -> Swapped | Lost:
+    """Make it. Raises OSError, Refused, Vanished (a folder on the way is gone)."""
+    with beneath.parent(write.path) as (folder, name):
+        try:
+            if write.entry == LINK:
+                os.symlink(write.target, os.fsencode(name), dir_fd=folder)
+                return Swapped(None)
+            os.mkdir(name, 0o700, dir_fd=folder)
+        except FileExistsError:
+            return Lost("exists")
+    made = beneath.open(write.path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fchmod(made, write.mode)  # the daemon's umask is for its own files
+    finally:
+        os.close(made)
+    return Swapped(None)
+
+
+def unmake(beneath: Beneath, write: Make) -> Swapped | Lost:
+    """Remove what `make` made, if it is still that: a link that leads there, a folder in which nothing is."""
+    if write.entry == LINK:
+        try:
+            if beneath.read_link(write.path) != write.target:
+                return Lost("changed")
+        except Vanished:
+            return Lost("missing")
+        except NotRegular:
+            return Lost("changed")
+    with beneath.parent(write.path) as (folder, name):
+        try:
+            if write.entry == LINK:
+                os.unlink(name, dir_fd=folder)
+            else:
+                os.rmdir(name, dir_fd=folder)
+        except FileNotFoundError:
+            return Lost("missing")
+        except OSError:
+            return Lost("changed")
+    return Swapped(None)
