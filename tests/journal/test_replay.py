@@ -222,7 +222,8 @@ def test_records_of_an_unknown_kind_are_carried_and_change_nothing_but_where_rec
     scribe.write("a", b"1")
     before = views_of(scribe)
     unknown = scribe.note_unknown()
-    assert {**views_of(scribe), "terms": None} == {**before, "terms": None}
+    found_by = {"terms": None, "term_spans": None}
+    assert {**views_of(scribe), **found_by} == {**before, **found_by}
     with scribe.history() as history:
         record = history.record(unknown)
         assert record is not None

@@ -65,13 +65,30 @@ def test_sessions_and_turns_are_told_apart_and_outside_is_nobody() -> None:
 @pytest.mark.parametrize("reverse", [False, True])
 def test_blocks_without_any_say_how_far_the_look_has_come(reverse: bool) -> None:
     scribe = Scribe(folding=False)
+    scribe.note(KINDS[1])
     for _ in range(3 * BLOCK):
         scribe.note(KINDS[0])
     with scribe.history() as history:
-        steps = list(history.with_terms([[terms.of_kind("nothing")]], 5, 3 * BLOCK - 7, reverse))
+        steps = list(history.with_terms([[terms.of_kind(KINDS[1].kind)]], 5, 3 * BLOCK - 7, reverse))
     assert [seqs for _, seqs in steps] == [()] * 3
     reached = [BLOCK - 1, 2 * BLOCK - 1, 3 * BLOCK - 7]
     assert [at for at, _ in steps] == ([2 * BLOCK, BLOCK, 6] if reverse else reached)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_span_without_any_is_passed_over_at_once(reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terms, "SPAN", 2)
+    scribe = Scribe(folding=False)
+    for _ in range(2 * BLOCK):
+        scribe.note(KINDS[0])
+    wanted = scribe.note(KINDS[1])
+    for _ in range(4 * BLOCK):
+        scribe.note(KINDS[0])
+    with scribe.history() as history:
+        steps = list(history.with_terms([[terms.of_kind(KINDS[1].kind)]], 3, 6 * BLOCK, reverse))
+    assert [seq for _, seqs in steps for seq in seqs] == [wanted]
+    reached = [2 * BLOCK - 1, 3 * BLOCK - 1, 4 * BLOCK - 1, 6 * BLOCK - 1, 6 * BLOCK]
+    assert [at for at, _ in steps] == ([6 * BLOCK, 4 * BLOCK, 3 * BLOCK, 2 * BLOCK, 4] if reverse else reached)
 
 
 def test_bytes_that_look_like_a_term_across_two_entries_are_not_taken_for_it() -> None:
@@ -80,8 +97,12 @@ def test_bytes_that_look_like_a_term_across_two_entries_are_not_taken_for_it() -
     other = b"\x01\x02\x03\x04"
     row = other + bytes(BLOCK // 8 - 2) + term[:2] + term[2:] + b"\xff\xff" + bytes(BLOCK // 8)
     with scribe.store.writing() as w:
+        w.put("term_spans", u32(0), other + term)
         w.put("terms", u32(0), row)
     assert found(scribe, [[term]], 0, BLOCK, False) == []
     with scribe.store.writing() as w:
         w.put("terms", u32(0), row[: 4 + BLOCK // 8] + term + b"\x04" + bytes(BLOCK // 8 - 1))
     assert found(scribe, [[term]], 0, BLOCK, False) == [2]
+    with scribe.store.writing() as w:
+        w.put("term_spans", u32(0), b"\x01\x01" + term + b"\x01\x01")
+    assert found(scribe, [[term]], 0, BLOCK, False) == []

@@ -67,6 +67,6 @@ VIEWS: Final[tuple[View, ...]] = (
     View("bursts", 1, bursts.TABLES, bursts.fold),
     View("capture", 1, capture.TABLES, capture.fold, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold),
-    View("terms", 2, terms.TABLES, terms.fold, apply_all=terms.fold_all),
+    View("terms", 3, terms.TABLES, terms.fold, apply_all=terms.fold_all),
 )
 """Every view, in the order in which a record is folded into them."""

@@ -6,6 +6,9 @@ row, takes the bits of what it looks for, and intersects them: a million records
 many records it has, changes one or two. A row for each term and record would be simpler, and cost each commit four
 more of them.
 
+Most terms are rare: 64 blocks are a span, which has a row with the terms that occur anywhere in it, and a search passes
+over the spans in which there is none of what it looks for.
+
 A term is four bytes of a hash. Two may be the same, so a search asks the record itself before it believes a bit.
 """
 
@@ -21,10 +24,13 @@ from quire_journal.log import Reading, Writing, u32
 from quire_journal.upcast import parse_tag
 from quire_journal.views.writers import writer_of
 
-TABLES = ("terms",)
+TABLES = ("terms", "term_spans")
 
 BLOCK: Final = 256
 """Records of a row."""
+
+SPAN: Final = 64
+"""Blocks of a span."""
 
 _TERM: Final = 4
 _BITS: Final = BLOCK // 8
@@ -96,6 +102,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
             if found < 0:
                 found = len(row)
                 row += term + bytes(_BITS)
+                _note_span(w, at // SPAN, term)
             row[found + _TERM + byte] |= bit
     if block >= 0:
         w.put("terms", u32(block), bytes(row))
@@ -104,15 +111,30 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
 def find(
     r: Reading, wanted: Sequence[AnyOf], after: int, upto: int, reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
-    """Block by block, the records with a term of each of `wanted`, and the record up to which that is all.
+    """The record that the search has come to, and the records up to it with a term of each of `wanted`; and so on.
 
-    Of after < seq <= upto. Blocks without any are yielded too, so that the one who asks can stop. Some of the records
+    Of after < seq <= upto. A block or span without any is a step, too, so that the one who asks can stop. Some of the records
     may not have the term.
     """
     if upto <= after:
         return
-    start, stop = u32((after + 1) // BLOCK), u32(upto // BLOCK + 1)
-    for key, row in r.scan("terms", start, stop, reverse):
+    first, last = (after + 1) // BLOCK, upto // BLOCK
+    spans = range(first // SPAN, last // SPAN + 1)
+    for span in reversed(spans) if reverse else spans:
+        start, stop = max(first, span * SPAN), min(last, span * SPAN + SPAN - 1) + 1
+        known = r.get("term_spans", u32(span)) or b""
+        if all(any(_in_span(known, term) for term in terms) for terms in wanted):
+            yield from _in_blocks(r, wanted, (start, stop), (after, upto), reverse)
+        else:
+            yield max(start * BLOCK, after + 1) if reverse else min(stop * BLOCK - 1, upto), ()
+
+
+def _in_blocks(
+    r: Reading, wanted: Sequence[AnyOf], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
+) -> Iterator[tuple[int, Sequence[int]]]:
+    """The same, of blocks half-open, one by one."""
+    after, upto = bounds
+    for key, row in r.scan("terms", u32(blocks[0]), u32(blocks[1]), reverse):
         first = int.from_bytes(key, "big") * BLOCK
         reached = max(first, after + 1) if reverse else min(first + BLOCK - 1, upto)
         bits = _of_row(row, wanted) & _within(first, after, upto)
@@ -174,6 +196,20 @@ def _places(first: int, bits: int, reverse: bool) -> list[int]:
     if reverse:
         seqs.reverse()
     return seqs
+
+
+def _note_span(w: Writing, span: int, term: bytes) -> None:
+    known = w.get("term_spans", u32(span)) or b""
+    if not _in_span(known, term):
+        w.put("term_spans", u32(span), known + term)
+
+
+def _in_span(known: bytes, term: bytes) -> bool:
+    """Is the term among these? The same bytes may stand across two of them."""
+    at = known.find(term)
+    while at >= 0 and at % _TERM:
+        at = known.find(term, at + 1)
+    return at >= 0
 
 
 def _entry(row: bytes | bytearray, term: bytes) -> int:
