@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -386,3 +388,48 @@ def test_without_an_installed_command_setup_says_so(
     monkeypatch.setattr(sys, "argv", ["-m"])
     assert main(["setup", "claude-code"]) == 1
     assert "install the package" in capsys.readouterr().err
+
+
+PLAYED = """
+import { Quire } from "./quire.mjs"
+const plugin = await Quire({ directory: "/work/app" })
+const call = { tool: "edit", sessionID: "s1", callID: "c1" }
+const args = { filePath: "/work/app/a.py" }
+try { await plugin["tool.execute.before"](call, { args }); console.log("went on") } catch (e) { console.log(e.message) }
+const output = { output: "done" }
+await plugin["tool.execute.after"]({ ...call, args }, output)
+console.log(JSON.stringify(output.output))
+await plugin["chat.message"]({ sessionID: "s1", messageID: "m1" }, {})
+await plugin.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in JavaScript")
+@pytest.mark.parametrize(
+    ("answers", "shown"),
+    [
+        ('{"decision": "deny", "reason": "read again", "context": "news"}', ["read again", '"done\\n\\nnews"']),
+        ("{}", ["went on", '"done"']),
+        ("no json", ["went on", '"done"']),
+    ],
+)
+def test_the_plugin_of_opencode_asks_and_does_as_it_is_told(
+    answers: str, shown: list[str], scope: Scope, tmp_path: Path
+) -> None:
+    quire = tmp_path / "quire"
+    quire.write_text(f"#!/bin/sh\ncat >> {tmp_path}/asked; echo >> {tmp_path}/asked\necho '{answers}'\n")
+    quire.chmod(0o755)
+    (plugin, _) = agents.files("opencode", scope, str(quire))
+    (tmp_path / "quire.mjs").write_text(plugin.put(""))
+    (tmp_path / "play.mjs").write_text(PLAYED)
+    ran = subprocess.run(["node", tmp_path / "play.mjs"], capture_output=True, text=True, timeout=50)
+    assert ran.stdout.splitlines() == shown, ran.stderr
+    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+    assert [one["event"] for one in asked] == [
+        "tool.execute.before",
+        "tool.execute.after",
+        "chat.message",
+        "session.idle",
+    ]
+    assert all((one["sessionID"], one["directory"]) == ("s1", "/work/app") for one in asked)
+    assert asked[0]["args"] == {"filePath": "/work/app/a.py"}

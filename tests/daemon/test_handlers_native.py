@@ -175,6 +175,16 @@ def test_after_ends_the_burst_of_its_own_call_and_a_new_turn_those_that_were_lef
         assert history.open_bursts() == []
 
 
+def test_a_call_that_is_told_twice_has_one_burst(desk: Desk) -> None:
+    ann = desk.introduce("ann", "s1", call="t1")
+    first, second = before(desk, ann, "f", call="t1"), before(desk, ann, "f", call="t1")
+    assert first["burst"] == second["burst"]
+    mine = desk.outside("f", OLD + b"nine\n")
+    assert (after(desk, ann, "f", call="t1")["batches"], after(desk, ann, "f", call="t1")["burst"]) == (1, None)
+    with desk.history() as history:
+        assert history.burst_batches(first["burst"]) == [mine]
+
+
 def test_a_failed_edit_teaches_the_agent_nothing(desk: Desk) -> None:
     begun = before(desk, desk.ann, "new", whole=True)
     ended = after(desk, desk.ann, "new", ok=False, whole=True)

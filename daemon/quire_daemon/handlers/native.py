@@ -103,6 +103,9 @@ def _before(params: NativeParams, world: World) -> Decision:
     label = _label(params)
     if params.paths and not files:
         return Decision({"ok": True, "message": f"{label}: none of this is watched.", "burst": None})
+    begun_before = _begun_by(params, world) if params.call else None
+    if begun_before is not None:  # two configurations of one agent tell of the same call
+        return Decision({"ok": True, "message": f"{label} may go on, as said before.", "burst": begun_before.number})
     if len(own_open(world)) >= MOST_OPEN:
         message = f"{label} may go on; too many calls of this agent session are open to tell what it writes."
         return Decision({"ok": True, "message": message, "burst": None})
