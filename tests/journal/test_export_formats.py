@@ -27,17 +27,22 @@ from quire_journal.events import (
     FileMoved,
     FileWritten,
     OutsideWritten,
+    Purged,
     ReadServed,
     ReplyKept,
     WriterIntroduced,
     WritesAbandoned,
+    decode_record,
+    encode_event,
+    encode_record,
+    record_hash,
 )
 from quire_journal.export import FORMATS
 from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
 from quire_journal.export.source import Source, Stretch
 from quire_journal.ids import blob_id
 from quire_journal.importing import Imported, NotAnExport, import_lines
-from quire_journal.log import Store
+from quire_journal.log import Store, u64
 from quire_journal.stores.memory import MemoryStore
 
 SOUND = b"first\nsecond\n"
@@ -182,6 +187,22 @@ def test_what_is_no_whole_and_true_export_is_refused_with_a_reason(scribe: Scrib
 def test_a_journal_that_holds_records_takes_no_import(scribe: Scribe) -> None:
     with pytest.raises(NotAnExport, match="holds records already"):
         import_lines([], scribe.store)
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_record_that_was_replaced_is_taken_where_the_log_says_so_and_nowhere_else(scribe: Scribe, told: bool) -> None:
+    with scribe.store.writing() as w:
+        was = w.get("records", u64(3))
+        assert was is not None
+        record = decode_record(was)
+        other = FileWritten("src/a.py", bytes(32), 0, 0o644)
+        w.put("records", u64(3), encode_record(msgspec.structs.replace(record, body=encode_event(other))))
+    if told:
+        scribe.note(Purged("path", (), 0, replaced=((3, record_hash(was)),)))
+        assert log_of(imported(exported(scribe.store, "jsonl"))[0]) == log_of(scribe.store)
+    else:
+        with pytest.raises(NotAnExport, match="record 4 does not hold the hash of record 3"):
+            imported(exported(scribe.store, "jsonl"))
 
 
 # -- the schema --------------------------------------------------------------------------------------------------
