@@ -293,6 +293,11 @@ def test_a_file_without_bytes_and_a_folder_are_told_in_the_message_and_are_no_fi
     assert stream.count(b"D src/a.py\n") == 1
     assert b"M 120000 inline link\ndata 3\nsrc\n" in stream
     assert b" inline empty" not in stream
+    scribe.note(
+        OutsideWritten("full", b"", 0, 0o755, "watched", entry=FOLDER),
+        OutsideWritten("full/file", scribe.hold(b"x"), 1, 0o644, "watched"),
+    )
+    assert b"Not-Exported: full " not in exported(scribe.store, "git")
     assert b"data 0\n" not in stream
 
 

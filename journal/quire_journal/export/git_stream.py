@@ -100,23 +100,18 @@ class _Tree:
     def add(self, path: str) -> None:
         if path not in self._files:
             self._files.add(path)
-            self._below.update(_folders(path))
+            self._below.update(told.folders_of(path))
 
     def without(self, paths: list[str]) -> Iterator[str]:
         """Those of the paths that were there; they are not there any more."""
         for path in paths:
             if path in self._files:
                 self._files.discard(path)
-                self._below.subtract(_folders(path))
+                self._below.subtract(told.folders_of(path))
                 yield path
 
     def displaced_by(self, path: str) -> Iterator[str]:
         """What cannot stay beside a file at `path`: files that would be its folders, files below it."""
-        yield from self.without([folder for folder in _folders(path) if folder in self._files])
+        yield from self.without([folder for folder in told.folders_of(path) if folder in self._files])
         if self._below[path]:
             yield from self.without([file for file in self._files if file.startswith(f"{path}/")])
-
-
-def _folders(path: str) -> list[str]:
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from quire_journal import VERSION
 from quire_journal.diff import same_end, same_start
 from quire_journal.events import GENESIS
-from quire_journal.export.lines import BlobLine, EndLine, Header, MissingLine, event_line, written
+from quire_journal.export.lines import FORMAT, BlobLine, EndLine, Header, MissingLine, event_line, written
 from quire_journal.export.source import Source, named_blob
 
 
@@ -27,7 +27,7 @@ def events(source: Source, by: str) -> Iterator[bytes]:
 
 def _lines(source: Source, bytes_: _Bytes | None) -> Iterator[bytes]:
     stretch = source.stretch
-    yield written(Header(1, VERSION, source.workspace_id, stretch.after, stretch.upto))
+    yield written(Header(FORMAT, VERSION, source.workspace_id, stretch.after, stretch.upto))
     count, last = 0, GENESIS.hex()
     for row in source.rows():
         blob, path = named_blob(row.event)

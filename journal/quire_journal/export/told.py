@@ -68,18 +68,25 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
 def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
     """(path, why) of what a step made that no tree of git can hold: bytes that the journal lacks, folders, `.git`."""
     found = []
+    not_empty = {folder for change in step.changes if change.after is not None for folder in folders_of(change.path)}
     for change in step.changes:
         after = change.after
         if after is None:
             continue
         if after.entry == FOLDER:
-            if not any(other.path.startswith(f"{change.path}/") for other in step.changes):
+            if change.path not in not_empty:
                 found.append((change.path, "a folder; git keeps files only"))
         elif not fits_git(change.path):
             found.append((change.path, "git does not take such a path"))
         elif why := source.missing(after):
             found.append((change.path, f"its bytes are not in the journal: {why}"))
     return found
+
+
+def folders_of(path: str) -> list[str]:
+    """The folders that a path lies in, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def fits_git(path: str) -> bool:
