@@ -640,7 +640,8 @@ def test_cat_as_json_is_one_reply_with_the_whole_text(quire: Quire) -> None:
 
     ran = quire("cat", "a@v5", "--json", read_file=read)
     assert json.loads(ran.out)["content"] == "1\n2\n3\n"
-    assert quire("cat", "a", read_file={"ok": False, "error": "binary_file", "message": "No."}).status == 1
+    no = {"ok": False, "error": "binary_file", "message": "No."}
+    assert quire("cat", "a", read_file=no, tree={**no, "error": "not_found"}).status == 1
 
 
 def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:

@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import stat
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -162,3 +164,46 @@ def test_a_restore_of_the_whole_folder_again_does_nothing_more(live: Live, clien
     at = f"seq:{caught_up(client)[1:].partition('.')[0]}"
     reply = ok(client.call("restore", {"path": "back", "at": at}))
     assert {file["action"] for file in reply["files"]} == {"none"}
+
+
+def test_a_file_is_read_through_a_link_as_it_led_then(live: Live, client: Client) -> None:
+    live.write("led/one", "one\n")
+    live.write("led/two", "two\n")
+    (live.root / "led/link").symlink_to("one")
+    at = f"seq:{caught_up(client)[1:].partition('.')[0]}"
+    (live.root / "led/link").unlink()
+    (live.root / "led/link").symlink_to("two")
+    caught_up(client)
+    then = ok(client.call("read_file", {"path": "led/link", "at": at}))
+    assert (then["path"], then["content"]) == ("led/one", "one\n")
+    assert ok(client.call("read_file", {"path": "led/link"}))["content"] == "two\n"
+    (live.root / "led/link").unlink()
+    (live.root / "led/link").symlink_to("/etc/passwd")
+    caught_up(client)
+    (live.root / "led/link").unlink()
+    out = f"seq:{int(caught_up(client)[1:].partition('.')[0]) - 1}"
+    assert client.call("read_file", {"path": "led/link", "at": out})["error"] == "not_found"
+
+
+def test_cat_gives_the_bytes_of_what_is_no_text(live: Live, client: Client) -> None:
+    live.write("bytes.bin", b"\0\1\2" * 200_000)
+    at = f"seq:{caught_up(client)[1:].partition('.')[0]}"
+    (live.root / "bytes.bin").unlink()
+    caught_up(client)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "quire_client",
+            "-C",
+            live.root,
+            "--state-dir",
+            live.state_dir,
+            "cat",
+            f"bytes.bin@{at}",
+        ],
+        capture_output=True,
+        check=True,
+        cwd=live.root,
+    )
+    assert done.stdout == b"\0\1\2" * 200_000

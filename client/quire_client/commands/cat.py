@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.commands.base import DONE, Command, Invocation, path_at
 from quire_client.commands.read import shown
@@ -24,6 +24,12 @@ def run(call: Invocation) -> int:
         arguments["content_base64"] = True
     with call.connect() as client:
         pages = _pages(client, arguments)
+        if exact and pages[-1].get("error") in _NO_TEXT:
+            data = _blob(client, arguments["path"], point)
+            if data is not None:
+                sys.stdout.flush()
+                sys.stdout.buffer.write(data)
+                return DONE
     if exact and pages[-1].get("ok"):
         sys.stdout.flush()
         sys.stdout.buffer.write(_bytes(pages))
@@ -31,6 +37,22 @@ def run(call: Invocation) -> int:
     if pages[-1].get("lossy"):
         call.say("Some bytes are not UTF-8 and are shown as U+FFFD; into a file they are written as they are.")
     return call.answer(_joined(pages), shown, exact=True)
+
+
+_NO_TEXT: Final = ("binary_file", "file_too_large")
+"""What `read_file` does not show, and the journal holds all the same."""
+
+
+def _blob(client: Client, path: str, point: str) -> bytes | None:
+    """The bytes of a file that is no text, or too long for one; None where they are not to be had."""
+    from quire_client.trees import Stopped, Unwritable, bytes_of, fetch
+
+    try:
+        entries = fetch(client, point, path).entries
+        address = next((one["sha256"] for one in entries if one["path"] == path and one["kind"] == "file"), None)
+        return None if address is None else next(data for _, data in bytes_of(client, [address]))
+    except (Stopped, Unwritable):
+        return None  # what was said first is what counts
 
 
 def _pages(client: Client, arguments: dict[str, Any]) -> list[dict[str, Any]]:

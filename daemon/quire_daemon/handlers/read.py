@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import posixpath
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
@@ -13,14 +14,18 @@ from quire_daemon.handlers.preconditions import captured, require_lines, require
 from quire_daemon.handlers.staleness import news
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
-from quire_journal.events import ReadServed
-from quire_journal.ids import version_token
+from quire_journal.events import FOLDER, LINK, ReadServed
+from quire_journal.history import History
+from quire_journal.ids import disk_path, journal_path, version_token
 from quire_journal.line_hash import LineHashes
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import carry_ranges
 from quire_journal.text import Text, merge_ranges, shown
 from quire_journal.views.files import Version
+
+MOST_LINKS: Final = 16
+"""Links that are followed one after the other; more are a circle."""
 
 
 class ReadParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -206,22 +211,40 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     """The file as it was. Not a look at the file as it is: the caller's base stays what it was."""
     history = world.history
     seq = parse_point(point, history)
-    version = history.version_at(now.path, seq)
-    if version is None or version.gone:
-        raise Refused("not_found", f"{now.path} did not exist at {point}.", "choose_another_point", path=now.path)
+    path, version = _then(now, seq, point, history)
     try:
         text = history.text_of(version.blob)
     except NotHeld:
         missing = history.missing(version)
-        message = f"The bytes of {now.path} at {point} are not in the journal: {missing.told}."
-        raise Refused("uncaptured", message, path=now.path, why=missing.why) from None
-    require_size(now.path, len(text.data), world)
+        message = f"The bytes of {path} at {point} are not in the journal: {missing.told}."
+        raise Refused("uncaptured", message, path=path, why=missing.why) from None
+    require_size(path, len(text.data), world)
     if text.binary:
-        raise Refused("binary_file", f"{now.path} held NUL bytes at {point}.", path=now.path)
+        raise Refused("binary_file", f"{path} held NUL bytes at {point}.", path=path)
     if params.shape in _WITH_ANCHORS:
-        require_lines(now.path, len(text), world)
+        require_lines(path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
-    return Decision({**_told(part, params, now.path, version, world), **news(world, now.path)})
+    return Decision({**_told(part, params, path, version, world), **news(world, path)})
+
+
+def _then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
+    """The file that the path named then, and its version: a link is followed to where it led then, not now.
+
+    Raises `Refused` where there was none, a folder, or a link that led to no file of the workspace.
+    """
+    path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
+    for _ in range(MOST_LINKS):
+        version = history.version_at(path, seq)
+        if version is None or version.gone:
+            led = "" if path == named else f", where it led to {path}"
+            raise Refused("not_found", f"{named} did not exist at {point}{led}.", "choose_another_point", path=named)
+        if version.entry == FOLDER:
+            raise Refused("not_a_file", f"{path} was a folder at {point}.", "check_path", path=path)
+        if version.entry != LINK:
+            return path, version
+        target = history.text_of(version.blob).data.decode("utf-8", "surrogateescape")
+        path = journal_path(posixpath.normpath(posixpath.join(posixpath.dirname(disk_path(path)), target)))
+    raise Refused("not_a_file", f"{named} was a link at {point} that leads to no file.", "check_path", path=named)
 
 
 READ_TOOL: Final = Tool(

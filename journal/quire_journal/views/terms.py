@@ -113,8 +113,8 @@ def find(
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """The record that the search has come to, and the records up to it with a term of each of `wanted`; and so on.
 
-    Of after < seq <= upto. A block or span without any is a step, too, so that the one who asks can stop. Some of the records
-    may not have the term.
+    Of after < seq <= upto. A block or span without any is a step, too, so that the one who asks can stop. Some of the
+    records may not have the term.
     """
     if upto <= after:
         return
