@@ -83,7 +83,9 @@ def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
     event = json.dumps(agent(name).greeting(SESSION, str(place.root))).encode()
     began = time.monotonic()
     try:
-        ran = subprocess.run(door.command, input=event, capture_output=True, timeout=HOOK_S, cwd=place.root)
+        ran = subprocess.run(
+            door.command, input=event, capture_output=True, timeout=HOOK_S, cwd=place.root, env=_own_environment(name)
+        )
     except FileNotFoundError:
         return False, f"{door.path} calls {door.command[0]}, which is not there; `quire setup {name}` puts it right"
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -96,6 +98,11 @@ def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
             return True, f"{door.path}, answered {took}"
     said = ran.stdout.decode("utf-8", "replace").strip()
     return False, f"{door.path}: no daemon answered ({_last_line(ran.stderr) or said[:200]})"
+
+
+def _own_environment(name: str) -> dict[str, str]:
+    """Ours, without the file of an agent's shell: that one is not to be called by the name of this trial."""
+    return {variable: value for variable, value in os.environ.items() if variable != agent(name).env_file}
 
 
 def _mcp(command: Sequence[str], place: Place) -> tuple[bool, str]:
