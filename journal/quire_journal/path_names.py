@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from quire_journal.log import Reading, u32
 
@@ -12,10 +12,15 @@ class PathNames:
 
     def __init__(self) -> None:
         self._names: list[str] = []
+        self._answered: tuple[str, int] = "", -1  # the last question, and of how many paths
+        self._answer: Sequence[int] = ()
 
-    def matching(self, r: Reading, fits: Callable[[str], object]) -> list[int]:
-        """The numbers of the paths that fit, in their order."""
+    def matching(self, r: Reading, question: str, fits: Callable[[str], object]) -> Sequence[int]:
+        """The numbers of the paths that fit, in their order. `question` says what `fits` asks: pages ask it again."""
         known = len(self._names)
         self._names += [name.decode("utf-8", "surrogateescape") for _, name in r.scan("paths", u32(known + 1))]
-        # `r` may be older than another that asked before it.
-        return [number for number, fit in enumerate(map(fits, self._names[: r.count("paths")]), 1) if fit]
+        count = r.count("paths")  # `r` may be older than another that asked before it
+        if self._answered != (question, count):
+            self._answer = [number for number, fit in enumerate(map(fits, self._names[:count]), 1) if fit]
+            self._answered = question, count
+        return self._answer

@@ -226,12 +226,15 @@ def ask(folder: Path, rounds: int) -> dict[str, Any]:
 
     rows: dict[str, Any] = {}
     for name, args in {**questions(journal.head), "since": {"cursor": "now"}}.items():
+        cpu_s = time.process_time()
         took = [timed(lambda args=args: call(args)) for _ in range(rounds)]
+        cpu_ms = (time.process_time() - cpu_s) * 1000 / rounds
         reply = call(args)
         more = reply.get("next") is not None if "next" in reply else reply["more"]
         rows[name] = {
             "first_ms": round(took[0], 2),
             "median_ms": round(statistics.median(took), 2),
+            "cpu_ms": round(cpu_ms, 2),  # what is left of it where other programs have the machine, too
             "records": len(reply["records"]),
             "more": more,
         }
@@ -325,10 +328,12 @@ def show(figures: dict[str, Any]) -> None:
         f"opened in {figures['open_ms']} ms; {figures['own_mb']} MB of memory, "
         f"at most {figures['peak_mb']} MB with the pages of the journal that were looked at"
     )
-    print(f"{'first page of':28}{'first':>9}{'median':>9}{'records':>9}")
+    print(f"{'first page of':28}{'first':>9}{'median':>9}{'CPU':>9}{'records':>9}")
     for name, row in figures["queries"].items():
         more = " and more" if row["more"] else ""
-        print(f"{name:28}{row['first_ms']:>6.2f} ms{row['median_ms']:>6.2f} ms{row['records']:>9}{more}")
+        print(
+            f"{name:28}{row['first_ms']:>6.2f} ms{row['median_ms']:>6.2f} ms{row['cpu_ms']:>6.2f} ms{row['records']:>9}{more}"
+        )
     for name, row in figures["to_the_end"].items():
         told = (
             f"{row['pages']} pages, {row['records']} records, {row['seconds']} s, slowest {row['slowest_page_ms']} ms"

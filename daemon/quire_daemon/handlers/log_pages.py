@@ -22,7 +22,7 @@ from quire_journal.history import History
 from quire_journal.views.files import Version
 from quire_journal.views.terms import BLOCK
 
-WORK: Final = 1500
+WORK: Final = 1000
 """Units that one page may take."""
 
 RECORD_WORK: Final = 0.5
@@ -114,7 +114,7 @@ def _steps(wish: Wish, history: History) -> Iterator[tuple[int, Sequence[int]]]:
         yield seq, (seq,) if may_be.admits(seq) else ()
 
 
-def _few_paths(wish: Wish, history: History) -> list[int] | None:
+def _few_paths(wish: Wish, history: History) -> Sequence[int] | None:
     """The numbers of the paths that are asked for, where they are few and what is asked for are versions."""
     if wish.keep.path is None or not wish.keep.kinds <= SHOWN_KINDS:
         return None
@@ -125,7 +125,7 @@ def _few_paths(wish: Wish, history: History) -> list[int] | None:
     # The records in between are fewer than the paths may be: `since`, most of the time.
     if wish.upto - wish.after < 4 * BLOCK:
         return None
-    numbers = history.path_numbers(wish.keep.path)
+    numbers = history.path_numbers(wish.path, wish.keep.path)
     return numbers if len(numbers) <= MOST_PATHS else None
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 from quire_journal.events import Event, Record, WriterIntroduced
@@ -41,6 +42,7 @@ AnyOf = Sequence[bytes]
 """Terms of which a record must have one."""
 
 
+@lru_cache(maxsize=128)
 def of_kind(kind: str) -> bytes:
     """The term of every record of this kind."""
     return _term("k", kind)
