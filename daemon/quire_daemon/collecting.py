@@ -37,12 +37,18 @@ from quire_journal.retention import Policy, duration_ns
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
 """Fault points, beside those of `stores.compacting`: a crash test stops at each."""
 
-SLICE_S: Final = 0.001
+SLICE_S: Final = 0.0005
 """How long a worker goes on before it lets the loop have its turn: Python runs one thread at a time."""
 
-REST_S: Final = 0.001
+REST_S: Final = 0.0015
 DROP_REST_S: Final = 0.02
 """Between two transactions that drop."""
+
+SYNC_S: Final = 0.008
+"""A slice that takes longer has waited for the disk,"""
+
+DISK_SHARE: Final = 2
+"""which is left to others for so many times as long."""
 
 LOOK_S: Final = 10.0
 DAY_S: Final = 86_400.0
@@ -91,6 +97,7 @@ class Breather:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._until = 0.0
+        self._called = time.monotonic()
 
     def __call__(self) -> None:
         if self._host.stopping:
@@ -98,6 +105,14 @@ class Breather:
         if time.monotonic() >= self._until:
             time.sleep(REST_S)
             self._until = time.monotonic() + SLICE_S
+
+    def paced(self) -> None:
+        """As a call; after a slice that took long (it was synced) the disk is left to others for longer."""
+        took = time.monotonic() - self._called
+        if took > SYNC_S:
+            self.rest(DISK_SHARE * took)
+        self()
+        self._called = time.monotonic()
 
     def rest(self, seconds: float) -> None:
         """Do nothing for so long."""
@@ -289,16 +304,18 @@ class _Collection:
         return lambda: self._drop(chunk)
 
     def _drop(self, chunk: Chunk) -> None:
-        """One transaction, in a turn of its own."""
-        self._host.settle()
+        """One transaction, in a turn of its own; what is noted already goes with it."""
+        recorder = self._host.recorder
+        if recorder.has_bytes:
+            self._host.settle()
         with self._store.reading() as r:
-            self._needed.look(r)
+            self._needed.look(r, recorder.noted)
             gone = () if self._needed.look_again else self._needed.rest(r, chunk)
         if self._needed.look_again:
             self._begin_again()
             return
         if gone:
-            self._host.recorder.drop(BytesGone(gone, "dropped", chunk.paths), self._batch)
+            recorder.drop(BytesGone(gone, "dropped", chunk.paths), self._batch)
             self._dropped += len(gone)
             self._host.step("gc_dropped")
         self._work(self._next)
@@ -321,7 +338,7 @@ class _Collection:
 
     def _compact(self) -> Callable[[], None]:
         assert self._compaction is not None
-        self._compaction.copy(self._breathe)
+        self._compaction.copy(self._breathe.paced)
         return self._swap
 
     def _swap(self) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -21,7 +21,7 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.blobs import Stored
-from quire_journal.events import CheckpointNamed
+from quire_journal.events import CheckpointNamed, Event
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.log import Reading, Store, u64
@@ -40,7 +40,7 @@ READ_LATELY_NS: Final = 24 * 3600 * 10**9
 _ROWS: Final = 200
 """Blobs that are looked at in one snapshot."""
 
-_CHUNK_BLOBS: Final = 64
+_CHUNK_BLOBS: Final = 32
 _CHUNK_PATHS: Final = 16
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
@@ -224,9 +224,7 @@ class Marks:
         mark = self._mark[blob]
         if judged.keep or mark == DROP:
             return Listed(path, judged, judged.keep, judged.reason)
-        why = (
-            "others that are kept are made from it" if mark == BASE else "another version that is kept has these bytes"
-        )
+        why = "others that are kept are made from it" if mark == BASE else "another version keeps these bytes"
         return Listed(path, judged, True, why)
 
     def chunks(self, breathe: Breathe) -> Iterator[Chunk]:
@@ -280,23 +278,28 @@ class Needed:
         self._numbers: set[int] = set()
         self.look_again = ""  # why the marks do not count any more
 
-    def look(self, r: Reading) -> None:
-        """Take note of what has come since the last look."""
+    def look(self, r: Reading, noted: Sequence[Event] = ()) -> None:
+        """Take note of what has come since the last look, and of what is `noted` and not committed."""
         history = History(r)
         for record in history.records(after=self._looked_to):
             self._looked_to = record.seq
-            event = record.event()
-            if isinstance(event, CheckpointNamed) and event.cursor < self._marked:
-                self.look_again = f"checkpoint {event.name!r} was named"
-            self._take(r, getattr(event, "blob", b""))
-            path = getattr(event, "path", None)
-            for seq in (getattr(event, "version", 0), getattr(event, "base", 0)):
-                version = history.version(path, seq) if isinstance(path, str) and isinstance(seq, int) and seq else None
-                if version is not None:
-                    self._take(r, version.blob)
+            self._event(r, history, record.event())
+        for event in noted:
+            self._event(r, history, event)
         for key, value in r.scan("blobs", u64(self._newest + 1)):
             self._newest = int.from_bytes(key, "big")
             self._with_bases(r, _decode_stored(value).base)
+
+    def _event(self, r: Reading, history: History, event: Event | None) -> None:
+        """Keep the bytes that the event names, and those of the versions that it is about or stands on."""
+        if isinstance(event, CheckpointNamed) and event.cursor < self._marked:
+            self.look_again = f"checkpoint {event.name!r} was named"
+        self._take(r, getattr(event, "blob", b""))
+        path = getattr(event, "path", None)
+        for seq in (getattr(event, "version", 0), getattr(event, "base", 0)):
+            version = history.version(path, seq) if isinstance(path, str) and isinstance(seq, int) and seq else None
+            if version is not None:
+                self._take(r, version.blob)
 
     def _take(self, r: Reading, blob: bytes) -> None:
         if blob and blob not in self._blobs and blobs.holds(r, blob):

@@ -9,7 +9,7 @@ last second of them. Both get their seqs when they are noted, so the order in th
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -87,6 +87,16 @@ class Recorder:
         return Seq(self.journal.head + 1 + len(self._pending))
 
     @property
+    def noted(self) -> Sequence[Event]:
+        """The noted events that are not committed."""
+        return [entry.event for entry in self._pending]
+
+    @property
+    def has_bytes(self) -> bool:
+        """Do bytes of noted events wait to be stored?"""
+        return bool(self._bytes)
+
+    @property
     def waiting(self) -> int:
         """How many noted events are not committed."""
         return len(self._pending)
@@ -128,8 +138,8 @@ class Recorder:
 
     # ── committing ──
 
-    def commit(self) -> None:
-        """Everything noted, in one synced transaction.
+    def commit(self, dropped: Sequence[bytes] = ()) -> None:
+        """Everything noted, in one synced transaction; the bytes of the blobs `dropped` go with it.
 
         Raises `StoreFailed` when the store could not: everything noted is dropped then, and the disk will be
         looked at again (what was to be seen is not).
@@ -138,22 +148,23 @@ class Recorder:
         bytes_, self._bytes = self._bytes, []
         seen, self._seen = self._seen, {}
         recent, self._recent = self._recent, {}
+        for blob in dropped:
+            self.texts.forget(blob)
         if entries or bytes_:
-            self.journal.append(entries, bytes_, self.texts.find)
+            self.journal.append(entries, bytes_, self.texts.find, dropped)
         del recent  # the reads view holds them now
         self.mark_seen(seen)
 
     def drop(self, gone: BytesGone, batch: int) -> None:
         """Note `gone`, and commit it with everything else that is noted; the bytes go in the same transaction.
 
-        Nothing that stays is made from them (see `blobs.drop`). Raises as `commit` does.
+        Nothing that stays is made from them (see `blobs.drop`), or named by what is noted (`noted`); bytes that are
+        noted could be made from them, so there must be none. Raises as `commit` does.
         """
-        self.commit()  # what is noted may need these bytes: the caller has looked at what is committed only
+        if self._bytes:
+            raise RuntimeError("bytes are dropped when no others wait to be stored")
         self.note(gone, batch=batch)
-        entries, self._pending = self._pending, []
-        for blob in gone.blobs:
-            self.texts.forget(blob)
-        self.journal.append(entries, dropped=gone.blobs)
+        self.commit(gone.blobs)
 
     def mark_seen(self, seen: dict[str, Seen | None]) -> None:
         """The journal knows what stands at these paths."""

@@ -157,6 +157,9 @@ def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str
     states = [v for v in versions if not v.displaced]
     if states and not states[-1].gone:
         kept[states[-1].seq] = f"head of {path}"
+    for version in versions:
+        if (path, version.seq) in pins.versions:
+            kept.setdefault(version.seq, pins.versions[path, version.seq])
     for cursor, reason in (*pins.cursors, *pins.since):
         then = _state_at(states, cursor)
         if then is not None and not then.gone:
@@ -165,9 +168,6 @@ def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str
         for version in versions:
             if version.seq > cursor:
                 kept.setdefault(version.seq, reason)
-    for version in versions:
-        if (path, version.seq) in pins.versions:
-            kept.setdefault(version.seq, pins.versions[path, version.seq])
     return kept
 
 

@@ -37,7 +37,7 @@ SLICE_PAIRS: Final = 256
 SLICE_BYTES: Final = 128 * 1024
 """A slice ends with whichever comes first: about half a millisecond in which other threads wait."""
 
-COMMIT_BYTES: Final = 8 << 20
+COMMIT_BYTES: Final = 1 << 20
 """Of the copy, which are written at once."""
 
 SHORT_BYTES: Final = 64 * 1024
@@ -196,9 +196,9 @@ def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
     """Make noted changes to `target`, round by round, until only few are left."""
     for _ in range(MOST_ROUNDS):
         changes = tee.take()
-        for first in range(0, len(changes), SLICE_PAIRS):
-            with target.writing() as w:
+        with target.writing() as w:  # one for a round: its commit may be synced, and others must not outrun it
+            for first in range(0, len(changes), SLICE_PAIRS):
                 apply(w, changes[first : first + SLICE_PAIRS])
-            pause()
+                pause()
         if tee.size_bytes <= SHORT_BYTES:
             return

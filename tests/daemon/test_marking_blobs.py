@@ -1,0 +1,186 @@
+"""Marks of a collection: what goes, in which order, and what is spared because something new needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quire_daemon.marking_blobs import Chunk, Marks, Needed
+from quire_journal import blobs
+from quire_journal.check import check
+from quire_journal.events import (
+    BurstBegun,
+    BytesGone,
+    CheckpointNamed,
+    CheckpointSaved,
+    Event,
+    FileWritten,
+    LeaseGranted,
+    ReadServed,
+    WriterIntroduced,
+    WritesSettled,
+)
+from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.journal import Entry, Journal
+from quire_journal.retention import Policy
+from quire_journal.stores.memory import MemoryStore
+
+DAY = 86_400 * 10**9
+NOW = 1_795_132_800 * 10**9
+LATER = NOW + 2 * DAY
+LAST = Policy(keep_last=1)
+
+
+def text(path: str, number: int) -> bytes:
+    """Long enough, and alike enough, that a version is made from the one before."""
+    return b"".join(b"%d %s\n" % (n if n % 40 else n * number, path.encode()) for n in range(120))
+
+
+class Writing:
+    """A journal of a few files."""
+
+    def __init__(self) -> None:
+        self.journal = Journal.open(MemoryStore(), NOW)
+        self.note(WriterIntroduced(1, uid=1000, agent="ann", agent_session="s1"))
+
+    def note(self, event: Event, data: Sequence[tuple[bytes, str | None]] = (), dropped: Sequence[bytes] = ()) -> int:
+        seq = self.journal.head + 1
+        self.journal.append([Entry(event, WriterId(1), NOW, BatchId(seq))], data, dropped=dropped)
+        return seq
+
+    def write(self, path: str, data: bytes) -> int:
+        seq = self.note(FileWritten(path, blob_id(data), len(data), 0o644), [(data, path)])
+        self.note(WritesSettled(seq))
+        return seq
+
+    def marks(self, policy: Policy = LAST) -> Marks:
+        marks = Marks(self.journal.store, policy, LATER)
+        marks.make(lambda: None)
+        return marks
+
+    def reasons(self, policy: Policy = LAST) -> dict[tuple[str, int], tuple[bool, str]]:
+        """(path, seq) → whether the bytes stay, and why."""
+        listed, more = self.marks(policy).listing(0, 1000, "", lambda: None)
+        assert more is None
+        return {(one.path, one.judged.version.seq): (one.keep, one.reason) for one in listed}
+
+    def drop(self, chunk: Chunk, needed: Needed) -> tuple[bytes, ...]:
+        """What the daemon does with a chunk."""
+        with self.journal.store.reading() as r:
+            needed.look(r)
+            gone = needed.rest(r, chunk)
+        self.note(BytesGone(gone, "dropped", chunk.paths), dropped=gone)
+        return gone
+
+    def holds(self, data: bytes) -> bool:
+        with self.journal.store.reading() as r:
+            return blobs.holds(r, blob_id(data))
+
+    def sound(self) -> None:
+        assert list(check(self.journal.store)) == []
+
+
+def test_open_work_is_kept_whatever_the_policy_says() -> None:
+    writing = Writing()
+    seqs = [writing.write(path, text(path, n)) for n in range(1, 4) for path in "abcde"]
+    first = dict(zip("abcde", seqs, strict=False))
+    writing.note(LeaseGranted("a", "file", "exclusive", LATER + DAY, lines=(0, 2), version=first["a"]))
+    writing.note(CheckpointSaved("b", first["b"]))
+    writing.note(CheckpointNamed("before-lunch", first["c"]))
+    burst = writing.note(BurstBegun("refactoring", "git", LATER + DAY))
+    writing.write("d", text("d", 9))
+    writing.write("d", text("d", 10))
+    unsettled = writing.note(FileWritten("e", blob_id(b"new"), 3, 0o644, base=first["e"]), [(b"new", "e")])
+    writing.note(FileWritten("e", blob_id(b"newer"), 5, 0o644, base=unsettled), [(b"newer", "e")])
+    reasons = writing.reasons()
+    assert reasons["a", first["a"]] == (True, "a lease on lines of it")
+    assert reasons["b", first["b"]] == (True, "open checkpoint of an edit")
+    assert reasons["c", first["c"]] == (True, "checkpoint before-lunch")
+    assert [why for (path, _), (_, why) in reasons.items() if path == "d"][-3:] == [
+        f"open burst {burst}",
+        f"open burst {burst}",
+        "head of d",
+    ]
+    assert reasons["e", first["e"]] == reasons["e", unsettled] == (True, "unsettled write")
+
+
+def test_what_a_caller_was_shown_lately_is_kept_for_a_day() -> None:
+    writing = Writing()
+    read = writing.write("a", b"shown\n")
+    writing.note(ReadServed("a", read, ((0, 1),)))
+    writing.journal.append(
+        [Entry(FileWritten("a", blob_id(b"x"), 1, 0o644), WriterId(0), NOW, BatchId(5))], [(b"x", "a")]
+    )
+    marks = Marks(writing.journal.store, LAST, NOW + DAY // 2)
+    marks.make(lambda: None)
+    assert [one.reason for one in marks.listing(0, 9, "kept", lambda: None)[0]] == ["read lately", "head of a"]
+    assert writing.reasons()["a", read][0] is False
+
+
+def test_bytes_that_a_kept_version_has_or_is_made_from_stay_and_say_so() -> None:
+    writing = Writing()
+    one = writing.write("a", text("a", 1))
+    two = writing.write("a", text("a", 2))
+    same = writing.write("b", b"same in both\n" * 20)
+    writing.write("c", b"same in both\n" * 20)
+    writing.write("b", b"and now another\n" * 20)
+    reasons = writing.reasons()
+    assert reasons["a", one] == (True, "others that are kept are made from it")
+    assert reasons["a", two] == (True, "head of a")
+    assert reasons["b", same] == (True, "another version keeps these bytes")
+
+
+def test_what_is_named_after_the_marks_were_made_stays_with_what_it_is_made_from() -> None:
+    writing = Writing()
+    for n in range(1, 6):
+        writing.write("a", text("a", n))
+    writing.write("a", b"something else entirely\n" * 30)
+    marks = writing.marks()
+    assert marks.totals.dropped == 5
+    needed = Needed(marks)
+    writing.write("b", text("a", 3))  # the same bytes again, under another name
+    for chunk in marks.chunks(lambda: None):
+        writing.drop(chunk, needed)
+    assert [writing.holds(text("a", n)) for n in range(1, 6)] == [True, True, True, False, False]
+    writing.sound()
+
+
+def test_a_checkpoint_of_the_past_that_is_named_meanwhile_asks_for_new_marks() -> None:
+    writing = Writing()
+    first = writing.write("a", b"one\n" * 30)
+    writing.write("a", b"two\n" * 30)
+    marks = writing.marks()
+    needed = Needed(marks)
+    writing.note(CheckpointNamed("now", marks.head))
+    with writing.journal.store.reading() as r:
+        needed.look(r)
+    assert not needed.look_again
+    with writing.journal.store.reading() as r:
+        needed.look(r, [CheckpointNamed("then", first)])
+    assert "'then'" in needed.look_again
+
+
+STEP = st.tuples(st.sampled_from("abc"), st.integers(1, 12))
+
+
+@given(st.lists(STEP, min_size=1, max_size=60), st.lists(STEP, max_size=8), st.integers(1, 3), st.integers(0, 4))
+def test_wherever_a_collection_ends_everything_that_is_left_can_be_unpacked(
+    before: list[tuple[str, int]], meanwhile: list[tuple[str, int]], keep: int, ended_after: int
+) -> None:
+    """Files share contents, so that a blob of one is made from a blob of another."""
+    writing = Writing()
+    for path, number in before:
+        writing.write(path, text("shared", number))
+    marks = writing.marks(Policy(keep_last=keep))
+    needed = Needed(marks)
+    small = [Chunk((blob,), chunk.paths) for chunk in marks.chunks(lambda: None) for blob in chunk.blobs]
+    for at, chunk in enumerate(small):
+        if at == len(small) - ended_after:
+            break
+        for path, number in meanwhile[at : at + 1]:
+            writing.write(path, text("shared", number))
+        writing.drop(chunk, needed)
+    writing.sound()
+    assert all(keep for keep, _ in writing.reasons(Policy(keep_last=-1)).values())
