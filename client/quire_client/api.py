@@ -428,6 +428,24 @@ class Client:
         """
         return self.call("verify", {"read_data": read_data}, timeout_s=timeout_s)
 
+    def purge(
+        self,
+        *,
+        path: str = "",
+        blob: str = "",
+        matching: str = "",
+        plan: bool = False,
+        note: str = "",
+        timeout_s: float | None = None,
+    ) -> Answer:
+        """Remove bytes from everywhere that Quire controls: those of a path, of a blob (sha256), or what matches.
+
+        `plan` only says what would go. The reply says where copies may remain.
+        """
+        wanted = {"path": path, "blob": blob, "matching": matching, "note": note}
+        arguments = {name: value for name, value in wanted.items() if value}
+        return self.call("purge", {**arguments, "plan": plan}, timeout_s=timeout_s)
+
     def export(
         self,
         format: str,

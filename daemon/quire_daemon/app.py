@@ -845,6 +845,11 @@ class App:
         self.performing.note_settled()
         self.recorder.commit()
 
+    def look_at(self, paths: Sequence[str]) -> None:
+        """Compare these paths (as on disk) with the journal soon."""
+        for path in paths:
+            self.outside.name(path, "scanned", self.clock.mono_s())
+
     def start_job(self, work: Callable[[], Callable[[], None]]) -> None:
         """Run `work` on a worker thread; what it returns is called in the loop."""
 

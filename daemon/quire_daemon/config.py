@@ -68,6 +68,7 @@ class Capture(Strict, frozen=True):
 
     ignore: tuple[str, ...] = ()  # gitignore patterns, beside .gitignore and .quireignore
     secret_globs: tuple[str, ...] = (".env", ".env.*", "*.pem", "*.key", "id_rsa*", "id_ed25519*", "*.p12", "*.pfx")
+    scan_secrets: bool = True  # what holds a key or a token of a known form is recorded by hash only
     max_bytes: int = 64 * 1024 * 1024  # larger files are recorded by hash only
     scan_minutes: float = 5.0  # a full comparison of disk and journal, whatever the watcher said
 
@@ -285,6 +286,8 @@ def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> 
         if workspace.get(section, {}).get(key) is not None:
             mine, given = workspace[section][key], getattr(getattr(base, section), key)
             merged[section] = {**merged[section], key: max(mine, given, key=choices.index)}
+    if base.capture.scan_secrets:
+        merged.setdefault("capture", {})["scan_secrets"] = True
     for section, key in _LIMITS:
         mine = workspace.get(section, {}).get(key)
         if mine is not None:

@@ -19,9 +19,12 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
+from quire_journal import secret_texts
 from quire_journal.events import (
     FOLDER,
+    HOLDS_SECRET,
     LINK,
+    PURGED,
     REGULAR,
     Event,
     OutsideDeleted,
@@ -176,7 +179,7 @@ class Gather:
             return _Sighting(self._folder(path, look.signature, head))
         if look.kind != "file" or look.signature is None:
             return _Sighting(OnDisk(look.kind))
-        return self._known(path, look, head) or self._read(path, look.signature, unfinished_ok)
+        return self._known(path, look, head) or self._read(path, look.signature, head, unfinished_ok)
 
     def _known(self, path: str, look: Look, head: Version | None) -> _Sighting | None:
         """The head, when the signature proves that the file still holds it."""
@@ -194,7 +197,7 @@ class Gather:
                 text = history.text_of(head.blob)
         return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), text=text, signature=s)
 
-    def _read(self, path: str, signature: Signature, unfinished_ok: bool) -> _Sighting:
+    def _read(self, path: str, signature: Signature, head: Version | None, unfinished_ok: bool) -> _Sighting:
         mode = signature.mode & 0o7777
         try:
             image = self.workspace.read(path, self.settings.capture.max_bytes, unfinished_ok=unfinished_ok)
@@ -206,12 +209,13 @@ class Gather:
             return _Sighting(OnDisk("file", size=large.size, mode=mode, why="too_large"), signature=signature)
         except PermissionError:
             return _Sighting(OnDisk("file", size=signature.size, mode=mode, why="unreadable"), signature=signature)
+        blob = blob_id(image.data)
         disk = OnDisk(
             "file",
-            blob_id(image.data),
+            blob,
             len(image.data),
             image.signature.mode & 0o7777,
-            why="secret" if self.ignore.secret(path) else "",
+            why="secret" if self.ignore.secret(path) else self._withheld(image.data, blob, head),
             unfinished=not image.finished,
         )
         return _Sighting(disk, image=image, signature=image.signature)
@@ -223,6 +227,15 @@ class Gather:
         known = head is not None and not head.gone and head.entry == FOLDER
         told = known or is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
+
+    def _withheld(self, data: bytes, blob: bytes, head: Version | None) -> str:
+        """Why the journal must not keep these bytes: they were removed from it, or hold a secret. "" for all others."""
+        with self.recorder.history() as history:
+            if history.purged(blob):
+                return PURGED
+            if head is not None and head.blob == blob and not head.uncaptured and history.holds(blob):
+                return ""  # it is there already: only `purge` takes it out again
+        return HOLDS_SECRET if self.settings.capture.scan_secrets and secret_texts.find(data) else ""
 
     def _link(self, path: str, signature: Signature | None) -> _Sighting:
         """A link is a file whose bytes are its target."""

@@ -16,13 +16,14 @@ import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.reconcile import Seen
-from quire_journal import blobs
+from quire_journal import blobs, replay
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, disk_path, journal_path
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import u32
 from quire_journal.path_names import PathNames
+from quire_journal.purging import Change
 from quire_journal.text import Text
 from quire_journal.views import writers
 
@@ -165,6 +166,23 @@ class Recorder:
             raise RuntimeError("bytes are dropped when no others wait to be stored")
         self.note(gone, batch=batch)
         self.commit(gone.blobs)
+
+    def purge(self, change: Change, writer: WriterId) -> None:
+        """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.
+
+        Raises as `commit` does.
+        """
+        self.introduce(writer)
+        self.commit()
+        batch = self.next_seq
+        for event in change.events:
+            self.note(event, writer, batch=batch)
+        entries, self._pending = self._pending, []
+        for blob in change.dropped:
+            self.texts.forget(blob)
+        self.journal.append(entries, dropped=change.dropped, instead=change.rows)
+        if change.views:
+            replay.rebuild(self.journal.store, only=change.views)
 
     def mark_seen(self, seen: dict[str, Seen | None]) -> None:
         """The journal knows what stands at these paths."""

@@ -30,6 +30,11 @@ REGULAR: Final = 0
 LINK: Final = 1  # the blob is the link's target
 FOLDER: Final = 2  # no blob; recorded so that empty folders come back
 
+PURGED: Final = "purged"
+"""Why bytes are not kept: somebody had them removed."""
+HOLDS_SECRET: Final = "holds_secret"
+"""Why bytes are not kept: there is a key or a token in them."""
+
 
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Base of all events. `kind` is the tag on disk, on the wire and in `quire log`."""
@@ -90,7 +95,7 @@ class FileWritten(Event, frozen=True):
     inode: int = 0  # of the file that held the base: recovery tells a base that was put back from one never replaced
     entry: int = REGULAR
     dialect: str = ""
-    uncaptured: str = ""  # why the journal does not have the bytes: "secret"
+    uncaptured: str = ""  # why the journal does not have the bytes: "secret", HOLDS_SECRET, PURGED
 
 
 class FileDeleted(Event, frozen=True):
@@ -220,7 +225,7 @@ class CaptureFailed(Event, frozen=True):
 
     kind: ClassVar[str] = "capture_failed"
     path: str
-    why: str  # "too_large", "secret", "unreadable", "not_a_file"
+    why: str  # "too_large", "secret", HOLDS_SECRET, PURGED, "unreadable", "not_a_file"
     size: int = 0
     blob: bytes = b""  # the hash, where it could be computed
     mode: int = 0

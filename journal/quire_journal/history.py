@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.events import BatchUndone, Record, RetentionApplied, WriterIntroduced, decode_record
+from quire_journal.events import BatchUndone, Purged, Record, RetentionApplied, WriterIntroduced, decode_record
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
@@ -206,10 +206,18 @@ class History:
         return Missing(gone.why, f"{_GONE.get(gone.why, gone.why)} on {_day(since.at_ns)}{self._policy(since)}")
 
     def _policy(self, gone: Record) -> str:
-        """By which policy a record's bytes were dropped, for a sentence."""
+        """By which policy, or by whom, bytes were made to go, for a sentence."""
         first = self.record(gone.batch)
         event = first.event() if first is not None else None
+        if isinstance(event, Purged) and first is not None:
+            who = self.writer(first.writer)
+            return f" by {writer_name(first.writer)}{f' ({who.agent})' if who is not None and who.agent else ''}"
         return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
+
+    def purged(self, blob: bytes) -> bool:
+        """Were these bytes removed because somebody asked for it? They are not to be kept again."""
+        gone = self.gone(blob)
+        return gone is not None and gone.why == losses.PURGED
 
     def salvage(self) -> Record | None:
         """The newest record that says that the journal was salvaged; None when it never was."""

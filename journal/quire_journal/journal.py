@@ -114,6 +114,7 @@ class Journal:
         bytes_named: Sequence[tuple[bytes | Text | Frame, str | None]] = (),
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
         dropped: Sequence[bytes] = (),
+        instead: Sequence[tuple[str, bytes, bytes]] = (),
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
@@ -121,8 +122,9 @@ class Journal:
         already), or as a frame made ready by `blobs.compress`, each with the path that it is a version of. `at_hand`
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
-        them (see `blobs.drop`). Raises `ValueError` for a batch that cannot be (a caller's mistake), and `StoreFailed`,
-        `Damaged` or `OutOfOrder` when nothing of it was stored.
+        them (see `blobs.drop`). `instead` are (table, key, value) of records and blobs that stand in place of
+        others from now on (see `purging`). Raises `ValueError` for a batch that cannot be (a caller's mistake), and
+        `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
@@ -144,6 +146,8 @@ class Journal:
                     blobs.put(w, data.data, path, self._cache, data.blob)
                 else:
                     blobs.put(w, data, path, self._cache)
+            for table, key, value in instead:
+                w.put(table, key, value)
             for blob in dropped:
                 blobs.drop(w, blob)
                 self._cache.forget(blob)

@@ -42,6 +42,7 @@ COMMANDS: Final[dict[str, str]] = {
     "import": "Make a journal of an export",
     "verify": "Check the journal",
     "gc": "Drop bytes of the past that no rule keeps",
+    "purge": "Remove a secret's bytes from the journal",
     "doctor": "Check the installation, the workspace and the daemon",
     "adopt": "Give a moved folder its journal back",
 }

@@ -19,8 +19,11 @@ from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.preconditions import captured, require_lines
 from quire_daemon.handlers.staleness import Ranges, news
 from quire_daemon.safety import Grammars
+from quire_journal import secret_texts
 from quire_journal.diff import changed_ranges, first_difference
 from quire_journal.events import (
+    HOLDS_SECRET,
+    PURGED,
     CheckpointRolledBack,
     CheckpointSaved,
     EditRefused,
@@ -128,9 +131,13 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
     size, mode, by = len(after.data), now.mode, result.type
     # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
-    lost = _uncaptured(result)
+    lost, warnings = _uncaptured(result, world)
+    reply["warnings"] += warnings
     event: Event
     if result.to is not None:
+        if warnings:
+            message = f"{warnings[0]['message']} Rename it in a call of its own."
+            raise Refused("uncaptured", message, "split_call", path=result.path, why=lost)
         event = FileMoved(now.path, result.to.path, after.blob, size, mode, base, by, now.inode)
     else:
         event = FileWritten(
@@ -148,14 +155,41 @@ def _no_undo(result: Result) -> list[dict[str, str]]:
     return [{"type": "uncaptured", "message": message}]
 
 
-def _uncaptured(result: Result) -> str:
-    """Why the journal is not to have the bytes; "" where it has them."""
+def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]]:
+    """Why the journal is not to have the new bytes, "" where it has them; and a warning, where that is news.
+
+    A name that stands for secrets keeps its file out for good. Of other files it depends on what is in them now.
+    """
     now = result.now
-    if now.kind == "missing":
-        return now.uncaptured
-    if captured(now) is not None:
-        return ""
-    return now.uncaptured or (now.version.uncaptured if now.version is not None else "") or "secret"
+    why = now.uncaptured
+    if now.kind != "missing" and not why and captured(now) is None:
+        why = (now.version.uncaptured if now.version is not None else "") or "secret"
+    if why and why not in (HOLDS_SECRET, PURGED):
+        return why, []
+    return withheld(result.path, result.after, world, None if why or now.kind == "missing" else result.splices)
+
+
+def withheld(
+    path: str, after: Text, world: World, splices: Sequence[Splice] | None = None
+) -> tuple[str, list[dict[str, str]]]:
+    """Why the journal must not keep a new text whose name says nothing, with a warning; "" where it may.
+
+    `splices` are what changed since a text that is kept, so that only that has to be looked at; None: all of it.
+    """
+    if world.history.purged(after.blob):
+        message = f"These bytes were purged from the journal; it keeps only the hash of {path}: there is no undo of it."
+        return PURGED, [{"type": "uncaptured", "message": message}]
+    if not world.settings.capture.scan_secrets:
+        return "", []
+    texts = [after.data] if splices is None else [b"\n".join(splice.lines) for splice in splices]
+    found = next((secret for text in texts if (secret := secret_texts.find(text)) is not None), None)
+    if found is None:
+        return "", []
+    message = (
+        f"{path} holds {found.kind}, so the journal keeps only its hash: this version cannot be brought back, and who "
+        "overwrites it has to say `allow_uncaptured`. Take the secret out, and replace it where it was issued."
+    )
+    return HOLDS_SECRET, [{"type": "uncaptured", "message": message}]
 
 
 def _writes(result: Result, seq: int) -> list[Write]:

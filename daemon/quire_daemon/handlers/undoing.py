@@ -11,6 +11,7 @@ from quire_daemon.handlers.choosing import Choice, How, is_now
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.log import writer_type
+from quire_daemon.handlers.outcome import withheld
 from quire_daemon.handlers.staleness import news
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
@@ -348,9 +349,11 @@ class Performing:
     def _put(self, action: Action, over: FileNow, base: int) -> int:
         u, text = action.unwound, action.after
         data = text.data
-        seq = self._note(FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode))
+        lost = withheld(u.path, text, self.world)[0] if u.made is not None else ""
+        event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
+        seq = self._note(event)
         self.writes.append(Put(seq, u.path, data, u.mode, over, text))
-        if u.made is not None:  # other bytes are an earlier version's, which the journal holds
+        if u.made is not None and not lost:  # other bytes are an earlier version's, which the journal holds
             self.blobs.append(data)
         return seq
 

@@ -6,7 +6,7 @@ whose result comes back into the loop. It answers its call exactly once, by `Hos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -49,6 +49,9 @@ class Host(Protocol):
 
     def health(self) -> dict[str, Any]:
         """What `status` tells."""
+
+    def look_at(self, paths: Sequence[str]) -> None:
+        """Compare these paths (as on disk) with the journal soon."""
 
     def stop(self) -> None:
         """End the daemon after this turn."""

@@ -1,0 +1,253 @@
+"""`purge`: bytes go from everywhere that Quire controls. For people: no door for agents offers it.
+
+    1. find      on a worker thread (`purging.find`): blobs, and records that tell of them
+    2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so
+    3. compact   pair by pair, so that no byte of the old database is in the new one; then the old one is given back
+    4. sweep     displaced files in `.quire/tmp` are waited for, logs masked, damaged databases set aside removed
+
+A crash in between leaves a sound journal; what is left of the old bytes then is told by a purge that is made again,
+which compacts whether it finds anything or not.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.call import Call
+from quire_daemon.services.base import Host, Service
+from quire_daemon.soundness import set_aside
+from quire_journal import purging
+from quire_journal.ids import disk_path, version_token
+from quire_journal.log import Compaction, Damaged, StoreFailed
+from quire_journal.purging import Found, Wanted
+from quire_journal.refusals import Refused
+
+MOST_LISTED: Final = 200
+TMP_S: Final = 5.0
+"""How long displaced files are waited for: they are let go after a second."""
+
+REMAIN: Final = (
+    "the files of the checkout themselves",
+    "git, if it was ever committed or stashed",
+    "backups, snapshots and free blocks of the file system",
+    "editors (undo and swap files), and agents' own transcripts and contexts",
+    "exports and copies of the journal that somebody made",
+)
+"""Where copies may be that Quire does not control."""
+
+
+class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Arguments of `purge`: one of `path`, `blob` (sha256) and `matching`."""
+
+    path: str = ""
+    blob: str = ""
+    matching: str = ""  # a regular expression, of bytes, in which ^ and $ are ends of lines
+    plan: bool = False  # only say what would go
+    note: str = ""
+
+
+def run(call: Call, host: Host) -> None:
+    """Answer `blobs`, `versions` (path and version of those that lose their bytes), `records`, `remain`, `on_disk`."""
+    wanted = _wanted(call.params)
+    if "purge" in host.progress:
+        raise Refused("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
+    host.settle()
+    _Purge(call, host, wanted).begin()
+
+
+class _Purge:
+    """One purge on its way."""
+
+    def __init__(self, call: Call, host: Host, wanted: Wanted) -> None:
+        self._call, self._host, self._wanted = call, host, wanted
+        self._found = Found()
+        self._head = 0
+        self._compaction: Compaction | None = None
+
+    def begin(self) -> None:
+        self._host.progress["purge"] = {"what": "looking", "done": 0, "total": 0}
+        self._work(self._find)
+
+    def _work(self, step: Callable[[], Callable[[], None]]) -> None:
+        """`step` on a worker thread, then what it returns in the loop; whatever fails is the answer."""
+
+        def then(act: Callable[[], None]) -> None:
+            try:
+                act()
+            except Refused as refused:
+                self._answer(refused.reply())
+            except StoreFailed as error:
+                self._answer(Refused("disk_full" if error.disk_full else "busy", _told(error), "retry").reply())
+            except Damaged as error:
+                self._answer(Refused("journal_damaged", _told(error), "quire verify").reply())
+
+        def work() -> Callable[[], None]:
+            try:
+                act = step()
+            except (Refused, StoreFailed, Damaged) as error:
+                failed = error
+
+                def act() -> None:
+                    raise failed
+
+            return lambda: then(act)
+
+        self._host.start_job(work)
+
+    def _answer(self, body: dict[str, Any]) -> None:
+        if self._compaction is not None:
+            self._compaction.cancel()
+        self._host.progress.pop("purge", None)
+        self._host.answer(self._call, body)
+
+    # ── the steps ──
+
+    def _find(self) -> Callable[[], None]:
+        with self._host.recorder.journal.store.reading() as r:
+            self._head = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
+            self._found = purging.find(r, self._wanted)
+        return self._change
+
+    def _change(self) -> None:
+        recorder = self._host.recorder
+        if self._call.params.plan:
+            self._answer(self._body())
+            return
+        compaction = recorder.journal.store.compacting()  # refused while another is going on, before anything is done
+        self._compaction = compaction
+        self._host.settle()
+        with recorder.journal.store.reading() as r:
+            if recorder.journal.head != self._head:  # what came meanwhile may hold it, too
+                self._found = purging.find(r, self._wanted)
+            change = purging.change(r, self._wanted, self._found, self._call.params.note[:200])
+        if self._found.blobs or self._found.records:
+            recorder.purge(change, self._call.who.writer)
+            recorder.mark_seen({disk_path(path): None for path in self._found.paths})
+            recorder.save_seen()
+        self._host.progress["purge"] = {"what": "compacting", "done": 0, "total": 0}
+        self._work(self._copy)
+
+    def _copy(self) -> Callable[[], None]:
+        assert self._compaction is not None
+        self._compaction.copy()
+        return self._swap
+
+    def _swap(self) -> None:
+        assert self._compaction is not None
+        self._host.settle()
+        compaction = self._compaction
+        compaction.finish()
+        self._compaction = None
+
+        def release() -> Callable[[], None]:
+            compaction.release()
+            _sweep(self._host, self._found)
+            return lambda: self._answer(self._body())
+
+        self._host.look_at([disk_path(path) for path in self._found.paths])
+        self._work(release)
+
+    # ── the answer ──
+
+    def _body(self) -> dict[str, Any]:
+        found, plan = self._found, self._call.params.plan
+        versions = sorted(named for several in found.versions.values() for named in several)
+        with self._host.recorder.history() as history:
+            heads = {path: history.file(path) for path in found.paths}
+        on_disk = [p for p, head in heads.items() if head is not None and not head.gone and head.blob in found.blobs]
+        many = f"{len(versions)} version{'' if len(versions) == 1 else 's'}"
+        lost = f"the bytes of {many} in {len(found.paths)} file{'' if len(found.paths) == 1 else 's'}"
+        told = [f"{lost.capitalize()} {'would go' if plan else 'are gone'} from the journal; that they existed stays."]
+        if found.records:
+            told.append(f"{len(found.records)} records that told of them {'would be' if plan else 'are'} masked.")
+        if on_disk:
+            told.append(
+                f"On the disk there still is {', '.join(on_disk[:5])}: take the secret out there, and replace it."
+            )
+        if found.short:
+            told.append(f"{', '.join(found.short[:5])} was so short that its hash in the log may give it away.")
+        told.append(f"Copies may remain in {'; '.join(REMAIN)}.")
+        return {
+            "ok": True,
+            "message": " ".join(told),
+            "plan": plan,
+            "blobs": len(found.blobs),
+            "versions": [{"path": path, "version": version_token(seq)} for path, seq in versions[:MOST_LISTED]],
+            "versions_total": len(versions),
+            "records": len(found.records),
+            "on_disk": on_disk,
+            "set_aside": [path.name for path in set_aside(self._host.state_dir / "journal")],
+            "remain": list(REMAIN),
+        }
+
+
+def _told(error: Exception) -> str:
+    return f"The purge could not be ended, make it again: {error}."
+
+
+def _wanted(params: PurgeParams) -> Wanted:
+    """What is asked for. Raises `Refused`."""
+    if sum(map(bool, (params.path, params.blob, params.matching))) != 1:
+        raise Refused("schema_invalid", "Say one of path, blob and matching.", argument="path")
+    if params.path:
+        return Wanted(path=params.path)
+    if params.blob:
+        if not re.fullmatch("[0-9a-f]{64}", params.blob):
+            raise Refused("schema_invalid", "blob: must be a sha256 of 64 hexadecimal digits.", argument="blob")
+        return Wanted(blob=bytes.fromhex(params.blob))
+    try:
+        pattern = re.compile(params.matching.encode(), re.MULTILINE)
+    except re.error as error:
+        raise Refused("invalid_regex", f"matching: {error}.", argument="matching") from None
+    if pattern.search(b""):
+        raise Refused("invalid_regex", "matching: it matches nothing at all, so everything would go.")
+    return Wanted(matching=pattern)
+
+
+# ── files beside the journal ──
+
+
+def _sweep(host: Host, found: Found) -> None:
+    """Logs, displaced files, and damaged databases."""
+    for path in set_aside(host.state_dir / "journal"):
+        shutil.rmtree(path, ignore_errors=True)
+    for log in (*host.state_dir.glob("daemon.log*"), host.state_dir / "start.err"):
+        _mask_file(log, found)
+    until = time.monotonic() + TMP_S
+    while time.monotonic() < until and _any_file(host.root / ".quire" / "tmp"):
+        time.sleep(0.1)
+
+
+def _any_file(folder: Path) -> bool:
+    try:
+        return any(entry.is_file(follow_symlinks=False) for entry in os.scandir(folder))
+    except OSError:
+        return False
+
+
+def _mask_file(path: Path, found: Found) -> None:
+    """Put stars over texts in place: somebody appends to this file meanwhile."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return
+    with os.fdopen(fd, "r+b") as file:
+        was = file.read()
+        now = purging.mask(was, found)
+        if now != was:
+            file.seek(0)
+            file.write(now)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+PURGE: Final = Service("purge", PurgeParams, run)
+"""The service."""

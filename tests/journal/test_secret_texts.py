@@ -1,0 +1,68 @@
+"""Texts that hold a secret: what has the form of a key or a token, and what only looks like one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import quire_journal
+from quire_journal.secret_texts import find
+
+BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued by nobody
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("a private key", "-----BEGIN " + "RSA PRIVATE KEY-----"),
+        ("a private key", "-----BEGIN " + "PRIVATE KEY-----"),
+        ("a private key", "-----BEGIN " + "OPENSSH PRIVATE KEY-----"),
+        ("a private key", "-----BEGIN " + "PGP PRIVATE KEY BLOCK-----"),
+        ("a GitHub token", "ghp_" + BODY),
+        ("a GitHub token", "github_pat_" + BODY + "_" + BODY),
+        ("an Anthropic key", "sk-ant-" + "api03-" + BODY),
+        ("an OpenAI key", "sk-" + "proj-" + BODY),
+        ("an OpenAI key", "sk-" + BODY + "aB3dE6gH9jK2"),
+        ("a Slack token", "xoxb-" + "123456789012-123456789012-" + BODY[:24]),
+        ("an AWS key id", "AKIA" + "JX3N5QWE7ZTP2LMK"),
+        ("a Google API key", "AIza" + BODY[:35]),
+        ("a GitLab token", "glpat-" + BODY[:20]),
+        ("an npm token", "npm_" + BODY),
+        ("a Stripe key", "sk_" + "live_" + BODY[:24]),
+    ],
+)
+@pytest.mark.parametrize("around", ['KEY = "%s"\n', "%s", "export TOKEN=%s\nmore\n", '{"token": "%s"}'])
+def test_a_secret_of_a_known_form_is_found_where_it_stands(kind: str, text: str, around: str) -> None:
+    data = (around % text).encode()
+    found = find(data)
+    assert found is not None
+    assert (found.kind, data[found.at :].startswith(text.encode())) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "-----BEGIN " + "PUBLIC KEY-----",
+        "-----BEGIN " + "CERTIFICATE-----",
+        "task-risk-disk-" + BODY,
+        "ghp_short",
+        "my_ghp_" + BODY,
+        "AKIA" + "IOSFODNN7EXAMPLE",
+        "sk-learn-is-a-name-of-something-that-is-longer-than-forty-letters",
+        "npm_config_registry",
+        "xoxb-your-token",
+        "AIza",
+        BODY * 3,
+        "sha256: " + "0123456789abcdef" * 4,
+    ],
+)
+def test_what_only_looks_like_a_secret_is_none(text: str) -> None:
+    assert find(text.encode()) is None
+
+
+def test_nothing_in_the_source_of_quire_is_taken_for_a_secret() -> None:
+    top = Path(quire_journal.__path__[0]).parents[1]
+    sources = [path for name in ("journal", "daemon", "client", "tests") for path in (top / name).rglob("*.py")]
+    assert len(sources) > 200
+    assert {path.name: found.kind for path in sources if (found := find(path.read_bytes()))} == {}
