@@ -133,6 +133,11 @@ class Collecting:
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
 
+    @property
+    def going_on(self) -> bool:
+        """Is there a collection on its way? It relies on nobody else removing or rewriting blobs."""
+        return self._running is not None
+
     def begin(self, asked: Asked, then: Then) -> None:
         """Collect, and call `then` with the reply. Raises `Refused` when a collection is going on."""
         if self._running is not None:
@@ -247,7 +252,9 @@ class _Collection:
         self._host.log.problem("gc", error)
         if self._compaction is not None:
             self._compaction.cancel()
-        if isinstance(error, StoreFailed):
+        if isinstance(error, Refused):
+            code = error.code
+        elif isinstance(error, StoreFailed):
             code = "disk_full" if error.disk_full else "journal_damaged"
         else:
             code = "journal_damaged" if isinstance(error, Damaged) else "fault"
@@ -329,7 +336,10 @@ class _Collection:
     def _all_dropped(self) -> None:
         used, size = self._store.used_bytes(), self._store.size_bytes()
         if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * size):
-            self._compaction = self._store.compacting(self._host.step)
+            try:
+                self._compaction = self._store.compacting(self._host.step)
+            except RuntimeError as error:  # a purge compacts, too, and does what this one would
+                raise Refused("busy", f"{error}; ask for the compaction again when it has ended", "retry") from error
             self._work(self._compact)
         else:
             self._finish()

@@ -27,6 +27,8 @@ def _lines(reply: Mapping[str, Any], colours: render.Palette) -> Iterable[str]:
     rows.append(("journal", _journal(reply)))
     if reply.get("salvaged"):
         rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
+    if isinstance(reply.get("retention"), Mapping):
+        rows.append(("limits", _limits(reply["retention"], colours)))
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
     rows.append(("protection", _protection(reply.get("protection"))))
@@ -51,6 +53,22 @@ def _journal(reply: Mapping[str, Any]) -> str:
         if journal.get("bytes") is not None:
             parts.append(render.size(journal["bytes"]))
     return ", ".join(parts) or "?"
+
+
+def _limits(retention: Mapping[str, Any], colours: render.Palette) -> str:
+    """What is taken of what may be, and whether the disk's reserve is there."""
+    parts = []
+    for name in ("workspace", "store"):
+        taken = retention.get(name) or {}
+        if taken.get("limit"):
+            parts.append(f"{name} {render.size(taken.get('bytes') or 0)} of {render.size(taken['limit'])}")
+    reserve = retention.get("reserve") or {}
+    if reserve.get("given_back"):
+        parts.append(colours.paint("the disk is full: its reserve was given back", "yellow"))
+    elif reserve.get("bytes"):
+        lacking = "" if reserve.get("held") else " (no room for it)"
+        parts.append(f"disk reserve {render.size(reserve['bytes'])}{lacking}")
+    return ", ".join(parts) or "none"
 
 
 def _capture(capture: Mapping[str, Any]) -> str:

@@ -1,0 +1,63 @@
+"""Limits of what journals take, as replies tell them; and the reserve of the disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.collecting import usage, warnings
+from quire_daemon.config import Retention
+from quire_daemon.reserve import Reserve
+
+MIB = 1 << 20
+RETENTION = Retention(workspace_bytes=100 * MIB, store_bytes=0)
+
+
+@pytest.mark.parametrize(("taken", "warned"), [(0, False), (80 * MIB, False), (81 * MIB, True), (200 * MIB, True)])
+def test_above_four_fifths_of_the_limit_every_reply_has_a_warning(tmp_path: Path, taken: int, warned: bool) -> None:
+    told = warnings(usage(RETENTION, taken, tmp_path))
+    assert [one["type"] for one in told] == ["retention"] * warned
+    assert all(f"takes {taken >> 20} of 100 MiB" in one["message"] for one in told)
+
+
+def test_without_a_limit_nothing_is_told(tmp_path: Path) -> None:
+    assert warnings(usage(Retention(workspace_bytes=0, store_bytes=0), 1 << 50, tmp_path)) == ()
+
+
+def test_all_journals_of_the_state_home_count_for_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    for name in ("mine", "other"):
+        database = tmp_path / "quire" / name / "journal" / "db" / "data.mdb"
+        database.parent.mkdir(parents=True)
+        database.write_bytes(b"x" * 3 * MIB)
+        identity = f'{{"id": "{"0" * 32}", "root": "/somewhere/{name}", "created": "2026-01-01T00:00:00Z"}}'
+        (tmp_path / "quire" / name / "workspace.json").write_text(identity)
+    found = usage(Retention(store_bytes=MIB), 5 * MIB, tmp_path / "quire" / "mine")
+    assert found["workspace"]["bytes"] == 5 * MIB
+    assert found["store"] == {"bytes": 8 * MIB, "limit": MIB}
+
+
+def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> None:
+    reserve = Reserve(tmp_path / "reserve", MIB)
+    assert reserve.json() == {"bytes": MIB, "held": False, "given_back": False}
+    reserve.give_back()  # there was none: nobody is kept waiting for it
+    assert not reserve.given_back
+    reserve.take()
+    assert (tmp_path / "reserve").stat().st_blocks * 512 >= MIB
+    reserve.give_back()
+    assert reserve.json() == {"bytes": MIB, "held": False, "given_back": True}
+    assert list(tmp_path.iterdir()) == []
+    reserve.take()
+    assert reserve.json() == {"bytes": MIB, "held": True, "given_back": False}
+
+
+def test_a_reserve_for_which_there_is_no_room_is_not_taken(tmp_path: Path) -> None:
+    reserve = Reserve(tmp_path / "reserve", 1 << 60)
+    reserve.take()
+    assert not (tmp_path / "reserve").exists()
+    nothing = Reserve(tmp_path / "reserve", 0)
+    nothing.take()
+    nothing.give_back()
+    assert not (tmp_path / "reserve").exists()
+    assert not nothing.given_back

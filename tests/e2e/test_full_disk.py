@@ -1,0 +1,74 @@
+"""A full disk under the journal: edits are refused, everything else is answered, and a collection makes room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live import Live, eventually, ok, refused, verified
+
+pytestmark = pytest.mark.real
+
+SETTINGS = """
+[retention]
+keep_last = 1
+keep_within = ""
+daily = 0
+thin_outside = ""
+grace = "0"
+reserve_bytes = 4194304
+"""
+    '[retention]\nkeep_last = 1\nkeep_within = ""\ndaily = 0\nthin_outside = ""\ngrace = "0"\nreserve_bytes = 4194304\n'
+)
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 40 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=0700", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected(daemon: Any, disk: Path) -> None:
+    at: Live = daemon(state_dir=disk / "state")
+    folder = Path(os.environ["XDG_CONFIG_HOME"]) / "quire"
+    folder.mkdir()
+    (folder / "config.toml").write_text(SETTINGS)
+    with at.connect("writer", "s1") as client:
+        base: dict[str, str] = {}
+        for _ in range(4):  # versions that hardly shrink and have nothing in common
+            content = os.urandom(400_000).hex() + "\n"
+            base = {"base": ok(client.call("write_file", {"path": "a", "content": content, **base}))["version"]}
+        assert ok(client.call("status", {}))["retention"]["reserve"]["held"]
+        free = os.statvfs(disk)
+        (disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize - (64 << 10)))
+
+        def write(reason: str) -> dict[str, Any]:
+            content = f"{reason} {os.urandom(300_000).hex()}\n"
+            reply: dict[str, Any] = client.call("write_file", {"path": "a", "content": content, **base})
+            return reply
+
+        refused(write("the disk is full"), "disk_full")
+        assert "reserve was given back" in refused(write("and stays full"), "disk_full")["message"]
+        assert at.read("a").decode() == content
+        status = ok(client.call("status", {}))
+        assert status["retention"]["reserve"] == {"bytes": 4 << 20, "held": False, "given_back": True}
+        assert not ok(client.call("doctor", {}))["healthy"]
+    with at.connect("boss", "boss") as boss:
+        assert ok(boss.call("read_file", {"path": "a", "end_line": 1}))
+        assert ok(boss.call("gc", {}))["dropped"]["blobs"] == 3
+        (disk / "ballast").unlink()
+        eventually("the reserve is taken again", lambda: ok(boss.call("status", {}))["retention"]["reserve"]["held"])
+        verified(boss)
+        newest = ok(boss.call("read_file", {"path": "a", "end_line": 1}))["version"]
+        ok(boss.call("write_file", {"path": "a", "content": "room\n", "base": newest}))
