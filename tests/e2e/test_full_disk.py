@@ -23,8 +23,6 @@ thin_outside = ""
 grace = "0"
 reserve_bytes = 4194304
 """
-    '[retention]\nkeep_last = 1\nkeep_within = ""\ndaily = 0\nthin_outside = ""\ngrace = "0"\nreserve_bytes = 4194304\n'
-)
 
 
 @pytest.fixture
