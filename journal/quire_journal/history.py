@@ -199,7 +199,11 @@ class History:
         """Why the bytes of a version that has some cannot be had. For those that asked for them in vain."""
         if version.uncaptured:
             return Missing(version.uncaptured, version.uncaptured)
-        gone = self.gone(version.blob)
+        return self.missing_blob(version.blob)
+
+    def missing_blob(self, blob: bytes) -> Missing:
+        """Why the bytes of a blob cannot be had, as far as the log tells."""
+        gone = self.gone(blob)
         since = None if gone is None else self.record(gone.seq)
         if gone is None or since is None:
             return Missing("not_held", "not held")

@@ -112,6 +112,7 @@ class Unwound:
     conflicts: tuple[Conflict, ...] = ()
     missing: str = ""
     entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
+    needed: bytes = b""  # blob whose bytes are needed and not held
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:
@@ -265,8 +266,8 @@ def _unwind(history: History, life: Life) -> Unwound:
                 conflicts += merging.conflicts
     except _NotARegularFile:
         return _unknown(life, kept, "not_a_file")
-    except NotHeld:
-        return _unknown(life, kept, "uncaptured")
+    except NotHeld as lost:
+        return _unknown(life, kept, "uncaptured", lost.blob)
     if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
         return _unknown(life, kept, "creation_not_seen")
     if rest.present and rest.made is None and not _held(rest):
@@ -290,11 +291,11 @@ def _made_then(history: History, first: Step) -> bool:
     return version.evidence == "watched" and looked is not None and looked < version.seq
 
 
-def _unknown(life: Life, kept: Sequence[int], why: str) -> Unwound:
+def _unknown(life: Life, kept: Sequence[int], why: str, needed: bytes = b"") -> Unwound:
     """Nothing can be said, so nothing is to be done."""
     now = life.now
     mode = now.version.mode if now.version is not None else 0
-    return Unwound(now, now.present, now.path, mode, now.blob, kept=tuple(kept), missing=why)
+    return Unwound(now, now.present, now.path, mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
 
 
 class _NotARegularFile(Exception):

@@ -76,8 +76,8 @@ def test_what_no_rule_keeps_goes_and_every_question_still_has_an_answer(daemon: 
         for version in versions:
             if version not in goes:
                 ok(past(client, "a.py", version))
-        plan = client.call("restore", {"path": "a.py", "version": goes[0]})
-        assert not plan["ok"], plan
+        restored = refused(client.call("restore", {"path": "a.py", "at": goes[0]}), "uncaptured")
+        assert "they were dropped by retention on" in restored["files"][0]["why"]
         verified(client)
         again = ok(client.call("gc", {"dry_run": True, "only": "dropped"}))
         assert (again["droppable"]["blobs"], again["blobs"]) == (0, [])

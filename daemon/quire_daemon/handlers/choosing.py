@@ -584,7 +584,7 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
         elif then.version.entry != REGULAR:
             found.append(_left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
-            found.append(_left_alone(now, "uncaptured"))
+            found.append(_left_alone(now, "uncaptured", then.blob))
         else:
             found.append(Unwound(now, True, path, then.version.mode, then.blob))
     return found
@@ -597,9 +597,9 @@ def _same_link(now: Version | None, then: Version) -> bool:
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
 
 
-def _left_alone(now: State, why: str) -> Unwound:
+def _left_alone(now: State, why: str, needed: bytes = b"") -> Unwound:
     mode = now.version.mode if now.version is not None else 0
-    return Unwound(now, now.present, now.path, mode, now.blob, missing=why)
+    return Unwound(now, now.present, now.path, mode, now.blob, missing=why, needed=needed)
 
 
 def _choose_restore(params: RestoreParams, history: History) -> Choice:

@@ -206,6 +206,8 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         entry["to"] = u.path
     if action.skipped:
         entry["why"] = SKIPPED.get(action.skipped, action.skipped)
+        if u.needed and history.gone(u.needed) is not None:
+            entry["why"] += f": they were {history.missing_blob(u.needed).told}"
     if action.do in ("write", "create", "delete", "move"):
         entry.update(_lines_json(action))
     return entry
