@@ -95,8 +95,32 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
     with hold_lock(place.start_lock, patience_s=max(0.0, until - time.monotonic())) as lock:
         if lock is None:
             raise NoDaemon(f"Another client is still starting the daemon; see {place.log}.")
-        if running(place) is None:
+        if running(place) is None and not _activated(place, until):
             _wait_until_up(place, _spawn(place), until, told)
+
+
+def _activated(place: Place, until: float) -> bool:
+    """Does somebody else (systemd) listen for the daemon, and start it now that we have called? False: nobody does.
+
+    Returns when the daemon has its lock. Raises NoDaemon when that does not come to be.
+    """
+    import socket
+
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+        try:
+            _check_owner(os.fspath(place.socket))
+            caller.settimeout(max(0.01, until - time.monotonic()))
+            caller.connect(os.fspath(place.socket))
+        except OSError:
+            return False  # no socket, or one that a daemon left behind
+        while running(place) is None:
+            if time.monotonic() >= until:
+                raise NoDaemon(
+                    f"systemd listens on {place.socket}, but no daemon has come; see `quire service status` and "
+                    f"`journalctl --user`, or remove the service with `quire service uninstall`."
+                )
+            time.sleep(PAUSE_S)
+    return True
 
 
 def _longer(found: Running, told: Told | None, until: float) -> float:

@@ -117,9 +117,13 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
         return 3
     recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
     epoch = secrets.token_hex(8)
-    places.make_private_folder(socket_path.parent)
-    listener = _inherited_listener() or server.listen(socket_path)
-    door = server.Server(listener, socket_path, epoch)
+    inherited = _inherited_listener()
+    if inherited is not None:
+        listener, socket_path = inherited, Path(os.fsdecode(inherited.getsockname()))
+    else:
+        places.make_private_folder(socket_path.parent)
+        listener = server.listen(socket_path)
+    door = server.Server(listener, socket_path, epoch, ours=inherited is None)
     ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
     app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
     _collect_seldom()
@@ -157,10 +161,13 @@ def _text(path: Path) -> str | None:
 
 
 def _inherited_listener() -> socket.socket | None:
-    """The socket that systemd hands over (sd_listen_fds(3)), if it does."""
+    """The socket that systemd hands over (sd_listen_fds(3)), if it does. It stays systemd's."""
     if os.environ.get("LISTEN_PID") != str(os.getpid()) or os.environ.get("LISTEN_FDS") != "1":
         return None
-    return socket.socket(fileno=3)
+    listener = socket.socket(fileno=3)
+    os.set_inheritable(3, False)  # not for the searcher and the parser
+    listener.setblocking(False)
+    return listener
 
 
 if __name__ == "__main__":

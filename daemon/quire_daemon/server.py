@@ -67,8 +67,10 @@ def raise_file_limit() -> None:
 class Server:
     """The poll loop's socket and its bell."""
 
-    def __init__(self, listener: socket.socket, path: Path, epoch: str) -> None:
+    def __init__(self, listener: socket.socket, path: Path, epoch: str, ours: bool = True) -> None:
+        """`ours`: the socket's file was made by us. Otherwise its maker (systemd) goes on listening after us."""
         self.path = path
+        self._ours = ours
         self.epoch = epoch
         self._listener = listener
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -152,10 +154,11 @@ class Server:
         return True
 
     def close(self) -> None:
-        """Give the socket and the bell back; the socket file goes, too."""
+        """Give the socket and the bell back; the socket file goes, too, if it was ours."""
         self._context.destroy(linger=0)
         self._listener.detach()  # libzmq owned the descriptor, and has closed it
-        self.path.unlink(missing_ok=True)
+        if self._ours:
+            self.path.unlink(missing_ok=True)
         for fd in {self._bell, self._bell_write}:
             os.close(fd)
 

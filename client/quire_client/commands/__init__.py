@@ -10,6 +10,7 @@ from typing import Final
 COMMANDS: Final[dict[str, str]] = {
     "up": "Start the daemon and wait for the first capture",
     "down": "Stop the daemon",
+    "service": "Run the daemon as a service from login on",
     "status": "Tell how the daemon and the journal are",
     "read": "Show a file, with anchors if wanted",
     "call": "Call any tool with JSON arguments",

@@ -1,0 +1,178 @@
+"""Which files make a workspace's daemon a service, and the commands that put them in force. Nothing is written here.
+
+    ~/.config/systemd/user/quired@.service                    of all workspaces: the unit
+                           quired@.socket                     … and its socket
+                           quired@INSTANCE.service.d/quire.conf   of one: where its journals are
+                           quired@INSTANCE.socket.d/quire.conf    … and where its clients look for it
+    ~/Library/LaunchAgents/quire.NAME-HASH.plist              macOS: of one workspace
+
+Every file says in its first lines who wrote it. Only such a file is ever changed or removed.
+"""
+
+from __future__ import annotations
+
+import os
+import plistlib
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quire_journal.places import Place, state_home
+from quire_journal.refusals import Refused
+
+MARK: Final = "Written by `quire service install`"
+"""Stands in every file of ours."""
+
+_HERE: Final = Path(__file__).parent
+_LONGEST_NAME: Final = 255  # bytes of a file's name
+
+
+class Part(NamedTuple):
+    """A file of the service, as it has to be."""
+
+    path: Path
+    text: str
+    shared: bool = False  # by all workspaces: it stays while another one needs it
+
+
+class Service(NamedTuple):
+    """The service of one workspace: its files, and what the service manager is told."""
+
+    name: str  # as the manager knows it
+    parts: tuple[Part, ...]
+    start: tuple[tuple[str, ...], ...]  # commands, after the files are there
+    stop: tuple[tuple[str, ...], ...]  # commands, before the files go
+    reload: tuple[tuple[str, ...], ...]  # commands, after they are gone
+    ask: tuple[tuple[str, ...], ...]  # commands that tell how it is
+
+
+def systemd(place: Place, quired: str, environ: Mapping[str, str], home: Path, on_demand: bool) -> Service:
+    """For systemd. `on_demand`: a client's first call starts the daemon, not the login. Raises Refused."""
+    instance = escaped(place.root)
+    service, socket = f"quired@{instance}.service", f"quired@{instance}.socket"
+    if len(service) + len(".d") > _LONGEST_NAME:
+        raise _unfit(place, f"its path, escaped as systemd wants it, makes a name of {len(service)} characters")
+    units = _config_home(environ, home) / "systemd" / "user"
+    template = (_HERE / "quired@.service").read_text("utf-8").replace("@QUIRED@", _quoted(quired))
+    parts = (
+        Part(units / "quired@.service", template, shared=True),
+        Part(units / "quired@.socket", (_HERE / "quired@.socket").read_text("utf-8"), shared=True),
+        Part(units / f"{service}.d" / "quire.conf", _where(place, quired, environ)),
+        Part(units / f"{socket}.d" / "quire.conf", _listening(place)),
+    )
+    # The socket, always: after `quire down` or an update the next call starts the daemon here again, not beside it.
+    enabled = (socket,) if on_demand else (socket, service)
+    control = ("systemctl", "--user")
+    return Service(
+        service,
+        parts,
+        start=((*control, "daemon-reload"), (*control, "enable", "--now", *enabled)),
+        stop=((*control, "disable", "--now", socket, service),),
+        reload=((*control, "daemon-reload"),),
+        ask=((*control, "is-enabled", socket, service), (*control, "is-active", socket, service)),
+    )
+
+
+def launchd(place: Place, quired: str, environ: Mapping[str, str], home: Path) -> Service:
+    """For macOS. An agent that is there from login on. Raises Refused."""
+    label = f"quire.{place.state.name}"
+    path = home / "Library" / "LaunchAgents" / f"{label}.plist"
+    domain = f"gui/{os.getuid()}"
+    return Service(
+        label,
+        (Part(path, _plist(label, place, quired, environ)),),
+        start=(("launchctl", "bootstrap", domain, str(path)),),
+        stop=(("launchctl", "bootout", f"{domain}/{label}"),),
+        reload=(),
+        ask=(("launchctl", "print", f"{domain}/{label}"),),
+    )
+
+
+def escaped(path: Path) -> str:
+    """A path as the name of an instance: what `systemd-escape --path` prints."""
+    plain = os.fsencode(path).strip(b"/")
+    if not plain:
+        return "-"
+    parts = [b"".join(map(_escaped_byte, part)) for part in plain.split(b"/") if part]
+    name = b"-".join(parts)
+    return (name if not name.startswith(b".") else b"\\x2e" + name[1:]).decode("ascii")
+
+
+def _escaped_byte(byte: int) -> bytes:
+    kept = byte < 0x80 and (chr(byte).isalnum() or chr(byte) in ":_.")
+    return bytes([byte]) if kept else b"\\x%02x" % byte
+
+
+def _where(place: Place, quired: str, environ: Mapping[str, str]) -> str:
+    """What this user's shell knows and the service manager may not: where journals and settings are."""
+    lines = [f"# {MARK}.", "[Service]"]
+    said = _folders(environ)
+    if said:
+        lines.append("# As the variables were at the installation.")
+        lines += [f"Environment={_quoted(f'{name}={value}')}" for name, value in said.items()]
+    if place.state.parent != home_of_journals():
+        lines += ["# The journal has a folder of its own (--state-dir).", "ExecStart="]
+        lines.append(f"ExecStart=:{_quoted(quired)} --workspace %f --state-dir {_quoted(os.fspath(place.state))}")
+    lines += ["# The journal's folder.", f"ReadWritePaths={_quoted(os.fspath(place.state.parent))}"]
+    return "\n".join([*lines, ""])
+
+
+def _folders(environ: Mapping[str, str]) -> dict[str, str]:
+    named = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")
+    return {name: environ[name] for name in named if os.path.isabs(environ.get(name, ""))}
+
+
+def home_of_journals() -> Path:
+    """The folder in which state folders are that nobody chose otherwise."""
+    return Path(os.path.realpath(state_home()))
+
+
+def _listening(place: Place) -> str:
+    socket = os.fspath(place.socket).replace("%", "%%")
+    return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream={socket}\n"
+
+
+def _plist(label: str, place: Place, quired: str, environ: Mapping[str, str]) -> str:
+    try:
+        os.fspath(place.root).encode("utf-8")
+    except UnicodeEncodeError:
+        raise _unfit(place, "its path is not UTF-8, which property lists cannot say") from None
+    told = {
+        "Label": label,
+        "ProgramArguments": [quired, "--workspace", os.fspath(place.root)],
+        "RunAtLoad": True,
+        # Ended by a signal, it is started again. Not after status 2 (it cannot start) or 3 (another serves already).
+        "KeepAlive": {"Crashed": True},
+        "ProcessType": "Background",
+        "Umask": 0o077,
+        "HardResourceLimits": {"Core": 0},
+        "StandardErrorPath": os.fspath(place.start_error),
+    }
+    if place.state.parent != home_of_journals():
+        told["ProgramArguments"] = [quired, "--workspace", os.fspath(place.root), "--state-dir", os.fspath(place.state)]
+    if _folders(environ):
+        told["EnvironmentVariables"] = _folders(environ)
+    lines = plistlib.dumps(told, sort_keys=False).decode("utf-8").split("\n")
+    return "\n".join([*lines[:2], f"<!-- {MARK}. -->", *lines[2:]])
+
+
+def _quoted(text: str) -> str:
+    """One word of a unit file: no white space, quote, backslash or percent sign of it means anything."""
+    inner = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("%", "%%")
+    return inner if inner == text and not set(text) & set(" \t'$;") else f'"{inner}"'
+
+
+def _config_home(environ: Mapping[str, str], home: Path) -> Path:
+    chosen = environ.get("XDG_CONFIG_HOME", "")
+    return Path(chosen) if os.path.isabs(chosen) else home / ".config"
+
+
+def _unfit(place: Place, why: str) -> Refused:
+    message = f"{place.root} cannot be a service: {why}. Without one the daemon is started when it is needed."
+    return Refused("config_unusable", message, "quire up", path=os.fspath(place.root))
+
+
+def spelled(command: tuple[str, ...]) -> str:
+    """The command as a person types it."""
+    return shlex.join(command)
