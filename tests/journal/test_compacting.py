@@ -171,6 +171,26 @@ def test_more_changes_than_can_be_held_end_the_compaction_and_nothing_else() -> 
         tee.take()
 
 
+def test_what_was_put_and_deleted_meanwhile_is_in_no_byte_either(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path)
+    compaction = store.compacting()
+    with store.writing() as w:
+        w.put("meta", b"secret", SECRET * 9)
+        w.put("paths", b"secret", SECRET * 9)
+        w.put("paths", b"other", b"cleared")
+    with store.writing() as w:
+        w.delete("meta", b"secret")
+        w.clear("paths")
+        w.put("paths", b"kept", b"kept")
+    compaction.copy()
+    compaction.finish()
+    compaction.release()
+    with store.reading() as r:
+        assert (list(r.scan("meta")), list(r.scan("paths"))) == ([], [(b"kept", b"kept")])
+    store.close()
+    assert SECRET not in every_byte(tmp_path)
+
+
 def test_a_closed_store_ends_a_compaction_that_is_going_on(tmp_path: Path) -> None:
     store = LmdbStore.open(tmp_path)
     compaction: Compaction = store.compacting()

@@ -121,9 +121,11 @@ class _Purge:
         if self._call.params.plan:
             self._answer(self._body())
             return
+        if self._host.collecting.going_on:  # it relies on what stands in the journal to be made from what it was
+            raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
+        self._host.settle()  # first: what is committed from the beginning of the compaction on is made in its copy, too
         compaction = recorder.journal.store.compacting()  # refused while another is going on, before anything is done
         self._compaction = compaction
-        self._host.settle()
         with recorder.journal.store.reading() as r:
             if recorder.journal.head != self._head:  # what came meanwhile may hold it, too
                 self._found = purging.find(r, self._wanted)

@@ -135,7 +135,7 @@ class ByCopy:
         return Compacted(self._before_bytes, self._source.size_bytes())
 
     def _last_round(self) -> None:
-        changes = self._tee.take()
+        changes = lasting(self._tee.take())
         if changes:
             with self._target.writing() as w:
                 apply(w, changes)
@@ -181,6 +181,22 @@ def _copy_slice(source: Store, w: Writing, table: str, start: bytes) -> tuple[by
     return None, size
 
 
+def lasting(changes: list[Change]) -> list[Change]:
+    """Of `changes` those that no later one of them made void, in order: what they had put is not put at all."""
+    left: list[Change] = []
+    seen: set[tuple[str, bytes]] = set()
+    cleared: set[str] = set()
+    for table, key, value in reversed(changes):
+        if table in cleared or (table, key) in seen:
+            continue
+        left.append((table, key, value))
+        if key:
+            seen.add((table, key))
+        else:
+            cleared.add(table)
+    return left[::-1]
+
+
 def apply(w: Writing, changes: list[Change]) -> None:
     """Make `changes` again. Harmless for those that are made already, as long as all that followed them come, too."""
     for table, key, value in changes:
@@ -195,7 +211,7 @@ def apply(w: Writing, changes: list[Change]) -> None:
 def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
     """Make noted changes to `target`, round by round, until only few are left."""
     for _ in range(MOST_ROUNDS):
-        changes = tee.take()
+        changes = lasting(tee.take())
         with target.writing() as w:  # one for a round: its commit may be synced, and others must not outrun it
             for first in range(0, len(changes), SLICE_PAIRS):
                 apply(w, changes[first : first + SLICE_PAIRS])
