@@ -22,16 +22,17 @@ from quire_client.commands.base import (
     NO_DAEMON,
     REFUSED,
     USAGE,
+    VERSION_OPTION,
     Command,
     Invocation,
     Opener,
     Option,
     Usage,
+    chosen,
+    did_you_mean,
     open_client,
 )
 from quire_journal import VERSION
-
-VERSION_OPTION = Option("version", "", "show the version")
 
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
@@ -56,41 +57,68 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
 
 
 def _dispatch(words: list[str], opener: Opener) -> int:
-    before, rest = _read(words, (*COMMON, VERSION_OPTION), anywhere=False)
+    before, rest = _read(words, (*COMMON, VERSION_OPTION))
     if "version" in before:
         print(f"quire {VERSION}")
         return DONE
     if not rest or rest[0] == "help":
-        name = rest[1] if len(rest) > 1 else ""
-        print(_command_help(name, _load(name)) if name else _help())
-        return DONE
+        options, arguments = _read(rest[1:], COMMON, "help")
+        return _help({**before, **options}, arguments, opener)
     name, command = rest[0], _load(rest[0])
-    options, arguments = _read(rest[1:], (*COMMON, *command.options), anywhere=True)
+    options, arguments = _read(rest[1:], (*COMMON, *command.options), name)
     options = {**before, **options}
     if "help" in options:
-        print(_command_help(name, command))
-        return DONE
+        return _help(options, [name, *arguments], opener)
     return command.run(Invocation(arguments, options, os.environ, opener))
+
+
+def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
+    """Explain the command in `words`, or what follows it there where the command knows better; else list them all."""
+    from quire_client import helping
+
+    call = Invocation(words[1:], options, os.environ, opener)
+    if not words:
+        call.put(helping.overview(call.colours))
+        return DONE
+    command = _load(words[0])
+    if command.explain is not None and call.arguments:
+        return command.explain(call)
+    call.put(helping.of_command(words[0], command, call.colours))
+    return DONE
 
 
 def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
-        raise Usage(f"There is no command {name!r}; `quire help` lists them.")
+        raise Usage(f"There is no command {name!r}; `quire help` lists them.{did_you_mean(name, COMMANDS)}")
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     return command
 
 
-def _read(words: list[str], known: Sequence[Option], *, anywhere: bool) -> tuple[dict[str, str], list[str]]:
-    """(options by long name, the other words). Options end at the first other word unless `anywhere`."""
+def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
+    """(options by long name, the other words). Before a command the options end at the first other word."""
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
     long = [option.name + ("=" if option.value else "") for option in known]
     try:
-        found, rest = (getopt.gnu_getopt if anywhere else getopt.getopt)(words, short, long)
+        found, rest = (getopt.gnu_getopt if command else getopt.getopt)(words, short, long)
     except getopt.GetoptError as error:
-        raise Usage(f"{error.msg[:1].upper()}{error.msg[1:]}.") from error
+        raise Usage(_what_is_wrong(error, known, command)) from error
     names = {f"-{option.short}": option.name for option in known if option.short}
-    return {names.get(key, key.lstrip("-")): value for key, value in found}, rest
+    options = {names.get(key, key.lstrip("-")): value for key, value in found}
+    for option in known:
+        if option.choices and option.name in options:
+            chosen(f"--{option.name}", options[option.name], option.choices)
+    return options, rest
+
+
+def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: str) -> str:
+    """getopt's sentence; of an option that there is not, which there are, and the nearest."""
+    if "not recognized" not in error.msg:
+        return f"{error.msg[:1].upper()}{error.msg[1:]}."
+    given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
+    names = [f"--{option.name}" for option in known]
+    whose = f"`quire {command}`" if command else "`quire`"
+    return f"{whose} has no option {given}.{did_you_mean(given, names)} It has {', '.join(sorted(names))}."
 
 
 def _explain(error: Exception, json: bool) -> int:
@@ -114,39 +142,6 @@ def _fail(status: int, code: str, sentence: str, json: bool) -> int:
     else:
         print(f"quire: {render.clean_text(sentence)}", file=sys.stderr)
     return status
-
-
-def _help() -> str:
-    lines = [
-        "Quire keeps every version of every file of a workspace, who wrote it, and from which base.",
-        "",
-        "Usage: quire [options] COMMAND [arguments]",
-        "",
-        *render.columns((f"  {name}", summary) for name, summary in COMMANDS.items()),
-        "",
-        "`quire help COMMAND` explains one. Options of every command:",
-        "",
-        *_option_lines((*COMMON, VERSION_OPTION)),
-        "",
-        "Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,",
-        "6 lease held by another, 7 journal damaged, 70 fault.",
-    ]
-    return "\n".join(lines)
-
-
-def _command_help(name: str, command: Command) -> str:
-    usage = f"Usage: quire {name} {command.arguments}".rstrip()
-    lines = [f"{COMMANDS[name]}.", "", usage + " [options]", "", command.about.strip(), "", "Example:", ""]
-    lines += [f"  {line}" for line in command.example.strip().splitlines()]
-    lines += ["", "Options:", "", *_option_lines((*command.options, *COMMON))]
-    return "\n".join(lines)
-
-
-def _option_lines(options: Sequence[Option]) -> list[str]:
-    def spelled(option: Option) -> str:
-        return f"  {f'-{option.short}, ' if option.short else '    '}--{option.name} {option.value}".rstrip()
-
-    return render.columns((spelled(option), option.meaning) for option in options)
 
 
 def _accept_every_character() -> None:

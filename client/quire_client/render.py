@@ -27,10 +27,15 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class Palette:
-    """Colours, or none: `NO_COLOR` (any value) and everything that is no terminal switch them off."""
+    """Colours, or none.
+
+    `NO_COLOR` (any value) switches them off, else `CLICOLOR_FORCE` (any but 0) switches them on; without either they
+    are for terminals, dumb ones excepted.
+    """
 
     def __init__(self, is_terminal: bool, environ: Mapping[str, str]) -> None:
-        self.on = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        forced = environ.get("CLICOLOR_FORCE", "") not in ("", "0")
+        self.on = not environ.get("NO_COLOR") and (forced or (is_terminal and environ.get("TERM") != "dumb"))
 
     def paint(self, text: str, colour: str) -> str:
         """`text` in a colour of the table above."""

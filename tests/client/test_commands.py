@@ -116,7 +116,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
     ("words", "sentence"),
     [
         (["fly"], "There is no command 'fly'; `quire help` lists them."),
-        (["--fly"], "Option --fly not recognized."),
+        (["lgo"], "There is no command 'lgo'; `quire help` lists them. Did you mean log?"),
         (["log", "--limit"], "Option --limit requires argument."),
         (["log", "--limit", "many"], "--limit wants a whole number, not 'many'."),
         (["log", "a", "b"], "There is no use for 'b'."),
@@ -134,6 +134,17 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["restore", "a.py"], "PATH@POINT names a path and a point; 'a.py' does not."),
         (["restore"], "PATH@POINT is missing."),
         (["status", "--timeout", "soon"], "--timeout wants a number of seconds, not 'soon'."),
+        (["undo", "--conflicts", "mark"], "--conflicts is skip, markers or abort, not 'mark'. Did you mean markers?"),
+        (["claim", "a", "--kind", "x"], "--kind is intent, shared or exclusive, not 'x'."),
+        (["gc", "--dry-run", "--only", "drop"], "--only is kept or dropped, not 'drop'. Did you mean dropped?"),
+        (
+            ["checkpoint", "creat"],
+            "What `quire checkpoint` can do is create, list, show, diff or drop, not 'creat'. Did you mean create?",
+        ),
+        (
+            ["setup", "claude"],
+            "AGENT is claude-code, codex, cursor, gemini or opencode, not 'claude'. Did you mean claude-code?",
+        ),
         (["status", "--timeout", "0"], "--timeout wants a number of seconds, not '0'."),
     ],
 )
@@ -141,6 +152,14 @@ def test_a_wrong_command_line_is_a_sentence_and_status_2(words: list[str], sente
     ran = quire(*words)
     assert (ran.status, ran.out, ran.err) == (2, "", f"quire: {sentence}\n")
     assert not ran.asked
+
+
+def test_an_option_that_there_is_not_leads_to_those_that_there_are(quire: Quire) -> None:
+    ran = quire("who", "--minuts", "3")
+    nearest, listed = ran.err.split("? ")
+    assert (ran.status, nearest) == (2, "quire: `quire who` has no option --minuts. Did you mean --minutes")
+    assert listed.startswith("It has --agent, --all, --help, --json, --limit, --minutes, ")
+    assert quire("--fly").err.startswith("quire: `quire` has no option --fly. It has --agent, ")
 
 
 def test_json_is_asked_for_also_where_the_command_line_is_wrong(quire: Quire) -> None:

@@ -1,49 +1,66 @@
-"""The commands of `quire`, in the order of the help: a name, which is also the module's, and what it does.
+"""The commands of `quire` by groups, in the order of the help: a name, which is also the module's, and what it does.
 
-A module is imported when its command is called, and offers `COMMAND` (see `base.Command`).
+A module is imported when its command is called, and offers `COMMAND` (see `base.Command`). Help, completion and
+`docs/commands.md` are made of this table and of what the modules offer: a new command is a module and a line here.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-COMMANDS: Final[dict[str, str]] = {
-    "up": "Start the daemon and wait for the first capture",
-    "down": "Stop the daemon",
-    "service": "Run the daemon as a service from login on",
-    "status": "Tell how the daemon and the journal are",
-    "read": "Show a file, with anchors if wanted",
-    "call": "Call any tool with JSON arguments",
-    "log": "List who changed what, newest first",
-    "watch": "Print what happens as it happens",
-    "show": "Show a version",
-    "diff": "Show what changed between two points",
-    "blame": "Tell who wrote each line of a file",
-    "why": "Tell who made a file or a line what it is",
-    "cat": "Print a file as it was",
-    "ls": "List a tree as it was",
-    "export-tree": "Write a tree as it was into a new folder",
-    "undo": "Undo what somebody did and keep what others did",
-    "redo": "Bring back what was undone",
-    "rollback": "Go back to a checkpoint and keep what others did",
-    "restore": "Bring a file back as it was",
-    "checkpoint": "Name this moment, to come back to it",
-    "burst": "Say which changes belong together",
-    "who": "Tell who is present, and on what",
-    "claim": "Say that you work on a file, or keep others away",
-    "release": "Give leases up",
-    "claims": "List who works where",
-    "env": "Print what lets git say who runs it, for a shell",
-    "mcp": "Serve the tools to an agent that speaks MCP",
-    "manual": "Print what an agent should know before it edits",
-    "setup": "Put Quire into an agent's configuration",
-    "unsetup": "Take Quire out of an agent's configuration",
-    "hook": "Answer an agent's hook (what its configuration calls)",
-    "export": "Write the history for other tools",
-    "import": "Make a journal of an export",
-    "verify": "Check the journal",
-    "gc": "Drop bytes of the past that no rule keeps",
-    "purge": "Remove a secret's bytes from the journal",
-    "doctor": "Check the installation, the workspace and the daemon",
-    "adopt": "Give a moved folder its journal back",
+GROUPS: Final[dict[str, dict[str, str]]] = {
+    "Everyday": {
+        "up": "Start the daemon and wait for the first capture",
+        "down": "Stop the daemon",
+        "status": "Tell how the daemon and the journal are",
+        "read": "Show a file, with anchors if wanted",
+        "call": "Call any tool with JSON arguments",
+    },
+    "History": {
+        "log": "List who changed what, newest first",
+        "watch": "Print what happens as it happens",
+        "show": "Show a version",
+        "diff": "Show what changed between two points",
+        "blame": "Tell who wrote each line of a file",
+        "why": "Tell who made a file or a line what it is",
+        "cat": "Print a file as it was",
+        "ls": "List a tree as it was",
+        "export-tree": "Write a tree as it was into a new folder",
+        "export": "Write the history for other tools",
+        "import": "Make a journal of an export",
+    },
+    "Take back": {
+        "undo": "Undo what somebody did and keep what others did",
+        "redo": "Bring back what was undone",
+        "rollback": "Go back to a checkpoint and keep what others did",
+        "restore": "Bring a file back as it was",
+        "checkpoint": "Name this moment, to come back to it",
+        "burst": "Say which changes belong together",
+    },
+    "Together": {
+        "who": "Tell who is present, and on what",
+        "claim": "Say that you work on a file, or keep others away",
+        "release": "Give leases up",
+        "claims": "List who works where",
+    },
+    "Journal care": {
+        "verify": "Check the journal",
+        "gc": "Drop bytes of the past that no rule keeps",
+        "purge": "Remove a secret's bytes from the journal",
+        "doctor": "Check the installation, the workspace and the daemon",
+        "adopt": "Give a moved folder its journal back",
+    },
+    "Agents": {
+        "setup": "Put Quire into an agent's configuration",
+        "unsetup": "Take Quire out of an agent's configuration",
+        "hook": "Answer an agent's hook (what its configuration calls)",
+        "mcp": "Serve the tools to an agent that speaks MCP",
+        "manual": "Print what an agent should know before it edits",
+    },
+    "Set-up": {
+        "service": "Run the daemon as a service from login on",
+        "env": "Print what lets git say who runs it, for a shell",
+    },
 }
+
+COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary in group.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -55,6 +55,7 @@ class Option(NamedTuple):
     value: str = ""  # what the help calls its value; "" = it takes none
     meaning: str = ""
     short: str = ""  # one letter
+    choices: tuple[str, ...] = ()  # all that the value can be; none = anything
 
 
 class Command(NamedTuple):
@@ -65,6 +66,8 @@ class Command(NamedTuple):
     example: str  # a line that can be typed
     run: Callable[[Invocation], int]
     options: tuple[Option, ...] = ()
+    words: tuple[str, ...] = ()  # what the first argument can be, where that is one of few
+    explain: Callable[[Invocation], int] | None = None  # the help where there are arguments: about what they name
 
 
 COMMON: Final = (
@@ -74,9 +77,13 @@ COMMON: Final = (
     Option("session", "ID", "the agent's session (QUIRE_SESSION)"),
     Option("timeout", "SECONDS", "give up after so long; 30 if not said"),
     Option("json", "", "print the reply as one JSON object"),
+    Option("no-pager", "", "do not page what is longer than the terminal (QUIRE_PAGER, PAGER)"),
     Option("help", "", "show this text", "h"),
 )
 """The options of every command."""
+
+VERSION_OPTION: Final = Option("version", "", "show the version")
+"""Of `quire` itself."""
 
 
 class Opens(NamedTuple):
@@ -198,11 +205,20 @@ class Invocation:
             print(render.as_json(reply))
         elif reply.get("ok"):
             text = show(reply)
-            sys.stdout.write(text if exact or text.endswith("\n") else text + "\n")
+            self.put(text if exact or text.endswith("\n") else text + "\n")
         else:
             self.complain(reply)
         self._tell_what_went_stale(reply)
         return status_of(reply)
+
+    def put(self, text: str) -> None:
+        """Write `text` on stdout; to a person whose terminal is too small for it, page by page."""
+        if sys.stdout.isatty() and "no-pager" not in self.options:
+            from quire_client.paging import page
+
+            page(text, self.environ)
+        else:
+            sys.stdout.write(text)
 
     def _tell_what_went_stale(self, reply: Mapping[str, Any]) -> None:
         """What others changed since this agent read it; a person at a terminal does not work from what it read."""
@@ -233,6 +249,27 @@ class Invocation:
 def status_of(reply: Mapping[str, Any]) -> int:
     """The exit status that belongs to a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
+
+
+def chosen(what: str, given: str, choices: Sequence[str]) -> str:
+    """`given`, which must be one of `choices`. Raises Usage, which names them all and the nearest."""
+    if given in choices:
+        return given
+    raise Usage(f"{what} is {either(choices)}, not {given!r}.{did_you_mean(given, choices)}")
+
+
+def either(choices: Sequence[str]) -> str:
+    """`skip, markers or abort`."""
+    *first, last = choices
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """A sentence, behind a blank, that names what looks most like `given`; nothing where nothing does."""
+    from difflib import get_close_matches  # costs milliseconds, of a command line that is wrong
+
+    found = get_close_matches(given.lower(), [*known], n=1, cutoff=0.6)
+    return f" Did you mean {found[0]}?" if found else ""
 
 
 def path_at(text: str) -> tuple[str, str]:

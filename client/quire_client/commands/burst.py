@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
 
 _ACTIONS = ("begin", "end", "list", "show")
 
@@ -14,8 +14,7 @@ _ACTIONS = ("begin", "end", "list", "show")
 def run(call: Invocation) -> int:
     """Begin, end, list or show."""
     action, *rest = call.arguments or ["list"]
-    if action not in _ACTIONS:
-        raise Usage(f"`quire burst` can {', '.join(_ACTIONS)}, not {action!r}.")
+    chosen("What `quire burst` can do", action, _ACTIONS)
     if len(rest) > (0 if action == "list" else 1):
         raise Usage(f"There is no use for {rest[-1]!r}.")
     arguments: dict[str, Any] = {"action": action, **_arguments(call, action, rest)}
@@ -105,6 +104,7 @@ COMMAND = Command(
     "such burst is open. `quire undo --burst N` takes all of it back, `quire log --burst N` lists it.",
     example='quire burst begin "format the tree" --kind formatter --ttl 120',
     run=run,
+    words=_ACTIONS,
     options=(
         Option("kind", "WORD", "tool_call (if not said), formatter, git, or another word"),
         Option("ttl", "SECONDS", "ends by itself after so long; 600 if not said"),

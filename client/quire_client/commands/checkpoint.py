@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
 from quire_client.commands.diff import patches
 
 _ACTIONS = ("create", "list", "show", "diff", "drop")
@@ -15,8 +15,7 @@ _ACTIONS = ("create", "list", "show", "diff", "drop")
 def run(call: Invocation) -> int:
     """Create, list, show, compare or drop."""
     action, *rest = call.arguments or ["list"]
-    if action not in _ACTIONS:
-        raise Usage(f"`quire checkpoint` can {', '.join(_ACTIONS)}, not {action!r}.")
+    chosen("What `quire checkpoint` can do", action, _ACTIONS)
     arguments: dict[str, Any] = {"action": action}
     if action != "list":
         if not rest:
@@ -85,6 +84,7 @@ COMMAND = Command(
     "`quire restore PATH@NAME` and `quire rollback NAME` go back to it.",
     example='quire checkpoint create before-refactoring --note "all tests green"',
     run=run,
+    words=_ACTIONS,
     options=(
         Option("note", "TEXT", "create: what is to be remembered"),
         Option("at", "POINT", "create: an earlier moment"),

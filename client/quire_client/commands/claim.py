@@ -68,7 +68,7 @@ COMMAND = Command(
     example='quire claim src/app.py --kind exclusive --lines 10:40 --reason "splitting the parser" --wait 30',
     run=run,
     options=(
-        Option("kind", "KIND", "intent (if not said), shared or exclusive"),
+        Option("kind", "KIND", "intent (if not said), shared or exclusive", choices=("intent", "shared", "exclusive")),
         Option("lines", "A:B", "only these lines, from 1, wherever they move"),
         Option("ttl", "SECONDS", "how long; 600 if not said"),
         Option("reason", "TEXT", "why, for others to read"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from quire_client import render
-from quire_client.commands.base import DONE, Command, Invocation, Option, Usage
+from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen
 from quire_client.progress import Progress
 
 if TYPE_CHECKING:
@@ -26,10 +26,8 @@ TIMEOUT_S: Final = 120.0
 def run(call: Invocation) -> int:
     """Write the export to stdout, or to `--out FILE`, which then is there whole or not at all."""
     format = call.one_argument("FORMAT")
-    if format == "schema":
+    if chosen("FORMAT", format, (*FORMATS, "schema")) == "schema":
         return _schema()
-    if format not in FORMATS:
-        raise Usage(f"There is no format {format!r}; there are {', '.join(FORMATS)}, and schema.")
     table_of = _parquet() if format == "parquet" else None
     call.options = {"timeout": str(TIMEOUT_S), **call.options}
     asked = {"start": call.options.get("from"), "end": call.options.get("to"), "by": call.options.get("by")}
@@ -131,10 +129,11 @@ COMMAND = Command(
     "is named in it, and never an empty file.",
     example="quire export git --by burst | git -C ../history fast-import",
     run=run,
+    words=(*FORMATS, "schema"),
     options=(
         Option("from", "POINT", "what came after it; without it, everything"),
         Option("to", "POINT", "up to it; without it, until now"),
-        Option("by", "WHAT", "batch (if not said), burst, or checkpoint"),
+        Option("by", "WHAT", "batch (if not said), burst, or checkpoint", choices=("batch", "burst", "checkpoint")),
         Option("out", "FILE", "write there; the file is whole or not there"),
     ),
 )

@@ -22,8 +22,6 @@ def run(call: Invocation) -> int:
         if number is not None:
             arguments[name] = number
     if "only" in call.options:
-        if call.options["only"] not in ("kept", "dropped"):
-            raise Usage(f"--only can be kept or dropped, not {call.options['only']!r}.")
         arguments["only"] = call.options["only"]
     if {"limit", "skip", "only"} & {*arguments} and "dry-run" not in arguments:
         raise Usage("--limit, --skip and --only are about what --dry-run lists.")
@@ -65,6 +63,6 @@ COMMAND = Command(
         Option("compact", "", "give the freed space back to the disk, by a copy of the journal"),
         Option("limit", "N", "--dry-run: list so many versions; 100 if not said"),
         Option("skip", "N", "--dry-run: leave out the first N, for the next page"),
-        Option("only", "WHAT", "--dry-run: list what is kept, or dropped"),
+        Option("only", "WHAT", "--dry-run: list what is kept, or dropped", choices=("kept", "dropped")),
     ),
 )

@@ -197,4 +197,5 @@ COMMAND = Command(
     f"Agents: {', '.join(AGENTS)}.",
     example="quire hook claude-code < event.json",
     run=run,
+    words=tuple(AGENTS),
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
 
 if TYPE_CHECKING:
     from quire_client.setup.agents import File, Scope
@@ -28,8 +28,7 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     from quire_journal.refusals import Refused
 
     agent = call.one_argument("AGENT")
-    if agent not in AGENTS:
-        raise Usage(f"There is no agent {agent!r}; there are {', '.join(AGENTS)}.")
+    chosen("AGENT", agent, AGENTS)
     dry = "dry-run" in call.options
     try:
         files = agents.files(agent, scope(call), entry_point())
@@ -102,5 +101,6 @@ COMMAND = Command(
     f"cannot be read, or that changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.",
     example="quire setup claude-code --dry-run",
     run=run,
+    words=AGENTS,
     options=SCOPE_OPTIONS,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option
 
 
 def run(call: Invocation) -> int:
@@ -45,15 +45,8 @@ def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def executing(call: Invocation) -> dict[str, Any]:
-    """The arguments that say how it is carried out. Raises Usage."""
-    arguments: dict[str, Any] = {}
-    conflicts = call.options.get("conflicts")
-    if conflicts is not None:
-        if conflicts not in ("skip", "markers", "abort"):
-            raise Usage(f"--conflicts is skip, markers or abort, not {conflicts!r}.")
-        arguments["conflicts"] = conflicts
-    if "token" in call.options:
-        arguments["token"] = call.options["token"]
+    """The arguments that say how it is carried out."""
+    arguments: dict[str, Any] = {name: call.options[name] for name in ("conflicts", "token") if name in call.options}
     if "plan" in call.options:
         arguments["plan"] = True
     return arguments
@@ -99,7 +92,12 @@ _DID: Final = {
 """What was done by the record that is in the way, by the reason of a conflict; else it built on what is undone."""
 
 EXECUTING: Final = (
-    Option("conflicts", "HOW", "where others built on it: skip (if not said), markers, or abort"),
+    Option(
+        "conflicts",
+        "HOW",
+        "where others built on it: skip (if not said), markers, or abort",
+        choices=("skip", "markers", "abort"),
+    ),
     Option("plan", "", "only tell what would be done"),
     Option("token", "TOKEN", "carry out this plan, unless something moved"),
 )

@@ -17,5 +17,6 @@ COMMAND = Command(
     f"changes. Agents: {', '.join(AGENTS)}.",
     example="quire unsetup claude-code --dry-run",
     run=run,
+    words=AGENTS,
     options=SCOPE_OPTIONS,
 )

@@ -1,0 +1,69 @@
+"""Long output goes through a pager, where a person would otherwise have to scroll back. Loaded on terminals only.
+
+The pager is `QUIRE_PAGER`, else `PAGER`, else `less`, run by the shell as git does it; empty or `cat` means none.
+`LESS` is set to FRX where nobody set it: end at once if all fits, pass colours through, leave the text on the screen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping
+from typing import Final
+
+USUAL: Final = "less"
+NOT_FOUND: Final = (126, 127)
+"""What a shell ends with that could not run the program."""
+
+
+def pager(environ: Mapping[str, str]) -> str:
+    """The command line of the pager that the environment wants; "" for none."""
+    wanted = next((environ[name] for name in ("QUIRE_PAGER", "PAGER") if name in environ), USUAL).strip()
+    return "" if wanted == "cat" or environ.get("TERM", "dumb") == "dumb" else wanted
+
+
+def fits(text: str, columns: int, rows: int) -> bool:
+    """Does a terminal of that size show all of `text`, with a line left for the prompt?"""
+    if text.count("\n") >= rows:
+        return False
+    return sum(1 + max(0, _width(line) - 1) // columns for line in text.splitlines()) < rows
+
+
+def page(text: str, environ: Mapping[str, str]) -> None:
+    """Show `text` on the terminal that stdout is."""
+    command = pager(environ)
+    columns, rows = shutil.get_terminal_size()
+    if not command or fits(text, columns, rows) or not _paged(command, text, environ):
+        sys.stdout.write(text)
+
+
+def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
+    """Run the pager on `text`; False if there is no such program."""
+    import subprocess
+
+    sys.stdout.flush()
+    known = {"LESS": "FRX", "LV": "-c", **environ}
+    child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=known)
+    assert child.stdin is not None
+    with contextlib.suppress(BrokenPipeError), child.stdin as pipe:  # whoever has seen enough ends the pager
+        pipe.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    while True:
+        try:
+            return child.wait() not in NOT_FOUND
+        except KeyboardInterrupt:  # it is for the pager, which lives on
+            continue
+
+
+def _width(line: str) -> int:
+    """How many columns `line` takes; colours take none, wide characters two."""
+    wide, painting = 0, False
+    for character in line:
+        if character == "\x1b" or painting:
+            painting = character != "m"
+        elif character == "\t":
+            wide += 8 - wide % 8
+        elif not unicodedata.combining(character):
+            wide += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return wide
