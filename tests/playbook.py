@@ -19,6 +19,7 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Put, Remove, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
+from quire_daemon.wrong_arguments import refusal
 from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, Record, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
@@ -69,7 +70,7 @@ class Playbook:
         try:
             params = msgspec.msgpack.decode(msgspec.msgpack.encode(args), type=tool.params)
         except msgspec.ValidationError as error:
-            return Refused("schema_invalid", f"{name}: {error}").reply()
+            return refusal(name, tool.params, error).reply()
         try:
             decision = self.decide(tool, params, by)
         except Refused as refused:

@@ -65,6 +65,7 @@ from quire_daemon.services import SERVICES
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Protection, Workspace
+from quire_daemon.wrong_arguments import did_you_mean
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import (
     EditRefused,
@@ -353,8 +354,10 @@ class App:
             )
         tool = TOOLS.get(request.tool) or _SERVED.get(request.tool)
         if tool is None:
-            known = ", ".join(sorted(TOOLS.keys() | SERVICES.keys()))
-            raise Refused("unknown_tool", f"There is no tool {request.tool[:80]!r}; there are {known}.")
+            known = sorted(TOOLS.keys() | SERVICES.keys())
+            nearest = did_you_mean(request.tool, known)
+            message = f"There is no tool {request.tool[:80]!r}; there are {', '.join(known)}.{nearest}"
+            raise Refused("unknown_tool", message)
         raw = bytes(request.args)
         params = calls.decode(tool, raw)
         return Call(

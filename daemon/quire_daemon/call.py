@@ -10,6 +10,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Tool, Who
 from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
+from quire_daemon.wrong_arguments import refusal
 from quire_journal.ids import Seq
 from quire_journal.messages import MAX_DEPTH
 from quire_journal.refusals import Refused
@@ -68,7 +69,7 @@ def decode(tool: Tool[Any], raw: bytes) -> Any:
             )
         return msgspec.msgpack.decode(raw, type=tool.params)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-        raise Refused("schema_invalid", f"{tool.name}: {error}", "fix_arguments") from None
+        raise refusal(tool.name, tool.params, error) from None
 
 
 def nesting(raw: bytes) -> int:

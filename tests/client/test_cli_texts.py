@@ -15,10 +15,12 @@ from pathlib import Path
 
 import pytest
 from exact import assert_exact
+from fake_line import FakeOpener
 
 from quire_client.__main__ import main
 from quire_client.paging import fits, page, pager
 from quire_client.render import Palette
+from quire_journal.places import place_of, settle
 
 
 def seen(words: list[str], environ: Mapping[str, str], rows: int = 24, columns: int = 120) -> str:
@@ -60,6 +62,54 @@ def test_the_help_of_help_is_the_list(capsys: pytest.CaptureFixture[str]) -> Non
     listed = capsys.readouterr().out
     assert main(["--help"]) == 0
     assert capsys.readouterr().out == listed
+
+
+CLAIM = {
+    "name": "claim",
+    "title": "Claim ground",
+    "description": "Say that you work on a file.\n\n| a | table |\n" + "It ends by itself after a time. " * 5,
+    "writes": True,
+    "schema": {
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "description": "A file, a folder, or a glob."},
+            "kind": {"type": "string", "enum": ["intent", "shared"], "default": "intent"},
+            "ttl_s": {"type": "number", "minimum": 1, "maximum": 86400},
+            "renew": {"anyOf": [{"type": "integer"}, {"type": "string"}], "description": "By number\x1b[2J or name."},
+            "areas": {
+                "type": "array",
+                "description": "Where.",
+                "items": {
+                    "type": "object",
+                    "description": "One of: {lines}, {name}.",
+                    "properties": {"lines": {"type": "array", "items": {"type": "integer"}}, "name": {}},
+                    "required": ["lines"],
+                },
+            },
+        },
+        "required": ["path"],
+    },
+    "aliases": ["file"],
+}
+
+
+def test_a_tool_is_explained_with_its_arguments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settle(place_of(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    opener = FakeOpener({"describe": {"ok": True, "message": "1 tool.", "tools": [CLAIM]}})
+    assert main(["call", "claim", "--help"], opener) == 0
+    assert opener.asked == [("describe", {"tool": "claim"})]
+    told = capsys.readouterr().out
+    assert_exact(told, "call-claim-help.txt")
+    assert main(["help", "call", "claim"], opener) == 0
+    assert capsys.readouterr().out == told
+
+
+def test_without_a_tool_the_help_is_that_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["call", "--help"]) == 0
+    assert capsys.readouterr().out.startswith("Call any tool with JSON arguments.\n\nUsage: quire call TOOL")
 
 
 # -- colours -----------------------------------------------------------------------------------------------------

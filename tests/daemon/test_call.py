@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon.call import decode, nesting
+from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_journal.refusals import Refused
 
@@ -80,3 +81,39 @@ def test_a_wrong_type_is_told_with_its_place() -> None:
 def test_truncated_arguments_are_refused() -> None:
     with pytest.raises(Refused, match="truncated"):
         decode(TOOL, msgspec.msgpack.encode({"path": "abc"})[:-2])
+
+
+def test_a_value_that_is_one_of_few_is_answered_with_those_and_the_nearest() -> None:
+    with pytest.raises(Refused) as caught:
+        decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "exclusiv"}))
+    refused = caught.value
+    assert refused.message == (
+        "claim: Invalid enum value 'exclusiv' - at `$.kind`. It is one of exclusive, intent, shared. "
+        "Did you mean exclusive?"
+    )
+    assert refused.details == {"argument": "kind", "choices": ["exclusive", "intent", "shared"]}
+
+
+def test_that_holds_for_what_lies_inside_of_others() -> None:
+    with pytest.raises(Refused) as caught:
+        decode(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [{"op": "delete_lines"}]}))
+    refused = caught.value
+    assert refused.message.endswith(" delete_range. Did you mean delete_line?")
+    assert refused.details["argument"] == "operations"
+    assert "replace_range" in refused.details["choices"]
+
+
+def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are() -> None:
+    with pytest.raises(Refused) as caught:
+        decode(TOOLS["read_file"], msgspec.msgpack.encode({"pth": "a"}))
+    refused = caught.value
+    assert refused.details["argument"] == "pth"
+    assert refused.message.startswith("read_file: Object contains unknown field `pth`. There are path, hashes, ")
+    assert refused.message.endswith(" Did you mean path?")
+
+
+def test_a_wrong_word_without_an_end_is_compared_with_nothing() -> None:
+    with pytest.raises(Refused) as caught:
+        decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "e" * 1_000_000}))
+    assert caught.value.message.endswith("eee…' - at `$.kind`. It is one of exclusive, intent, shared.")
+    assert len(caught.value.message) < 200

@@ -22,6 +22,15 @@ def run(call: Invocation) -> int:
     return status_of(reply)
 
 
+def explain(call: Invocation) -> int:
+    """Print what the tool does and what it takes, as the daemon says it."""
+    from quire_client.describing import of_tool
+
+    with call.connect() as client:
+        reply = client.describe(call.arguments[0])
+    return call.answer(reply, lambda reply: of_tool(reply["tools"][0], call.colours))
+
+
 def _arguments(text: str) -> dict[str, Any]:
     """The arguments in `text`, or on stdin for `-`. Raises Usage."""
     try:
@@ -36,7 +45,9 @@ def _arguments(text: str) -> dict[str, Any]:
 COMMAND = Command(
     arguments="TOOL [JSON | -]",
     about="Calls TOOL with the arguments in JSON, or from stdin for `-`, and prints the reply as one JSON object. The\n"
-    "exit status tells what became of it.",
+    "exit status tells what became of it. `quire call TOOL --help` tells what a tool does and takes, `quire call\n"
+    "describe` has all of them.",
     example="""quire call read_file '{"path": "src/app.py", "hashes": true}'""",
     run=run,
+    explain=explain,
 )

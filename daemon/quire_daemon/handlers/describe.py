@@ -23,6 +23,7 @@ from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
 from quire_daemon.replies import reply_schema
 from quire_daemon.schemas import Schema, described, flat, one_shape, without
+from quire_daemon.wrong_arguments import did_you_mean
 from quire_journal.refusals import Refused
 
 ANY_PATH: Final = ("apply_patch",)
@@ -186,7 +187,8 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     Those that are offered come first, in their order. Raises `Refused` for a tool that there is not.
     """
     if params.tool and params.tool not in tools:
-        message = f"There is no tool {params.tool[:MOST_SHOWN]!r}; there are {', '.join(tools)}."
+        nearest = did_you_mean(params.tool, tools)
+        message = f"There is no tool {params.tool[:MOST_SHOWN]!r}; there are {', '.join(tools)}.{nearest}"
         raise Refused("not_found", message, "choose_tool", argument="tool")
     first = [name for name in offered(settings) if name in tools]
     names = [params.tool] if params.tool else [*first, *(name for name in tools if name not in first)]

@@ -194,7 +194,8 @@ def decide_log(params: LogParams, world: World) -> Decision:
     """The reply: `records` and `next`, the cursor of the next page or None."""
     _check_limit(params.limit)
     if params.order not in ("newest", "oldest"):
-        raise Refused("schema_invalid", f"order: must be newest or oldest, not {params.order!r}.", argument="order")
+        message = f"order: must be newest or oldest, not {params.order!r}."
+        raise Refused("schema_invalid", message, argument="order", choices=["newest", "oldest"])
     history = world.history
     after: int = parse_point(params.since, history) if params.since else 0
     upto: int = parse_point(params.until, history) if params.until else history.head()

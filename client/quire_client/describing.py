@@ -1,0 +1,76 @@
+"""A tool's arguments for people, from the schema that the daemon's `describe` gives."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from quire_client import render
+
+WIDTH: Final = 100
+
+_TYPES: Final = {"string": "text", "boolean": "true or false", "integer": "whole number", "number": "number"}
+
+
+def of_tool(tool: Mapping[str, Any], colours: render.Palette) -> str:
+    """What the tool does, and a paragraph for each of its arguments."""
+    schema = tool.get("schema") or {}
+    name = render.one_line(tool.get("name", "?"))
+    told = [f"{colours.paint(name, 'bold')}: {render.one_line(tool.get('title', ''))}", ""]
+    if tool.get("description"):
+        told += [*_wrapped(tool["description"], ""), ""]
+    told += [f"Usage: quire call {name} JSON", ""]
+    arguments = list(_arguments(schema, "  ", colours))
+    told += ["Arguments:", "", *arguments] if arguments else ["It takes no arguments.", ""]
+    if tool.get("aliases"):
+        told += [*_wrapped(f"Accepted as well, for other names: {', '.join(tool['aliases'])}.", ""), ""]
+    writes = "It writes: see `quire manual writing`." if tool.get("writes") else "It only reads."
+    return "\n".join([*told, writes, ""])
+
+
+def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette) -> Iterator[str]:
+    """Name, type, default and meaning of each property, and of those of what it holds."""
+    needed = schema.get("required") or ()
+    for name, below in (schema.get("properties") or {}).items():
+        told = [_type(below)]
+        if name in needed:
+            told.append("required")
+        elif "default" in below:
+            told.append(f"{json.dumps(below['default'])} if left out")
+        yield f"{indent}{colours.paint(render.one_line(name), 'bold')}  ({render.one_line(', '.join(told), 400)})"
+        yield from _wrapped(below.get("description", ""), indent + "    ")
+        inside = below.get("items") if isinstance(below.get("items"), Mapping) else below
+        if inside is not below and inside.get("description"):
+            yield from _wrapped(inside["description"], indent + "    ")
+        yield ""
+        yield from _arguments(inside, indent + "    ", colours)
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """The values that fit, in words: `text`, `one of intent, shared`, `list of objects`."""
+    if schema.get("enum"):
+        return f"one of {', '.join(map(str, schema['enum']))}"
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(_type, schema["anyOf"])))
+    kind = schema.get("type", "any value")
+    if kind == "array":
+        items = _type(schema.get("items") or {})
+        return f"list of {items}s" if items in ("object", "number", "whole number") else f"list of {items}"
+    return _TYPES.get(kind, str(kind)) + _bounds(schema)
+
+
+def _bounds(schema: Mapping[str, Any]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        return f" from {low} to {high}"
+    return f" from {low}" if low is not None else f" up to {high}" if high is not None else ""
+
+
+def _wrapped(text: object, indent: str) -> Iterator[str]:
+    for paragraph in render.clean_text(text or "").splitlines():
+        if paragraph.startswith("|"):  # a row of a table
+            yield indent + paragraph
+            continue
+        yield from textwrap.wrap(paragraph, WIDTH, initial_indent=indent, subsequent_indent=indent) or [""]

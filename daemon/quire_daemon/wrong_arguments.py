@@ -1,0 +1,67 @@
+"""What is said of arguments that do not fit a tool: beside the decoder's sentence what would fit, and the nearest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.schemas import Schema, flat
+from quire_journal.refusals import Refused
+
+LONGEST_GUESS: Final = 80
+"""Characters of a wrong word that is compared with the right ones."""
+
+_PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
+_VALUE: Final = re.compile(r"Invalid (?:enum )?value '(?P<given>[^']*)'")
+_FIELD: Final = re.compile(r"Object contains unknown field `(?P<given>[^`]*)`")
+
+
+def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refused:
+    """The refusal of a call of `tool` whose arguments the decoder of `params` did not take, with its `error`.
+
+    Where a value is one of few, or an argument has another name, `choices` has those that there are.
+    """
+    said = str(error)
+    place = _PLACE.search(said)
+    steps = [step.group(1) or "" for step in _STEP.finditer(place["place"])] if place else []
+    details: dict[str, Any] = {"argument": next(iter(steps))} if steps else {}
+    value, field = _VALUE.match(said), _FIELD.match(said)
+    message = f"{tool}: {_cut(said, value or field)}"
+    if value or field:
+        below = _below(flat(params), steps)
+        choices = [str(choice) for choice in (below.get("enum" if value else "properties") or ())]
+        if choices:
+            given = (value or field)["given"]  # type: ignore[index]  # one of them matched
+            details = {"argument": given, **details} if field else details
+            there_are = f"{'It is one of' if value else 'There are'} {', '.join(choices)}."
+            message = f"{message}. {there_are}{did_you_mean(given, choices)}"
+            details["choices"] = choices
+    return Refused("schema_invalid", message, "fix_arguments", **details)
+
+
+def _cut(said: str, wrong: re.Match[str] | None) -> str:
+    """The decoder's sentence with no more of a wrong word than helps."""
+    if wrong is None or len(wrong["given"]) <= LONGEST_GUESS:
+        return said
+    return f"{said[: wrong.start('given') + LONGEST_GUESS]}…{said[wrong.end('given') :]}"
+
+
+def _below(schema: Schema, steps: list[str]) -> Schema:
+    """What `schema` says of the place that `steps` lead to: names, and "" for an item of an array."""
+    for step in steps:
+        below = schema.get("properties", {}).get(step) if step else schema.get("items")
+        if not isinstance(below, dict):
+            return {}
+        schema = below
+    return schema
+
+
+def did_you_mean(given: str, choices: Iterable[str]) -> str:
+    """A sentence, behind a blank, that names what looks most like `given`; nothing where nothing does."""
+    found = get_close_matches(given, [*choices], n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []
+    return f" Did you mean {found[0]}?" if found else ""
