@@ -29,7 +29,6 @@ from quire_client.commands.base import (
     Option,
     Usage,
     chosen,
-    did_you_mean,
     open_client,
 )
 from quire_journal import VERSION
@@ -90,6 +89,8 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
 def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
+        from quire_journal.refusals import did_you_mean
+
         raise Usage(f"There is no command {name!r}; `quire help` lists them.{did_you_mean(name, COMMANDS)}")
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     return command
@@ -115,6 +116,8 @@ def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: 
     """getopt's sentence; of an option that there is not, which there are, and the nearest."""
     if "not recognized" not in error.msg:
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
+    from quire_journal.refusals import did_you_mean
+
     given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
     names = [f"--{option.name}" for option in known]
     whose = f"`quire {command}`" if command else "`quire`"

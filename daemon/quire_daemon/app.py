@@ -65,7 +65,6 @@ from quire_daemon.services import SERVICES
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Protection, Workspace
-from quire_daemon.wrong_arguments import did_you_mean
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import (
     EditRefused,
@@ -82,7 +81,7 @@ from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import trace_socket
 from quire_journal.plain import plain_name
 from quire_journal.points import rfc3339
-from quire_journal.refusals import Refused
+from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.salvage import sentence
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key

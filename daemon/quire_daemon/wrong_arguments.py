@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.schemas import Schema, flat
-from quire_journal.refusals import Refused
-
-LONGEST_GUESS: Final = 80
-"""Characters of a wrong word that is compared with the right ones."""
+from quire_journal.refusals import LONGEST_GUESS, Refused, did_you_mean
 
 _PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
@@ -59,9 +54,3 @@ def _below(schema: Schema, steps: list[str]) -> Schema:
             return {}
         schema = below
     return schema
-
-
-def did_you_mean(given: str, choices: Iterable[str]) -> str:
-    """A sentence, behind a blank, that names what looks most like `given`; nothing where nothing does."""
-    found = get_close_matches(given, [*choices], n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []
-    return f" Did you mean {found[0]}?" if found else ""

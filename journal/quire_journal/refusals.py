@@ -6,6 +6,7 @@ A fault (anything unexpected) is an exception of another kind; it is logged and 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 CODES: Final[dict[str, str]] = {
@@ -92,3 +93,15 @@ class Refused(Exception):
         if self.action:
             reply["suggested_action"] = self.action
         return reply
+
+
+LONGEST_GUESS: Final = 80
+"""Characters of a wrong word that is compared with the right ones."""
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """A sentence, behind a blank, that names what looks most like `given`; nothing where nothing does."""
+    from difflib import get_close_matches  # costs milliseconds, where something was mistyped
+
+    found = get_close_matches(given.lower(), [*known], n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []
+    return f" Did you mean {found[0]}?" if found else ""

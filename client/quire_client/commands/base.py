@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -255,6 +255,8 @@ def chosen(what: str, given: str, choices: Sequence[str]) -> str:
     """`given`, which must be one of `choices`. Raises Usage, which names them all and the nearest."""
     if given in choices:
         return given
+    from quire_journal.refusals import did_you_mean
+
     raise Usage(f"{what} is {either(choices)}, not {given!r}.{did_you_mean(given, choices)}")
 
 
@@ -262,14 +264,6 @@ def either(choices: Sequence[str]) -> str:
     """`skip, markers or abort`."""
     *first, last = choices
     return f"{', '.join(first)} or {last}" if first else last
-
-
-def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A sentence, behind a blank, that names what looks most like `given`; nothing where nothing does."""
-    from difflib import get_close_matches  # costs milliseconds, of a command line that is wrong
-
-    found = get_close_matches(given.lower(), [*known], n=1, cutoff=0.6)
-    return f" Did you mean {found[0]}?" if found else ""
 
 
 def path_at(text: str) -> tuple[str, str]:

@@ -23,8 +23,7 @@ from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
 from quire_daemon.replies import reply_schema
 from quire_daemon.schemas import Schema, described, flat, one_shape, without
-from quire_daemon.wrong_arguments import did_you_mean
-from quire_journal.refusals import Refused
+from quire_journal.refusals import Refused, did_you_mean
 
 ANY_PATH: Final = ("apply_patch",)
 """Tools of the writing kind that name their files elsewhere: `path` means nothing there."""
