@@ -1,7 +1,7 @@
 """The journal: what happened to a workspace, in order, and every view that can be folded from it."""
 
-FORMAT = 1
-"""Version of the journal on disk. A newer one is refused, nothing touched."""
+FORMAT = 2
+"""Version of the journal on disk. A newer one is refused, nothing touched; an older one is migrated (`migrating`)."""
 
 WIRE = 1
 """Version of the messages between client and daemon."""

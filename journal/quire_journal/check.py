@@ -35,8 +35,9 @@ from quire_journal.events import (
     record_hash,
 )
 from quire_journal.ids import blob_id
-from quire_journal.journal import HEAD_KEY, require_head
+from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
+from quire_journal.migrating import HEAD_KEY
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS, losses
 from quire_journal.views.files import Version

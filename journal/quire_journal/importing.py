@@ -18,6 +18,7 @@ from quire_journal.events import GENESIS, Event, Record, decode_record, record_h
 from quire_journal.export.lines import FORMAT, BlobLine, EndLine, EventLine, Header, Line, decode_line, stored_record
 from quire_journal.ids import blob_id
 from quire_journal.log import Reading, Store, Writing, u64
+from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.views.losses import hash_of_replaced
 
 _CHUNK_LINES: Final = 500
@@ -137,6 +138,7 @@ class _Import:
                 self._put(w, line)
             for stored, record, _ in self._records:
                 w.append("records", u64(record.seq), stored)
+                w.put("meta", HEAD_KEY, head_row(record.seq, record_hash(stored)))
             replay.fold_all(w, [(record, event) for _, record, event in self._records], self._bytes_of)
         self._bytes, self._records, self._held = [], [], 0
 

@@ -16,21 +16,13 @@ from quire_journal.blobs import BlobCache, Frame
 from quire_journal.events import GENESIS, BytesGone, Event, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.migrating import HEAD_KEY, head_row, migrate
 from quire_journal.stores import random_id
 from quire_journal.text import Text
 from quire_journal.views.paths import path_id
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
 """Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
-
-
-HEAD_KEY: Final = b"head"
-"""In `meta`: where the log ends, and the hash of the record there (`head_row`)."""
-
-
-def head_row(seq: int, last_hash: bytes) -> bytes:
-    """Without it nothing would tell that the last record is what it was: no other holds its hash."""
-    return u64(seq) + last_hash
 
 
 class NewerFormat(Exception):
@@ -76,7 +68,7 @@ class Journal:
         if found is None:
             _create(store, now_ns, workspace_id or random_id())
         else:
-            require_format(found)
+            migrate(store, require_format(found), FORMAT)
         with store.reading() as r:
             name = r.get("meta", b"workspace") or b""
             last, last_hash = _last(r)
@@ -185,14 +177,15 @@ class Journal:
 
 def _create(store: Store, now_ns: int, workspace_id: str) -> None:
     with store.writing() as w:
+        w.put("meta", HEAD_KEY, head_row(0, GENESIS))
         w.put("meta", b"workspace", workspace_id.encode("ascii"))
         w.put("meta", b"created", str(now_ns).encode())
         w.put("meta", b"created_by", VERSION.encode())
         w.put("meta", b"format", str(FORMAT).encode())
 
 
-def require_format(found: bytes) -> None:
-    """Raise `NewerFormat` for what a later version says in `meta`, `Damaged` for what no version does."""
+def require_format(found: bytes) -> int:
+    """The format that `meta` says. Raises `NewerFormat` for a later version's, `Damaged` for what no version says."""
     if not found.isdigit():
         raise Damaged(f"the journal's format is {found!r}, not a number; keep a copy of its folder first")
     if int(found) > FORMAT:
@@ -200,6 +193,7 @@ def require_format(found: bytes) -> None:
             f"this journal has format {int(found)}, and Quire {VERSION} reads up to {FORMAT}; "
             "nothing was changed; start a newer Quire"
         )
+    return int(found)
 
 
 def _last(r: Reading) -> tuple[Record | None, bytes]:
@@ -220,9 +214,13 @@ def _last(r: Reading) -> tuple[Record | None, bytes]:
 
 
 def require_head(r: Reading, seq: int, last_hash: bytes) -> None:
-    """Raise `Damaged` when the journal says that its log ends otherwise. One that was never written to says nothing."""
+    """Raise `Damaged` when the journal says that its log ends otherwise."""
     said = r.get("meta", HEAD_KEY)
-    if said is not None and said != head_row(seq, last_hash):
+    if said is None:
+        if (r.get("meta", b"format") or b"1") != b"1":  # the first one had no such row
+            raise Damaged("nothing says where the log ends; run `quire verify`")
+        return
+    if said != head_row(seq, last_hash):
         ends = int.from_bytes(said[:8], "big")
         what = f"with record {ends}, not with {seq}" if ends != seq else f"with another record {seq} than the one there"
         raise Damaged(f"the log should end {what}; run `quire verify`")

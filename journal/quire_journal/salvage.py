@@ -34,8 +34,9 @@ from quire_journal.events import (
     seal,
 )
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
-from quire_journal.journal import HEAD_KEY, Entry, Journal, NewerFormat, head_row
+from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import Damaged, Reading, Store, Writing, u64
+from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.views import losses
 from quire_journal.views.files import Version
 

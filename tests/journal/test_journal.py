@@ -28,8 +28,9 @@ from quire_journal.events import (
 )
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
-from quire_journal.journal import HEAD_KEY, Entry, Journal, NewerFormat, head_row
+from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import TABLES, Damaged, OutOfOrder, Store, StoreFailed, u64
+from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 
