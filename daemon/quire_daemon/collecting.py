@@ -51,7 +51,8 @@ DISK_SHARE: Final = 2
 """which is left to others for so many times as long."""
 
 LOOK_S: Final = 10.0
-DAY_S: Final = 86_400.0
+HOUR_S: Final = 3600.0
+DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
 """Marks that are made anew because a checkpoint of the past was named meanwhile."""
@@ -129,7 +130,8 @@ class Collecting:
         self._host, self._state_dir = host, state_dir
         self._running: _Collection | None = None
         self._look_at = 0.0
-        self._next_s = host.clock.mono_s() + DAY_S
+        self._began_s = host.clock.mono_s()
+        self._last_s = float("-inf")  # the last one by itself
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
 
@@ -158,13 +160,17 @@ class Collecting:
         self._look_at = now + LOOK_S
         self.usage = usage(retention, self._host.recorder.journal.store.size_bytes(), self._state_dir)
         self.warnings = warnings(self.usage)
-        over = retention.automatic == "over_quota" and any(0 < u["limit"] <= u["bytes"] for u in self.usage.values())
-        due = retention.automatic in ("daily", "over_quota") and now >= self._next_s
-        if self._running is None and (due if retention.automatic == "daily" else over and due):
-            self._next_s = now + (DAY_S if retention.automatic == "daily" else DAY_S / 24)
+        if self._running is None and due(retention.automatic, self.usage, now - self._began_s, now - self._last_s):
+            self._last_s = now
             self.begin(Asked(by="automatic", compact=True), lambda body: None)
-        elif retention.automatic == "over_quota" and not over:
-            self._next_s = min(self._next_s, now)
+
+
+def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float) -> bool:
+    """Is it time for a collection by itself? `since_s` after the last one, `running_s` after the daemon's start."""
+    if automatic == "daily":
+        return min(running_s, since_s) >= DAY_S
+    over = any(0 < taken["limit"] <= taken["bytes"] for taken in usage.values())
+    return automatic == "over_quota" and over and since_s >= HOUR_S
 
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:

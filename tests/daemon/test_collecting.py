@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.collecting import usage, warnings
+from quire_daemon.collecting import due, usage, warnings
 from quire_daemon.config import Retention
 from quire_daemon.reserve import Reserve
 
@@ -36,6 +36,24 @@ def test_all_journals_of_the_state_home_count_for_the_store(tmp_path: Path, monk
     found = usage(Retention(store_bytes=MIB), 5 * MIB, tmp_path / "quire" / "mine")
     assert found["workspace"]["bytes"] == 5 * MIB
     assert found["store"] == {"bytes": 8 * MIB, "limit": MIB}
+
+
+@pytest.mark.parametrize(
+    ("automatic", "taken", "running_s", "since_s", "expected"),
+    [
+        ("off", 200 * MIB, 1e9, 1e9, False),
+        ("over_quota", 99 * MIB, 1e9, 1e9, False),
+        ("over_quota", 100 * MIB, 5.0, float("inf"), True),  # as soon as it starts
+        ("over_quota", 200 * MIB, 1e9, 1800.0, False),  # what the policy keeps does not shrink
+        ("daily", 0, 3600.0, float("inf"), False),
+        ("daily", 0, 90_000.0, float("inf"), True),
+        ("daily", 0, 90_000.0, 3600.0, False),
+    ],
+)
+def test_a_collection_by_itself_is_due_only_when_the_settings_ask_for_it(
+    tmp_path: Path, automatic: str, taken: int, running_s: float, since_s: float, expected: bool
+) -> None:
+    assert due(automatic, usage(RETENTION, taken, tmp_path), running_s, since_s) is expected
 
 
 def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> None:

@@ -87,6 +87,21 @@ def test_what_no_rule_keeps_goes_and_every_question_still_has_an_answer(daemon: 
         refused(past(client, "a.py", goes[0]), "uncaptured")
 
 
+def test_over_its_limit_a_journal_is_collected_by_itself_where_the_settings_say_so(daemon: Any) -> None:
+    at: Live = daemon()
+    set_retention(SETTINGS)
+    with at.connect() as client:
+        for n in range(6):
+            written(client, "a.py", n)
+            ok(client.call("write_file", {"path": f"b{n}", "content": "other\n"}))
+        at.kill()
+    set_retention(SETTINGS + 'automatic = "over_quota"\nworkspace_bytes = 4096\n')
+    with at.connect("boss", "boss") as boss:
+        live.eventually("a collection", lambda: "gc_finished" in at.log_tail(200))
+        assert '"by": "automatic"' in at.log_tail(200)
+        verified(boss)
+
+
 def test_limits_are_told_in_every_reply_and_a_listing_comes_in_pages(daemon: Any) -> None:
     at: Live = daemon()
     set_retention(SETTINGS + "workspace_bytes = 4096\nstore_bytes = 0\n")
