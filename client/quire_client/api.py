@@ -109,6 +109,7 @@ class Client:
         self.caller = caller
         self.timeout_s = timeout_s
         self.epoch = ""  # of the daemon that answered last
+        self.daemon_version = ""  # its version; "" when none has answered, or the one that did has ended
         self._door = door
         self._connection: Line | None = None
         self._last_id = 0
@@ -168,6 +169,7 @@ class Client:
                 return {"ok": False, "error": "unknown", "message": "The daemon did not end in time."}
             time.sleep(0.01)
         self.close()
+        self.daemon_version = ""
         return {"ok": True, "message": "The daemon ended."} if not reply.get("ok") else reply
 
     def __enter__(self) -> Client:
@@ -512,6 +514,7 @@ class Client:
                 return _unknown(op, str(reason))
             else:
                 self.epoch = reply.epoch or self.epoch
+                self.daemon_version = reply.daemon or self.daemon_version
                 return reply.body
 
     def _connected(self, until: float) -> Line:

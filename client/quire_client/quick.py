@@ -48,6 +48,7 @@ class Quick:
         self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         self._buffer = b""
         self._last_id = 0
+        self.version = ""  # of the daemon, as its last reply says
         try:
             self._limit()
             self._socket.connect(found.socket)
@@ -75,6 +76,7 @@ class Quick:
             while True:
                 reply = unpack(self._message())
                 if isinstance(reply, dict) and reply.get("id") == self._last_id and isinstance(reply.get("body"), dict):
+                    self.version = str(reply.get("daemon", ""))
                     return dict(reply["body"])
         except (OSError, ValueError) as error:
             raise Unreachable(f"The daemon did not answer {tool}: {error}.") from error

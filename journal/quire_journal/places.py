@@ -242,6 +242,23 @@ def workspace_id(root: Path) -> str | None:
     return found if _ID.fullmatch(found) else None
 
 
+def drop_workspace_id(root: Path, wanted: str) -> None:
+    """Take the id `wanted` out of a workspace, and `.quire` where nothing of anybody's is left in it.
+
+    A folder that has gone, or carries another journal's id, is left as it is.
+    """
+    if workspace_id(root) != wanted:
+        return
+    with contextlib.suppress(OSError), _quire_folder(root) as folder:
+        for name in ("workspace-id", ".gitignore"):
+            os.unlink(name, dir_fd=folder)
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):  # a file, or a folder in which something is
+                os.rmdir(name, dir_fd=folder)
+    with contextlib.suppress(OSError):
+        os.rmdir(root / ".quire")
+
+
 def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     """Give a moved folder its journal back, found by the id in `.quire/workspace-id`.
 
@@ -299,7 +316,8 @@ class Lock:
 def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
     """Take the flock on `path`, trying for `patience_s`; None when another process keeps it.
 
-    What an earlier holder announced is wiped. The file is never removed: a lock on a removed file locks nothing.
+    What an earlier holder announced is wiped. The file goes only with its whole folder (`quire forget`), and who
+    waited for it meanwhile takes it as gone: a lock on a removed file locks nothing.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     until = time.monotonic() + patience_s
@@ -315,8 +333,19 @@ def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
             os.close(fd)
             raise
         else:
+            if not _stands(fd, path):
+                os.close(fd)
+                return None
             os.ftruncate(fd, 0)
             return Lock(fd)
+
+
+def _stands(fd: int, path: Path) -> bool:
+    """Is the open file still the one at `path`?"""
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

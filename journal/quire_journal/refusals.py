@@ -65,6 +65,7 @@ CODES: Final[dict[str, str]] = {
     # agents' configuration files (`quire setup`, in the client)
     "config_unusable": "A configuration file cannot be read, or holds something in our place.",
     "config_changed": "Another program changed the configuration file meanwhile.",
+    "not_confirmed": "What cannot be taken back was not confirmed; nothing was done.",
     "not_installed": "There is no command `quire` that an agent could call.",
     # whole files
     "write_conflict": "The file is not what the caller wanted to replace.",

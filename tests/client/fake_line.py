@@ -20,9 +20,10 @@ Answer = Mapping[str, Any] | Exception | Callable[[dict[str, Any]], Mapping[str,
 class FakeLine:
     """Answers from a table; an exception in it is raised, a function gets the arguments."""
 
-    def __init__(self, answers: Mapping[str, Answer], epoch: str = "e1") -> None:
+    def __init__(self, answers: Mapping[str, Answer], epoch: str = "e1", version: str = "") -> None:
         self.answers = answers
         self.epoch = epoch
+        self.version = version
         self.lives = True
         self.closed = False
         self.requests: list[Request] = []
@@ -42,7 +43,7 @@ class FakeLine:
         if isinstance(answer, Exception):
             raise answer
         body = answer(msgspec.msgpack.decode(request.args)) if callable(answer) else answer
-        return Reply(request_id, dict(body), self.epoch)
+        return Reply(request_id, dict(body), self.epoch, daemon=self.version)
 
     def close(self) -> None:
         self.closed = True

@@ -48,6 +48,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "gc": "Drop bytes of the past that no rule keeps",
         "purge": "Remove a secret's bytes from the journal",
         "doctor": "Check the installation, the workspace and the daemon",
+        "list": "List the journals of all your workspaces",
+        "forget": "Remove a journal",
         "adopt": "Give a moved folder its journal back",
     },
     "Agents": {

@@ -128,6 +128,7 @@ class Invocation:
         # Flags of the streams as they are now, not as they were when some module was imported.
         self.colours = render.Palette(sys.stdout.isatty(), environ)
         self.person_watches = sys.stderr.isatty() and not self.json
+        self._client: Client | None = None  # the one that this command was given last
 
     @property
     def folder(self) -> Path:
@@ -148,7 +149,8 @@ class Invocation:
         """
         agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
         session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
-        return self.opener(Opens(self.place, agent, session, self.timeout_s(30.0), start, told))
+        self._client = self.opener(Opens(self.place, agent, session, self.timeout_s(30.0), start, told))
+        return self._client
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""
@@ -209,6 +211,7 @@ class Invocation:
         else:
             self.complain(reply)
         self._tell_what_went_stale(reply)
+        self._tell_of_another_version()
         return status_of(reply)
 
     def put(self, text: str) -> None:
@@ -219,6 +222,17 @@ class Invocation:
             page(text, self.environ)
         else:
             sys.stdout.write(text)
+
+    def _tell_of_another_version(self) -> None:
+        """After an update the daemon of before goes on until somebody ends it: others may be connected to it."""
+        from quire_journal import VERSION
+
+        version = self._client.daemon_version if self._client is not None else ""
+        if version not in ("", VERSION):
+            self.say(
+                f"The daemon is version {render.one_line(version)}, this client {VERSION}: `quire down` ends it, and "
+                "the next call starts the new one."
+            )
 
     def _tell_what_went_stale(self, reply: Mapping[str, Any]) -> None:
         """What others changed since this agent read it; a person at a terminal does not work from what it read."""

@@ -1,0 +1,93 @@
+"""`quire forget`: remove a journal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation, Opens, Option, Usage
+from quire_journal.refusals import Refused
+
+if TYPE_CHECKING:
+    from quire_client.forgetting import Known
+
+_ID: Final = re.compile(r"[0-9a-f]{6,32}")
+
+
+def run(call: Invocation) -> int:
+    """Find the journal, ask, end its daemon if that is wanted, and remove it."""
+    from quire_client.forgetting import forget
+
+    call.at_most(1)
+    try:
+        journal = _wanted(call)
+        name = f"The journal of {journal.identity.root}"
+        if journal.daemon is not None and "stop" not in call.options:
+            who = f"pid {journal.daemon.pid}"
+            raise Refused("busy", f"{name} is in use by a daemon ({who}); `--stop` ends it first.", "--stop")
+        if not _agreed(call, f"{name} ({render.size(journal.bytes)}) and all history in it will be gone."):
+            raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "--yes")
+        if journal.daemon is not None:
+            _stop(call, journal)
+        freed = forget(journal)
+    except Refused as refused:
+        return call.answer(refused.reply(), lambda reply: "")
+    message = f"{name} is gone; {render.size(freed)} are free again. The files of the workspace are untouched."
+    reply = {"ok": True, "message": message, "id": journal.identity.id, "path": journal.identity.root, "freed": freed}
+    return call.answer(reply, lambda reply: render.clean(reply["message"]))
+
+
+def _wanted(call: Invocation) -> Known:
+    """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refused, Usage."""
+    from quire_client.forgetting import known
+
+    state_dir = call.options.get("state-dir")
+    journals = list(known(Path(state_dir) if state_dir else None))
+    said = call.arguments[0] if call.arguments else ""
+    if said and _ID.fullmatch(said) and not (call.folder / said).exists():
+        found = [one for one in journals if one.identity.id.startswith(said)]
+    else:
+        path = os.path.realpath(call.folder / said)
+        found = [one for one in journals if one.identity.root == path]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Usage(f"{said} is the beginning of {len(found)} ids; give more of it.")
+    raise Refused("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "quire list")
+
+
+def _agreed(call: Invocation, warning: str) -> bool:
+    if "yes" in call.options:
+        return True
+    if call.json or not sys.stdin.isatty():
+        return False
+    print(f"{render.clean(warning)} Remove it? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _stop(call: Invocation, journal: Known) -> None:
+    opened = call.opener(Opens(journal.place, "", "", call.timeout_s(30.0), start=False))
+    with opened as client:
+        reply = client.shutdown_daemon()
+    if not reply.get("ok"):
+        raise Refused(
+            "busy", f"The daemon of {journal.identity.root} does not end: {reply.get('message', '')}", "retry"
+        )
+
+
+COMMAND = Command(
+    arguments="[PATH|ID]",
+    about="Removes the journal of a workspace, by its folder (the current one if none is named) or by the beginning\n"
+    "of its id as `quire list` shows it; also when the folder is gone. Every version in it that is not the one on the\n"
+    "disk is lost for good. It asks first, or wants --yes. The files of the workspace stay as they are.",
+    example="quire forget ~/projects/old --yes",
+    run=run,
+    options=(
+        Option("yes", "", "do not ask", "y"),
+        Option("stop", "", "end the daemon that runs for it"),
+    ),
+)

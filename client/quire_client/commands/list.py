@@ -1,0 +1,76 @@
+"""`quire list`: all journals of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from quire_client import render
+from quire_client.commands.base import Command, Invocation
+from quire_journal import VERSION
+
+
+def run(call: Invocation) -> int:
+    """Tell where they are, whose, how large, and which have a daemon."""
+    call.at_most(0)
+    from pathlib import Path
+
+    from quire_client.forgetting import known
+
+    state_dir = call.options.get("state-dir")
+    journals = [
+        {
+            "id": one.identity.id,
+            "path": one.identity.root,
+            "exists": one.exists,
+            "state_dir": str(one.state),
+            "bytes": one.bytes,
+            "created": one.identity.created,
+            "changed": _rfc3339(one.changed_ns),
+            "running": one.daemon is not None,
+            "pid": one.daemon.pid if one.daemon is not None else None,
+            "version": one.version or None,
+        }
+        for one in known(Path(state_dir) if state_dir else None)
+    ]
+    total = sum(int(str(one["bytes"])) for one in journals)
+    message = f"{render.count(len(journals), 'journal')}, {render.size(total)}."
+    return call.answer({"ok": True, "message": message, "journals": journals, "client": VERSION}, _show)
+
+
+def _rfc3339(at_ns: int) -> str | None:
+    import time
+
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at_ns // 10**9)) if at_ns else None
+
+
+def _show(reply: Mapping[str, Any]) -> str:
+    rows = [
+        (
+            str(one["id"])[:8],
+            _state(one),
+            render.size(one["bytes"]),
+            render.moment(one["changed"] or "never written"),
+            render.clean(one["path"]) + ("" if one["exists"] else "  (the folder is gone)"),
+        )
+        for one in reply["journals"]
+    ]
+    head = ("ID", "DAEMON", "SIZE", "LAST CHANGE", "WORKSPACE")
+    return "\n".join([*(render.columns([head, *rows]) if rows else ()), str(reply["message"])])
+
+
+def _state(one: Mapping[str, Any]) -> str:
+    if not one["running"]:
+        return "-"
+    version = one["version"] or "no answer"
+    return f"pid {one['pid']} ({version}{'' if version in (VERSION, 'no answer') else ', old'})"
+
+
+COMMAND = Command(
+    arguments="",
+    about="Lists the journals of all your workspaces: the beginning of the id, the daemon with its version, the size\n"
+    "on the disk, when the journal was written last, and the folder. Those with a --state-dir of their own are not\n"
+    "known here; with that option, the one there is told. Starts no daemon.",
+    example="quire list",
+    run=run,
+)

@@ -1,0 +1,123 @@
+"""All journals of the user, and the end of one.
+
+A journal is removed in three steps, under both of its locks: its folder gets a name at which nobody looks, loses its
+identity, and is emptied. Whatever interrupts that, there is either a whole journal or none, and what is left of one
+that is none is cleared away the next time.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quire_client.quick import Quick, Unreachable
+from quire_journal.places import (
+    Identity,
+    Place,
+    Running,
+    drop_workspace_id,
+    hold_lock,
+    known_journals,
+    read_identity,
+    running,
+    state_home,
+)
+from quire_journal.refusals import Refused
+
+ANSWER_S: Final = 1.0
+"""How long a daemon may take to say its version; a list does not wait for one that hangs."""
+
+_ASIDE: Final = ".forgotten-"
+_OURS: Final = ("journal", "lock", "start.", "daemon.log", "workspace.json", "reserve", "mcp", "import")
+"""How the names in a state folder begin."""
+
+
+class Known(NamedTuple):
+    """A journal of the user's."""
+
+    state: Path
+    identity: Identity
+    exists: bool  # the workspace's folder
+    bytes: int  # on the disk, of the whole state folder
+    changed_ns: int  # when the journal was written last; 0: never
+    daemon: Running | None
+    version: str  # of the daemon, if one runs and answers
+
+    @property
+    def place(self) -> Place:
+        """Where it is."""
+        return Place(Path(self.identity.root), self.state)
+
+
+def known(state_dir: Path | None = None) -> Iterator[Known]:
+    """Every journal in the user's state home, by their paths; with `state_dir`, the one there."""
+    if state_dir is None:
+        found = sorted(known_journals(), key=lambda one: one[1].root)
+    else:
+        state = Path(os.path.realpath(state_dir))
+        identity = read_identity(Place(state, state))
+        found = [(state, identity)] if identity is not None else []
+    for state, identity in found:
+        place = Place(Path(identity.root), state)
+        used, _ = measured(state)
+        daemon = running(place)
+        version = _version(place) if daemon is not None else ""
+        yield Known(state, identity, place.root.is_dir(), used, measured(place.journal)[1], daemon, version)
+
+
+def measured(folder: Path) -> tuple[int, int]:
+    """(bytes on the disk, the newest change of a file in ns) of all below `folder`. What vanishes meanwhile is not."""
+    used = newest = 0
+    for above, _, names in os.walk(folder):
+        for name in names:
+            try:
+                found = os.lstat(os.path.join(above, name))
+            except OSError:
+                continue
+            used += found.st_blocks * 512
+            newest = max(newest, found.st_mtime_ns)
+    return used, newest
+
+
+def forget(journal: Known) -> int:
+    """Remove the journal and the id that its workspace carries; how many bytes that freed.
+
+    Raises Refused: `busy` while a daemon runs or starts, `config_unusable` for a folder that holds other things too.
+    """
+    state, identity = journal.state, journal.identity
+    strange = [name for name in os.listdir(state) if not name.startswith(_OURS)]
+    if strange and state.parent != Path(os.path.realpath(state_home())):
+        message = f"{state} holds {sorted(strange)[0]!r}, which is not Quire's; nothing was removed."
+        raise Refused("config_unusable", message, "look_there", path=str(state))
+    with hold_lock(journal.place.start_lock) as starting, hold_lock(journal.place.lock) as lock:
+        if starting is None or lock is None:
+            message = f"A daemon runs for {identity.root}, or is being started; `--stop` ends it first."
+            raise Refused("busy", message, "--stop")
+        used, _ = measured(state)
+        aside = state.with_name(f"{_ASIDE}{state.name}-{secrets.token_hex(4)}")
+        try:
+            os.rename(state, aside)
+            os.unlink(aside / "workspace.json")
+        except OSError as error:
+            message = f"{state} cannot be removed: {error.strerror}."
+            raise Refused("permission_denied", message, "check_permissions", path=str(state)) from error
+        drop_workspace_id(Path(identity.root), identity.id)
+    for left in (aside, *state.parent.glob(f"{_ASIDE}*")):
+        if not (left / "workspace.json").exists():
+            shutil.rmtree(left, ignore_errors=True)
+    return used
+
+
+def _version(place: Place) -> str:
+    """Of the daemon of `place`; "" when it does not say. It is asked for a tool that is none: nobody is journaled."""
+    try:
+        with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
+            line.call("hello", {})
+            return line.version
+    except Unreachable:
+        return ""
