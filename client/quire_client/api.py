@@ -430,6 +430,10 @@ class Client:
         """
         return self.call("verify", {"read_data": read_data}, timeout_s=timeout_s)
 
+    def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
+        """What would be done about a damaged journal; `execute` does it: the daemon ends, and the next one does."""
+        return self.call("repair", {"execute": execute}, timeout_s=timeout_s)
+
     def purge(
         self,
         *,

@@ -131,11 +131,22 @@ class Gather:
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
         sighting, path = observation.sighting, observation.path
+        if event is None and self._came_back(observation) and sighting.image is not None:
+            self.recorder.note_blob(sighting.image.data, journal_path(path))
+            self.recorder.commit()
         if event is not None:
             self.recorder.note(self._hinted(event, observation))
             if sighting.image is not None and not sighting.disk.why:
                 self.recorder.note_blob(sighting.image.data, journal_path(path))
         self._note_seen(path, sighting, observation.event is not None)
+
+    def _came_back(self, observation: Observation) -> bool:
+        """Are these the very bytes of the head, which the journal has lost? Then it can have them again."""
+        head, disk = observation.head, observation.sighting.disk
+        if observation.event is not None or head is None or head.gone or head.uncaptured or head.blob != disk.blob:
+            return False
+        with self.recorder.history() as history:
+            return not disk.why and not history.holds(head.blob)
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
         """`event` with what was going on when it happened. Of the first capture nobody can say."""

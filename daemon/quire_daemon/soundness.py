@@ -6,6 +6,7 @@ opening a damaged one can end a process (`examiner`). So a daemon that died of i
 checks it, never by one that dies again.
 
     journal/clean          the mark; taken away before the database is opened
+    journal/repair         somebody asked for everything to be looked at; taken away when that is done
     journal/db             the database
     journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
     journal/db.damaged-T   a damaged one, set aside at T; nothing of Quire looks at it again or removes it
@@ -34,6 +35,9 @@ MOST_RECORDS: Final = 20_000
 """Of a journal that is checked to the last byte before it is served, in a few seconds."""
 
 _VIEW_TABLES: Final = frozenset(table for view in VIEWS for table in view.tables)
+
+
+_REPAIR: Final = "repair"
 
 
 class Prepared(NamedTuple):
@@ -96,17 +100,38 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
     if not journal.exists():
         return Prepared()
     _finish_salvage(journal)
-    if not (journal / "db").exists() or take_mark(journal):
+    asked = (journal / _REPAIR).exists()
+    if not (journal / "db").exists() or (take_mark(journal) and not asked):
         return Prepared()
     say("checking the journal, because it was not closed in good order")
-    examined = examine(CheckTask(str(journal), most_records=MOST_RECORDS), _in_words(say, "checking the journal"))
+    task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
+    examined = examine(task, _in_words(say, "checking the journal"))
     _require_known(examined)
+    found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "")
+    (journal / _REPAIR).unlink(missing_ok=True)
+    return found
+
+
+def ask_for_repair(journal: Path) -> None:
+    """Let the next start look at everything, and put right what it finds."""
+    (journal / _REPAIR).touch()
+    _sync(journal)
+
+
+def only_views(examined: Examined) -> bool:
+    """Is nothing wrong but what can be folded again?"""
+    return all(table in _VIEW_TABLES for _, table in examined.findings)
+
+
+def _put_right(
+    journal: Path, examined: Examined, workspace_id: str, now_ns: int, say: Callable[[str], None], by: str
+) -> Prepared:
     if not examined.count:
         return Prepared(checked=True, whole=bool(examined.end.get("whole", True)))
     few = tuple(examined.sentences[:5])
-    if all(table in _VIEW_TABLES for _, table in examined.findings):
+    if only_views(examined):
         return Prepared(True, views_differ=True, found=few)
-    lost = salvage(journal, workspace_id, now_ns, few[0], say)
+    lost = salvage(journal, workspace_id, now_ns, few[0], say, by)
     return Prepared(True, found=few, salvaged=lost)
 
 

@@ -47,6 +47,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "verify": "Check the journal",
         "gc": "Drop bytes of the past that no rule keeps",
         "purge": "Remove a secret's bytes from the journal",
+        "repair": "Put a damaged journal right",
         "doctor": "Check the installation, the workspace and the daemon",
         "list": "List the journals of all your workspaces",
         "forget": "Remove a journal",

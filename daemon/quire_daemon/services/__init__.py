@@ -9,9 +9,10 @@ from quire_daemon.services.doctor import DOCTOR
 from quire_daemon.services.export import EXPORT
 from quire_daemon.services.gc import GC
 from quire_daemon.services.purge import PURGE
+from quire_daemon.services.repair import REPAIR
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.services.verify import VERIFY
 
 SERVICES: Final[dict[str, Service[Any]]] = {
-    service.name: service for service in (VERIFY, GC, DOCTOR, EXPORT, PURGE, SHUTDOWN)
+    service.name: service for service in (VERIFY, GC, DOCTOR, EXPORT, PURGE, REPAIR, SHUTDOWN)
 }

@@ -1,0 +1,81 @@
+"""`repair`: what cannot be put right by itself is, when somebody asks for it: first the plan, then the deed.
+
+The deed is that of a start that finds a damaged journal (`soundness`), only that everything is looked at, however large
+the journal is: views that differ are folded again; otherwise the database is set aside, what its hashes still prove
+becomes a new one, and what is lost is said in it. So the daemon leaves a note for its next start, and ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.call import Call
+from quire_daemon.examiner import CheckTask
+from quire_daemon.examining import Examined, examine
+from quire_daemon.services.base import Host, Service
+from quire_daemon.services.verify import MOST_FINDINGS
+from quire_daemon.soundness import ask_for_repair, only_views
+from quire_journal.refusals import Refused
+
+
+class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Arguments of `repair`."""
+
+    execute: bool = False  # else only the plan
+
+
+def run(call: Call, host: Host) -> None:
+    """Answer the `findings`, and the `plan`: what a repair does about them. With `execute` the daemon ends for it."""
+    task = CheckTask(str(host.state_dir / "journal"), in_use=True)
+
+    def told(what: str, done: int, total: int) -> None:
+        host.progress["repair"] = {"what": what, "done": done, "total": total}
+
+    def work() -> Callable[[], None]:
+        try:
+            examined = examine(task, told)
+        finally:
+            host.progress.pop("repair", None)
+        return lambda: _answer(call, host, examined)
+
+    host.settle()
+    host.start_job(work)
+
+
+def _answer(call: Call, host: Host, examined: Examined) -> None:
+    if failed := examined.end.get("failed"):
+        host.answer(call, Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply())
+        return
+    plan = _plan(examined)
+    execute = call.params.execute and bool(examined.count)
+    body: dict[str, Any] = {
+        "ok": True,
+        "message": f"{plan} The daemon ends for it, and the next call starts it again." if execute else plan,
+        "findings": examined.sentences[:MOST_FINDINGS],
+        "plan": plan,
+        "executed": execute,
+    }
+    if execute:
+        ask_for_repair(host.state_dir / "journal")
+    host.answer(call, body)
+    if execute:
+        host.stop()
+
+
+def _plan(examined: Examined) -> str:
+    if not examined.count:
+        return "The journal is sound; there is nothing to repair."
+    many = f"{examined.count} finding{'' if examined.count == 1 else 's'}"
+    if only_views(examined):
+        return f"{many}, all in views: they are folded again from the log, and nothing is lost."
+    return (
+        f"{many}: the database is set aside as it is, and what its hashes still prove becomes a new one. Records that "
+        "cannot be proved leave their numbers behind, versions whose bytes are damaged say that they are lost."
+    )
+
+
+REPAIR: Final = Service("repair", RepairParams, run)
+"""The service."""

@@ -1,0 +1,78 @@
+"""`repair`: a plan that changes nothing, and a deed that says what was lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from live import Live, caught_up, eventually, ok, refused, verified
+from quire_journal.log import u64
+from quire_journal.stores.lmdb import LmdbStore
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
+
+
+@pytest.fixture
+def at() -> Iterator[Live]:
+    live = Live()
+    yield live
+    live.close()
+
+
+def stopped(at: Live) -> LmdbStore:
+    """The journal, of which the daemon has been stopped in good order."""
+    ok(at.connect().call("shutdown", {}))
+    eventually("the daemon has stopped", lambda: not at.pids())
+    return LmdbStore.open(at.state_dir / "journal")
+
+
+def looks_clean(at: Live, store: LmdbStore) -> None:
+    """Whoever damaged it left no trace of that: the mark of a good end fits."""
+    from quire_daemon.soundness import leave_mark
+
+    store.close()
+    leave_mark(at.state_dir / "journal")
+
+
+def test_damaged_bytes_are_found_planned_for_and_marked_as_lost(at: Live) -> None:
+    client = at.connect()
+    first = ok(client.call("write_file", {"path": "a.txt", "content": "one\n" * 50}))["version"]
+    ok(client.call("write_file", {"path": "a.txt", "content": "two " * 200, "base": first}))
+    assert ok(client.repair())["message"] == "The journal is sound; there is nothing to repair."
+    store = stopped(at)
+    with store.reading() as r:
+        frame = next(value for _, value in r.scan("blobs"))
+    store.close()
+    data = at.state_dir / "journal" / "db" / "data.mdb"
+    data.write_bytes(data.read_bytes().replace(frame, frame[:-4] + bytes(4)))  # its older copies, too
+    looks_clean(at, store)
+
+    refused(client.call("read_file", {"path": "a.txt", "at": first}), "journal_damaged", "fault")
+    plan = ok(client.repair())
+    assert plan["findings"]
+    assert "set aside" in plan["plan"]
+    assert not plan["executed"]
+    assert ok(client.repair(execute=True))["executed"]
+    eventually("the daemon has ended", lambda: not at.pids())
+    assert "Lost: the bytes of" in ok(client.call("status", {}))["salvaged"]
+    caught_up(client)
+    verified(client)
+    gone = refused(client.call("read_file", {"path": "a.txt", "at": first}), "uncaptured")
+    assert "lost to damage" in gone["message"]
+    assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == "two " * 200
+
+
+def test_views_that_differ_are_folded_again_and_nothing_is_lost(at: Live) -> None:
+    client = at.connect()
+    ok(client.call("write_file", {"path": "a.txt", "content": "one\n"}))
+    store = stopped(at)
+    with store.writing() as w:
+        w.put("checkpoints", u64(7) + u64(7), b"nothing that the log makes")
+    looks_clean(at, store)
+    plan = ok(client.repair())
+    assert "folded again" in plan["plan"]
+    assert ok(client.repair(execute=True))["executed"]
+    eventually("the daemon has ended", lambda: not at.pids())
+    verified(client)
+    assert "salvaged" not in ok(client.call("status", {}))
