@@ -14,7 +14,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
-from quire_daemon.workspace.staging import TOGETHER
+from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -49,6 +49,9 @@ PORTION: Final = 512
 
 SPARE_FILES: Final = 1024
 """Descriptors that are left for connections and the rest when one request has the others: libzmq aborts without."""
+
+SMALL_BYTES: Final = 512 * 1024
+"""A file of so many bytes is written in the loop, and only synced beside it: that takes less than to take turns."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
@@ -81,11 +84,43 @@ class Unknown(msgspec.Struct, frozen=True):
 Outcome = Done | Overtaken | Failed | Unknown
 
 
+class _Staging(Protocol):
+    """Writes that are being staged."""
+
+    def result(self) -> list[Staged]:
+        """They, staged; waits for it. Raises what went wrong."""
+
+    def exception(self) -> BaseException | None:
+        """What went wrong, if something did; waits for it."""
+
+
+class _Syncing(msgspec.Struct):
+    """Small writes: written in the loop, synced on a worker thread, named in the loop when they are asked for."""
+
+    workspace: Workspace
+    written: Written
+    sync: Future[None]
+    staged: list[Staged] | None = None
+
+    def result(self) -> list[Staged]:
+        if self.staged is None:
+            self.sync.result()
+            self.staged = self.workspace.name(self.written)
+        return self.staged
+
+    def exception(self) -> BaseException | None:
+        try:
+            self.result()
+        except Exception as error:  # noqa: BLE001  told as a value, as a future does
+            return error
+        return None
+
+
 class _Progress(msgspec.Struct):
     """One request's writes on their way."""
 
     going: Going
-    staging: list[Future[list[Staged]]]  # in portions, in order
+    staging: list[_Staging]  # in portions, in order
     landed: list[Staged] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
 
@@ -117,10 +152,7 @@ class Performing:
         Raises `StoreFailed` before the first outcome when the log could not take them: nothing was written.
         """
         self._step("before_commit")
-        progress = [
-            _Progress(one, [self._pool.submit(self._workspace.stage_all, each) for each in self._portions(one)])
-            for one in going
-        ]
+        progress = [_Progress(one, [self._begin(each) for each in self._portions(one)]) for one in going]
         try:
             self.note_settled()
             self._recorder.commit()
@@ -130,6 +162,18 @@ class Performing:
             raise
         self._step("after_commit")
         return ((one.going, self._outcome(one, sync_folders)) for one in progress)
+
+    def _begin(self, writes: Sequence[Write]) -> _Staging:
+        """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
+        if len(writes) > 1 or not _is_small(writes[0]):
+            return self._pool.submit(self._workspace.stage_all, writes)
+        try:
+            written = self._workspace.write(writes)
+        except Exception as error:  # noqa: BLE001
+            failed: Future[list[Staged]] = Future()
+            failed.set_exception(error)
+            return failed
+        return _Syncing(self._workspace, written, self._pool.submit(self._workspace.sync, written))
 
     def _portions(self, one: Going) -> Iterator[Sequence[Write]]:
         """What is staged together; each write by itself where they are few, or cannot be synced together."""
@@ -262,6 +306,11 @@ def most_open() -> int:
     """How many files this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _is_small(write: Write) -> bool:
+    """Is it written at once? A file with several names may have them anywhere in the tree."""
+    return not isinstance(write, Put) or (len(write.data) <= SMALL_BYTES and write.over.links <= 1)
 
 
 def names(write: Write) -> tuple[str, ...]:

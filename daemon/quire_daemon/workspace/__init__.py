@@ -23,7 +23,7 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
-from quire_daemon.workspace.staging import IN_PLACE, PART, Staged, Staging
+from quire_daemon.workspace.staging import IN_PLACE, PART, Staged, Staging, Written
 from quire_daemon.workspace.swap import STEPS, Swapping
 from quire_daemon.workspace.values import (
     HeldOpen,
@@ -189,6 +189,18 @@ class Workspace:
     def stage_all(self, writes: Sequence[Write]) -> list[Staged]:
         """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
         return self._staging.stage(writes)
+
+    def write(self, writes: Sequence[Write]) -> Written:
+        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused."""
+        return self._staging.write(writes)
+
+    def sync(self, written: Written) -> None:
+        """The part that waits for the disk. Any thread. Raises Refused; nothing of `written` remains then."""
+        self._staging.sync(written)
+
+    def name(self, written: Written) -> list[Staged]:
+        """The last part. Raises Refused; nothing of `written` remains then."""
+        return self._staging.name(written)
 
     def perform(self, staged: Staged, *, pinned: bool = False) -> Swapped | Lost:
         """Compare and swap.
