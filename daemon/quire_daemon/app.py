@@ -94,7 +94,7 @@ MAX_LOST = 50  # races lost in one call before it is told `busy`
 MAX_SEARCHES = 5  # in one call, because the file changed during each, before it is told `busy`
 HURRIED_S = 0.5  # after a request, background work takes small slices for this long
 MOST_CONNECTIONS = 4096  # whose peers are remembered
-SWEEP_S = 0.004  # between two looks at displaced files: so long an outside program may wait to open one
+SWEEP_S = 0.05  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
 SAVE_S = 60.0  # between two saves of the cache of the disk
 SALVAGE_IS_NEWS_NS = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
@@ -167,6 +167,7 @@ class App:
 
     def run(self) -> None:
         """Serve until told to stop."""
+        signal.signal(signal.SIGURG, lambda *_: self._lease_broken())
         signal.signal(signal.SIGTERM, lambda *_: self.stop())
         signal.signal(signal.SIGINT, lambda *_: self.stop())
         self.open()
@@ -207,6 +208,14 @@ class App:
     def stop(self) -> None:
         """End after this turn."""
         self._stopping = True
+        self.server.wake()
+
+    def _lease_broken(self) -> None:
+        """An outside program waits to open a file that we hold a lease on: look at the displaced ones in this turn.
+
+        They are looked at from time to time all the same, as signals that come together are one.
+        """
+        self._sweep_at = 0.0
         self.server.wake()
 
     def close(self) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import Any
 
 import pytest
 
 import live
 import quire_client
+from quire_daemon.app import SWEEP_S
 
 pytestmark = pytest.mark.real
 
@@ -48,3 +50,20 @@ def test_two_agents_whose_long_names_begin_alike_stay_two(served: live.Live) -> 
         live.ok(first.call("write_file", {"path": "f.txt", "content": "first\n", "base": base}))
         reply = second.call("write_file", {"path": "f.txt", "content": "second\n", "base": base})
     assert reply["error"] == "write_conflict"
+
+
+@pytest.mark.skipif(not hasattr(os, "O_PATH"), reason="leases are Linux's")
+def test_a_program_that_opens_a_displaced_file_rings_and_does_not_wait_for_the_next_look(served: live.Live) -> None:
+    """It found the file before the swap, and opens it for writing after."""
+    waited = []
+    with served.connect("ada") as client:
+        live.ok(client.call("write_file", {"path": "late.txt", "content": "0\n"}))
+        for number in range(1, 6):
+            found = os.open(served.root / "late.txt", os.O_PATH)
+            base = client.call("read_file", {"path": "late.txt"})["version"]
+            live.ok(client.call("write_file", {"path": "late.txt", "content": f"{number}\n", "base": base}))
+            begun = time.monotonic()
+            os.close(os.open(f"/proc/self/fd/{found}", os.O_WRONLY))
+            waited.append(time.monotonic() - begun)
+            os.close(found)
+    assert sorted(waited)[2] < SWEEP_S / 4, waited

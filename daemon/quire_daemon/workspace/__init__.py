@@ -245,7 +245,7 @@ class Workspace:
     # --- what was displaced ----------------------------------------------------------------------------------------
 
     def sweep(self, mono_s: float, later: Callable[[Callable[[], None]], object] = _at_once) -> list[Late]:
-        """Answer lease breaks and let go what was watched long enough; every few ms while `lingering()` is not 0.
+        """Answer lease breaks and let go what was watched long enough; at a lease break, and now and then.
 
         `mono_s`: now, in monotonic seconds. The answers are what programs wrote into displaced files: journal
         them, then `discard` them. `later` may do the unlinking of the others on another thread.

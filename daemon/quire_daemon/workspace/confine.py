@@ -72,7 +72,10 @@ class Beneath:
     def parent(self, path: str) -> Iterator[tuple[int, str]]:
         """The folder of `path` as a descriptor, and the last name. Raises Vanished, Refused."""
         folder, _, name = path.rpartition("/")
-        fd = self._reach(folder or ".", kernel.O_PATH | os.O_DIRECTORY, path)
+        if not folder:
+            yield self.fd, name
+            return
+        fd = self._reach(folder, kernel.O_PATH | os.O_DIRECTORY, path)
         try:
             yield fd, name
         finally:

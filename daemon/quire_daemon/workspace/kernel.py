@@ -148,7 +148,7 @@ def take_lease(fd: int, write: bool = False) -> bool | None:
 
     A broken lease signals its holder, by default with SIGIO, which kills. SIGURG is asked for instead, because its
     default is to be ignored: that holds for this descriptor alone, in any thread, and leaves the process's own
-    handlers as they are. Nobody listens; `lease_stands` is asked where it matters.
+    handlers as they are. The loop listens, so that nobody has to wait; `lease_stands` is asked where it matters.
     """
     if not hasattr(fcntl, "F_SETLEASE"):
         return None

@@ -1,8 +1,8 @@
 """Displaced files, watched for a while: a program may have resolved the path before the swap and open it after.
 
 It then writes into an inode that has no path any more. The read lease is kept on that inode, so such an open
-waits and breaks the lease; the break is answered at the next sweep (at once, or the program would hang for up to
-/proc/sys/fs/lease-break-time, 45 s), and when the program is done, what it wrote is handed out as `Late`.
+waits and breaks the lease. The kernel tells that by a signal, and the next sweep answers it: at once, or the program
+would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what it wrote is handed out as `Late`.
 """
 
 from __future__ import annotations
