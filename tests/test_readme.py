@@ -68,9 +68,11 @@ def test_the_quick_start_runs_as_it_stands_and_prints_what_it_says(daemon, tmp_p
             last, source = next(printed), text
 
 
-def test_every_command_is_in_the_changelog_or_the_readme_by_its_name() -> None:
+def test_every_command_is_in_the_reference_and_told_of_elsewhere_by_its_name() -> None:
     told = README + (ROOT / "CHANGELOG.md").read_text()
-    assert not [name for name in COMMANDS if f"`{name}`" not in told]
+    assert not [name for name in COMMANDS if f"`{name}`" not in told and f"`quire {name}" not in told]
+    sections = re.findall(r"^### `([\w-]+)`$", (ROOT / "docs" / "commands.md").read_text(), re.MULTILINE)
+    assert sections == [*COMMANDS]
 
 
 def test_every_dependency_has_its_reason() -> None:
@@ -81,6 +83,6 @@ def test_every_dependency_has_its_reason() -> None:
 
 
 def test_every_file_that_the_readme_names_is_there() -> None:
-    named = set(re.findall(r"`((?:journal|daemon|client|tests|scripts|systemd|\.ci)/[\w./-]*)`", README))
+    named = set(re.findall(r"`((?:journal|daemon|client|tests|scripts|systemd|docs|\.ci)/[\w./-]*)`", README))
     assert named
     assert not [path for path in sorted(named) if not (ROOT / path).exists()]

@@ -14,11 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from exact import assert_exact
+from exact import ROOT, assert_exact
 from fake_line import FakeOpener
 
 from quire_client.__main__ import main
 from quire_client.paging import fits, page, pager
+from quire_client.reference import reference
 from quire_client.render import Palette
 from quire_journal.places import place_of, settle
 
@@ -55,6 +56,10 @@ def test_the_help_is_this(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_help_of_a_command_is_this(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["undo", "--help"]) == 0
     assert_exact(capsys.readouterr().out, "help-undo.txt")
+
+
+def test_the_reference_of_all_commands_is_up_to_date() -> None:
+    assert_exact(reference(), ROOT / "docs" / "commands.md")
 
 
 def test_the_help_of_help_is_the_list(capsys: pytest.CaptureFixture[str]) -> None:

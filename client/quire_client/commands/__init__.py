@@ -40,8 +40,8 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Together": {
         "who": "Tell who is present, and on what",
         "claim": "Say that you work on a file, or keep others away",
-        "release": "Give leases up",
         "claims": "List who works where",
+        "release": "Give leases up",
     },
     "Journal care": {
         "verify": "Check the journal",

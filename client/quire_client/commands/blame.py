@@ -90,7 +90,7 @@ COMMAND = Command(
     about="Prints the file with the version, writer, turn and time that each line comes from, following renames. A\n"
     "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on. A point is a version,\n"
     "seq:N, a checkpoint, or a time such as 2026-01-31T12:00:00Z.",
-    example="quire blame src/app.py --at v812 --lines 10:40",
+    example="quire blame src/app.py --at before-refactoring --lines 10:40",
     run=run,
     options=(
         Option("at", "POINT", "as it was at a version, seq:N, checkpoint or time"),

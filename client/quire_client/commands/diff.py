@@ -65,6 +65,6 @@ COMMAND = Command(
     about="Shows what changed from point A to point B, or to now with `A..`, in everything or in the paths named. A\n"
     "point is a version, seq:N, a checkpoint or a time such as 2026-01-31T12:00:00Z. Of one file, since a version:\n"
     "`quire diff v10.. PATH`.",
-    example="quire diff v800..v812 src/app.py",
+    example="quire diff before-refactoring.. src/app.py",
     run=run,
 )

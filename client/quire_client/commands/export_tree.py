@@ -56,7 +56,7 @@ COMMAND = Command(
     about="Writes everything that there was at a point (a version, seq:N, a checkpoint, a time) into DIR, which must\n"
     "be new or empty and outside of the workspace: files, modes, links and empty folders. All of it or nothing.\n"
     "Files whose bytes are not in the journal are named.",
-    example="quire export-tree 2026-01-31T12:00:00Z ../as-it-was",
+    example="quire export-tree before-refactoring ../as-it-was",
     run=run,
     options=(Option("path", "PATH", "only this file, folder, or quoted glob"),),
 )

@@ -17,7 +17,7 @@ COMMAND = Command(
     arguments="[PATH ...]",
     about="Takes your own last undo back; or brings back, of what was undone, what the options choose, in everything\n"
     "or in the PATHs. `--batch` names an undone batch, or an undo. What others wrote meanwhile stays.",
-    example="quire redo --batch 812 --plan",
+    example="quire redo --plan",
     run=run,
     options=CHOICE,
 )

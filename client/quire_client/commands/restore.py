@@ -33,7 +33,7 @@ COMMAND = Command(
     about="Writes a file, or the files of a folder or a quoted glob, as they were at a point: a version, seq:N, a\n"
     "checkpoint, or a time such as 2026-01-31T12:00:00Z. Links and empty folders come back where nothing is now.\n"
     "It is recorded and can be undone.",
-    example="quire restore src/app.py@v800 --plan",
+    example="quire restore src/app.py@before-refactoring --plan",
     run=run,
     options=(
         Option("plan", "", "only tell what would be done"),

@@ -61,6 +61,6 @@ COMMAND = Command(
     arguments="VERSION | PATH@POINT",
     about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions; a\n"
     "point is a version, seq:N, a checkpoint, or a time such as 2026-01-31T12:00:00Z.",
-    example="quire show v812",
+    example="quire show src/app.py@before-refactoring",
     run=run,
 )

@@ -1,0 +1,61 @@
+"""The reference of all commands, `docs/commands.md`, from the table and what the modules offer.
+
+python -m quire_client.reference > docs/commands.md
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+
+from quire_client.commands import COMMANDS, GROUPS
+from quire_client.commands.base import COMMON, VERSION_OPTION, Command
+from quire_client.helping import EXITS, option_lines, usage
+
+MADE_BY = "<!-- Made by `python -m quire_client.reference > docs/commands.md`; a test keeps it true. -->"
+
+
+def reference() -> str:
+    """The text, in Markdown."""
+    return "\n".join(_lines())
+
+
+def offered(name: str) -> Command:
+    """What the module of that command offers."""
+    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
+    return command
+
+
+def _lines() -> Iterator[str]:
+    yield from (
+        "# Commands",
+        "",
+        MADE_BY,
+        "",
+        "`quire help` and `quire help COMMAND` say the same in the terminal.",
+        "",
+    )
+    for title, group in GROUPS.items():
+        yield f"- {title}: {', '.join(f'[{name}](#{name})' for name in group)}"
+    yield ""
+    yield from ("Options of every command:", "", *_block(option_lines((*COMMON, VERSION_OPTION))), EXITS, "")
+    for title, group in GROUPS.items():
+        yield from (f"## {title}", "")
+        for name in group:
+            yield from _command(name)
+
+
+def _command(name: str) -> Iterator[str]:
+    command = offered(name)
+    yield from (f"### `{name}`", "", f"{COMMANDS[name]}.", "")
+    told = [usage(name, command), "", *command.about.strip().splitlines()]
+    yield from _block([*told, *(["", *option_lines(command.options)] if command.options else [])])
+    yield from ("Example:", "", "```bash", *command.example.strip().splitlines(), "```", "")
+
+
+def _block(lines: list[str]) -> Iterator[str]:
+    yield from ("```text", *lines, "```", "")
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
