@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from quire_journal import mapped_paths
 from quire_journal import retention as keeping
 
 
@@ -143,6 +144,17 @@ class Hooks(Strict, frozen=True):
     unreachable: str = "allow"  # no daemon can be asked; or "deny". The hook itself looks this up
 
 
+class Paths(Strict, frozen=True):
+    """`[paths]`: only in the user's own file."""
+
+    map: dict[str, str] = {}  # folders as callers see them, in a container → as they are called here
+
+    @property
+    def folders(self) -> dict[str, str]:
+        """The map with plain names."""
+        return mapped_paths.checked(self.map.items())
+
+
 class Settings(Strict, frozen=True):
     """Everything that can be set."""
 
@@ -156,6 +168,7 @@ class Settings(Strict, frozen=True):
     retention: Retention = Retention()
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
+    paths: Paths = Paths()
 
 
 class BadSettings(Exception):
@@ -165,6 +178,10 @@ class BadSettings(Exception):
 USER_FILE = "config.toml"
 WORKSPACE_FILE = ".quire.toml"
 
+_USERS_OWN = (
+    "retention",  # agents can write the workspace's file, and what is dropped does not come back
+    "paths",
+)
 _NARROWING_ONLY: tuple[tuple[str, str], ...] = (
     ("policy", "forbidden_globs"),  # may add, never remove
     ("capture", "secret_globs"),
@@ -203,9 +220,11 @@ def load(workspace_text: str | None, user_text: str | None) -> Settings:
     """
     user = _parse(user_text, USER_FILE)
     workspace = _parse(workspace_text, WORKSPACE_FILE)
-    if "retention" in workspace:  # agents can write that file, and what is dropped does not come back
-        line = _line_of(workspace_text, "retention")
-        raise BadSettings(f"{WORKSPACE_FILE}: line {line}: [retention] can only stand in the user's own {USER_FILE}")
+    for section in _USERS_OWN:
+        if section in workspace:
+            line = _line_of(workspace_text, section)
+            where = f"[{section}] can only stand in the user's own {USER_FILE}"
+            raise BadSettings(f"{WORKSPACE_FILE}: line {line}: {where}")
     base = _convert(user, USER_FILE, user_text)
     _convert(workspace, WORKSPACE_FILE, workspace_text)
     return _convert(_narrow(user, workspace, base), WORKSPACE_FILE, workspace_text)
@@ -236,6 +255,10 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if value not in choices:
             wanted = ", ".join(repr(c) for c in choices)
             raise BadSettings(f"{name}: line {_line_of(text, dotted)}: {dotted} is {value!r}; it can be {wanted}")
+    try:
+        _ = settings.paths.folders
+    except mapped_paths.BadMap as error:
+        raise BadSettings(f"{name}: line {_line_of(text, 'map')}: paths.map: {error}") from None
     try:
         policy_of(settings.retention)
         keeping.duration_ns(settings.retention.grace)

@@ -33,6 +33,7 @@ from quire_journal.events import (
     OutsideWritten,
 )
 from quire_journal.ids import blob_id, disk_path, journal_path, unescaped
+from quire_journal.mapped_paths import mapped
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 
@@ -115,6 +116,7 @@ class Gather:
 
     def _place(self, given: str, writing: bool) -> Place:
         """The place that the caller means; a percent-escaped name only where no file is really called so."""
+        given = mapped(given, self.settings.paths.folders)
         place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
         other = unescaped(given)
         if other is None or self.workspace.look(place.path).kind != "missing":

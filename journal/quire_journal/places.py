@@ -30,6 +30,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from quire_journal.mapped_paths import BadMap, mapped, parsed
+
 SOCKET_PATH_MAX: Final = 103
 """Bytes of a socket's path: sun_path holds 104 with the final NUL on macOS (108 on Linux)."""
 
@@ -148,9 +150,21 @@ def make_private_folder(path: Path) -> None:
         raise WorkspaceRefused(f"{path} cannot be used: {error.strerror}.") from error
 
 
+def at_home(path: Path | str) -> Path:
+    """A real path as the daemon's side calls it: who runs in a container has QUIRE_PATH_MAP=/THERE=/HERE.
+
+    Raises WorkspaceRefused where that cannot be read.
+    """
+    said = os.environ.get("QUIRE_PATH_MAP", "")
+    try:
+        return Path(mapped(os.fspath(path), parsed(said))) if said else Path(path)
+    except BadMap as error:
+        raise WorkspaceRefused(f"QUIRE_PATH_MAP cannot be used: {error}.") from error
+
+
 def place_of(root: Path | str, state_dir: Path | str | None = None) -> Place:
     """The place of exactly this folder, whether or not it has a journal; nothing is checked."""
-    real = Path(os.path.realpath(root))
+    real = at_home(os.path.realpath(root))
     if state_dir is not None:
         return Place(real, Path(os.path.realpath(state_dir)))
     name = re.sub(r"[^A-Za-z0-9._-]", "_", real.name)[:40]
@@ -163,8 +177,9 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
     A new one is `folder` itself where a person named it (`given`), else the top of its git checkout; no other
     folder becomes a workspace by accident. An explicit `state_dir` knows its workspace. Raises WorkspaceRefused.
     """
-    real = Path(os.path.realpath(folder))
-    if not real.is_dir():
+    seen = Path(os.path.realpath(folder))
+    real = at_home(seen)
+    if not seen.is_dir() and not real.is_dir():
         raise WorkspaceRefused(f"{folder} is not a folder.")
     if state_dir is not None:
         recorded = read_identity(place_of(real, state_dir))

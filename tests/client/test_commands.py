@@ -284,6 +284,17 @@ def test_paths_are_relative_to_the_current_folder(quire: Quire, site: Path, monk
     assert path("..a") == "src/..a"
 
 
+def test_paths_of_a_container_are_those_of_the_checkout(
+    quire: Quire, site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "workspace" / "src").mkdir(parents=True)
+    monkeypatch.setenv("QUIRE_PATH_MAP", f"{tmp_path / 'workspace'}={site}")
+    monkeypatch.chdir(tmp_path / "workspace" / "src")
+    ran = quire("read", "a.py", read_file={"ok": True, "content": ""})
+    assert ran.asked == [("read_file", {"path": "src/a.py"})]
+    assert ran.opener.wanted[0].place == place_of(site)
+
+
 def test_a_path_that_is_not_utf8_is_escaped_as_it_is_in_the_journal(quire: Quire) -> None:
     assert quire("read", "caf\udce9 %").asked == [("read_file", {"path": "%/caf%E9%20%25"})]
 

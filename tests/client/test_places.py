@@ -387,3 +387,24 @@ def test_a_lock_is_held_once_and_what_an_earlier_holder_said_is_wiped(place: Pla
 def test_the_import_costs_the_standard_library_only() -> None:
     code = "import sys, quire_journal.places; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+# -- a checkout that is seen elsewhere ---------------------------------------------------------------------------
+
+
+def test_who_sees_the_checkout_elsewhere_finds_its_journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container: the mount has another path, the state folder is the same."""
+    home = journaled(project(tmp_path / "site"))
+    mount = project(tmp_path / "workspace" / "src").parent
+    with pytest.raises(WorkspaceRefused, match="in no workspace"):
+        find_workspace(mount / "src")
+    monkeypatch.setenv("QUIRE_PATH_MAP", f"{mount}={home.root}")
+    assert find_workspace(mount / "src") == home
+    assert place_of(mount) == home
+    assert find_workspace(home.root) == home  # the real path is what it was
+
+
+def test_a_map_that_cannot_be_read_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_PATH_MAP", "/workspace")
+    with pytest.raises(WorkspaceRefused, match="QUIRE_PATH_MAP cannot be used: '/workspace' is not of the form"):
+        find_workspace(tmp_path)

@@ -80,3 +80,11 @@ def test_retention_stands_in_the_users_own_file_only() -> None:
         load("\n[retention]\nkeep_last = 1\n", None)
     with pytest.raises(BadSettings, match=r"'3 days' is no duration"):
         load(None, '[retention]\nkeep_within = "3 days"\n')
+
+
+def test_where_callers_see_the_checkout_stands_in_the_users_own_file_only() -> None:
+    assert load(None, '[paths.map]\n"/workspace/" = "/home/me/site"\n').paths.folders == {"/workspace": "/home/me/site"}
+    with pytest.raises(BadSettings, match=r"\[paths\] can only stand in the user's own"):
+        load('[paths.map]\n"/workspace" = "/"\n', None)
+    with pytest.raises(BadSettings, match=r"config\.toml: line 2: paths\.map: / cannot be mapped"):
+        load(None, '[paths]\nmap = {"/" = "/home"}\n')

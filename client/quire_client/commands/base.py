@@ -191,9 +191,10 @@ class Invocation:
         UTF-8 is escaped as it is everywhere in the journal.
         """
         from quire_journal.ids import journal_path
+        from quire_journal.places import at_home
 
         above = os.path.realpath(self.folder)
-        absolute = os.path.normpath(os.path.join(above, path))
+        absolute = os.fspath(at_home(os.path.normpath(os.path.join(above, path))))
         inside = os.path.relpath(absolute, self.place.root)
         outside = inside == os.pardir or inside.startswith(os.pardir + os.sep)
         return journal_path(absolute if outside else inside)

@@ -146,26 +146,28 @@ def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[s
         if place is not None:
             yield place, []
         return
+    from quire_journal.places import at_home
+
     found: dict[Place, list[str]] = {}
     for path in intent.paths:
         absolute = os.path.normpath(os.path.join(folder, path))
         real = os.path.join(os.path.realpath(os.path.dirname(absolute)), os.path.basename(absolute))
         place = _journaled(call, os.path.dirname(real))
         if place is not None:
-            found.setdefault(place, []).append(os.path.relpath(real, place.root))
+            found.setdefault(place, []).append(os.path.relpath(at_home(real), place.root))
     yield from found.items()
 
 
 def _journaled(call: Invocation, folder: str) -> Place | None:
     """The workspace that holds `folder`, which need not exist yet; None where there is no journal."""
-    from quire_journal.places import WorkspaceRefused, find_workspace
+    from quire_journal.places import WorkspaceRefused, at_home, find_workspace
 
-    while not os.path.isdir(folder):
-        above = os.path.dirname(folder)
-        if above == folder:
-            return None
-        folder = above
     try:
+        while not os.path.isdir(folder) and not at_home(folder).is_dir():
+            above = os.path.dirname(folder)
+            if above == folder:
+                return None
+            folder = above
         place = find_workspace(folder, call.options.get("state-dir"))
     except (WorkspaceRefused, OSError):
         return None
