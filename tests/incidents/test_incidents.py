@@ -306,6 +306,7 @@ def shared() -> Iterator[Live]:
         with without_git_and_home():
             one.connect("boss")
         yield one
+        verified(one.connect("boss"))
     finally:
         one.close()
 
@@ -346,14 +347,13 @@ class Scene:
 
 @pytest.fixture
 def scene(shared: Live, request: pytest.FixtureRequest) -> Iterator[Scene]:
-    """A folder for this test. What it leaves behind, the journal's own check must find sound."""
+    """A folder for this test. What all of them leave behind, the journal's own check must find sound."""
     name = "t" + request.node.name.split("_")[1]
     while (shared.root / name).exists():
         name += "x"
     with shared.connect("ann", name) as ann, shared.connect("ben", name) as ben:
         pid = shared.daemon_pid()
         yield Scene(shared, name, ann, ben)
-        verified(ann)
         assert shared.daemon_pid() == pid, "the daemon died and was started again"
 
 
