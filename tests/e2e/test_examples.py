@@ -42,7 +42,6 @@ PRINTS: Final[dict[str, str]] = {
     "call": '"ok": true',
     "cat": "line 12",
     "claims": "exclusive",
-    "completion": "complete",
     "diff": "+++ b/src/app.py",
     "log": "src/app.py",
     "ls": "app.py",

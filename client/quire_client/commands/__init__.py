@@ -63,6 +63,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     "Set-up": {
         "service": "Run the daemon as a service from login on",
         "env": "Print what lets git say who runs it, for a shell",
+        "completion": "Complete command lines of quire in your shell",
     },
 }
 

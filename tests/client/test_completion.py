@@ -1,0 +1,161 @@
+"""Completion, in the shells themselves: what Tab offers behind a command line that somebody has begun."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from quire_client.__main__ import main
+from quire_client.commands import COMMANDS
+from quire_client.completing import SHELLS, known, value
+
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\x00-\x1f]")
+"""What moves a terminal's cursor."""
+
+NAMES = {"points": "before-lunch dinner", "writers": "outside ada", "tools": "read_file edit"}
+"""What the journal knows, for a `quire` that answers nothing else."""
+
+ASK_BASH = """
+shopt -s expand_aliases; compopt() {{ :; }}
+. {script}
+COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
+_quire; printf '%s\\n' "${{COMPREPLY[@]}}"
+"""
+
+ASK_ZSH = """
+import os, pty, select, sys, time
+folder, line, *wanted = sys.argv[1:]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execvp("zsh", ["zsh", "-f", "-i"])
+def until(*signs):
+    seen, end = b"", time.monotonic() + 20.0
+    while not all(sign.encode() in seen for sign in signs) and time.monotonic() < end:
+        if select.select([terminal], [], [], 0.1)[0]:
+            seen += os.read(terminal, 65536)
+    return seen
+start = (
+    "PS1='>'; fpath=(%s $fpath); autoload -Uz compinit; compinit -u -d %s/dump; "
+    "zstyle ':completion:*' list-separator ' -- '; zstyle ':completion:*' insert-tab false; "
+    "LISTMAX=10000; unsetopt zle_bracketed_paste; bindkey '^I' complete-word; unsetopt auto_menu; setopt auto_list; "
+    "print READY''NOW\\n" % (folder, folder)
+)
+os.write(terminal, start.encode())
+until("READYNOW")
+os.write(terminal, line.encode() + b"\\t\\t")
+print(until(*wanted).decode(errors="replace"))
+os.write(terminal, b"\\x15exit\\n")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """A folder with `src/`, `app.py`, the scripts, and a `quire` that knows names; it is the current one."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "app.py").write_text("")
+    scripts = tmp_path / "home" / "scripts"
+    scripts.mkdir()
+    for shell in SHELLS:
+        assert main(["completion", shell]) == 0
+        (scripts / f"quire.{shell}").write_text(capsys.readouterr().out)
+    shutil.copy(scripts / "quire.zsh", scripts / "_quire")
+    cases = "\n".join(f"    {kind}) printf '%s\\n' {names} ;;" for kind, names in NAMES.items())
+    quire = scripts / "quire"
+    quire.write_text(f'#!/bin/sh\n[ "$1 $2" = "completion names" ] || exit 1\ncase $3 in\n{cases}\nesac\n')
+    quire.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{scripts}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return scripts
+
+
+def offered(shell: str, line: str, folder: Path, wanted: Sequence[str] = ()) -> set[str]:
+    """What Tab offers behind `line`, descriptions left out. zsh is listened to until it has said what is `wanted`."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    if shell == "bash":
+        words = [word for word in line.replace("@", " @ ").replace("=", " = ").split(" ") if word]
+        words += [""] if line[-1] in " " else []
+        ask = ASK_BASH.format(script=folder / "quire.bash", words=" ".join(map(shlex.quote, words)))
+        command = ["bash", "--norc", "-c", ask]
+    elif shell == "fish":
+        command = ["fish", "-N", "-c", f"source {folder}/quire.fish; complete -C {shlex.quote(line)}"]
+    else:
+        command = [sys.executable, "-c", ASK_ZSH, str(folder), line, *wanted]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=40)
+    assert done.returncode == 0, done.stderr
+    if shell == "zsh":
+        return set(CONTROL.sub(" ", done.stdout).split())
+    assert not done.stderr
+    return {row.partition("\t")[0] for row in done.stdout.splitlines()}
+
+
+CASES = [
+    ("quire ", {"up", "log", "completion"}, {"app.py", "--json"}),
+    ("quire --agent ada lo", {"log"}, {"status"}),
+    ("quire log --w", {"--writer"}, {"--until"}),
+    ("quire undo --conflicts ", {"skip", "markers", "abort"}, {"app.py"}),
+    ("quire undo --writer ", {"outside", "ada"}, {"app.py"}),
+    ("quire log --kind file_", {"file_written", "file_moved"}, {"purged"}),
+    ("quire setup cl", {"claude-code"}, {"codex"}),
+    ("quire checkpoint ", {"create", "list", "drop"}, {"app.py"}),
+    ("quire call r", {"read_file"}, {"edit"}),
+    ("quire rollback bef", {"before-lunch"}, {"dinner"}),
+    ("quire read ", {"app.py"}, {"up", "create"}),
+    ("quire help un", {"undo"}, {"up"}),
+]
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish"])
+def test_tab_offers_what_can_stand_there(shell: str, folder: Path) -> None:
+    for line, wanted, unwanted in CASES:
+        found = offered(shell, line, folder)
+        assert wanted <= found, (line, found)
+        assert not unwanted & found, (line, found)
+
+
+def test_tab_offers_points_behind_the_sign_of_a_point(folder: Path) -> None:
+    assert offered("bash", "quire cat app.py@bef", folder) == {"before-lunch"}
+    assert offered("bash", "quire cat app.py@", folder) == {"before-lunch", "dinner"}
+    assert offered("bash", "quire undo --conflicts=ma", folder) == {"markers"}
+    assert offered("fish", "quire cat app.py@bef", folder) == {"app.py@before-lunch"}
+
+
+def test_zsh_offers_commands_values_and_names(folder: Path) -> None:
+    """Few lines: slow to ask, for zsh has to be run on a terminal."""
+    for line, *wanted in (
+        ("quire undo --conflicts ", "skip", "markers", "abort"),
+        ("quire rollback ", "before-lunch", "dinner"),
+        ("quire cl", "claim", "claims"),
+    ):
+        found = offered("zsh", line, folder, wanted)
+        assert {*wanted} <= found, (line, found)
+
+
+def test_every_command_and_option_is_in_every_script() -> None:
+    for script in (write() for write in SHELLS.values()):
+        for one in known():
+            assert one.name in script
+            assert all(option.name in script for option in one.options)
+
+
+def test_a_value_that_is_one_of_few_is_completed_by_those() -> None:
+    choices = [option for one in known() for option in one.options if option.choices]
+    assert choices
+    assert all(value(option).words == option.choices for option in choices)
+
+
+def test_names_are_none_where_no_daemon_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-C", str(tmp_path), "completion", "names", "writers"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_the_commands_are_all_known() -> None:
+    assert [one.name for one in known()] == ["help", *COMMANDS]
