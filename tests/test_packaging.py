@@ -32,6 +32,12 @@ def test_every_folder_with_python_in_the_source_roots_is_a_package_in_the_wheel(
             assert (path.parent / "__init__.py").is_file(), f"{path.parent} has no __init__.py"
 
 
+def test_a_plain_install_serves_mcp() -> None:
+    """`pip install quire` with nothing named beside it brings what each command needs, but for a parquet table."""
+    wanted = [one.partition(">")[0] for one in PYPROJECT["project"]["dependencies"]]
+    assert "mcp" in wanted
+
+
 def test_every_package_is_marked_as_typed() -> None:
     for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         assert (ROOT / folder / "py.typed").is_file()

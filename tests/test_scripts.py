@@ -89,9 +89,8 @@ def _short(asked: str) -> str:
     if what != "install":
         return asked
     names = extras.split(",") if extras else []
-    more = [name for name in names if name not in ("syntax", "mcp")]
-    missing = [said for name, said in (("syntax", "grammars"), ("mcp", "SDK")) if name not in names]
-    return " ".join([what, *more, *([f"without {' and '.join(missing)}"] if missing else [])])
+    more = [name for name in names if name != "syntax"]
+    return " ".join([what, *more, *(["without grammars"] if "syntax" not in names else [])])
 
 
 @pytest.fixture
@@ -139,14 +138,6 @@ def test_where_the_grammars_cannot_be_had_it_is_set_up_without_them(checkout: Ch
     assert "without the grammars" in err
     assert checkout.run("scripts/quire", "up") == (0, "quire up\n", ""), "it is not tried every time"
     assert checkout.done() == ["venv", "install", "install without grammars"]
-
-
-def test_where_the_mcp_sdk_cannot_be_had_either_it_is_set_up_without_it(checkout: Checkout) -> None:
-    checkout.put("python3", PYTHON.replace("    sleep 0.1\n", '    [[ $* != *"[mcp"* ]] || exit 1\n'))
-    status, out, err = checkout.run("scripts/quire", "up")
-    assert (status, out) == (0, "quire up\n")
-    assert "without the MCP SDK" in err
-    assert checkout.done()[-1] == "install without grammars and SDK"
 
 
 def test_a_changed_pyproject_installs_again(checkout: Checkout) -> None:

@@ -48,7 +48,7 @@ def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Ite
                 servers.setdefault(_but_the_name(door.command), (door, []))[1].append(name)
     named = ", ".join(dict.fromkeys(name for _, names in servers.values() for name in names))
     if importlib.util.find_spec("mcp") is None:
-        said = "not installed (the extra mcp)"
+        said = "its SDK is not installed (pip install 'mcp>=2.3,<3')"
         yield "MCP", not named, f"{said}, and {named} would call it" if named else said
         return
     for door, names in servers.values():

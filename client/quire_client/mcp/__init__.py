@@ -1,6 +1,6 @@
 """Quire for agents that speak MCP: `quire mcp`, over stdio or as Streamable HTTP on this machine.
 
-A client process of the daemon like any other. The official SDK (extra `mcp`) does the wire, in both of its eras: with
+A client process of the daemon like any other. The official SDK does the wire, in both of its eras: with
 the `initialize` handshake, and with `server/discover` and an envelope on each request. Everything that is ours is kept
 apart from it:
 
