@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+from functools import cache
 from pathlib import Path
 
-import pytest
+from cases import every
 
 HERE = Path(__file__).parent
 ROWS = json.loads((HERE / "vectors" / "seeds_000_002.json").read_text(encoding="utf-8"))
@@ -16,15 +17,21 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[row["id"] for row in ROWS])
+@every("row", ROWS, ids=[row["id"] for row in ROWS])
 def test_a_demand_of_the_seeds_names_a_test_that_exists(row: dict[str, str]) -> None:
     assert row["words"]
     path, _, node = row["test"].partition("::")
     found = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", node)
     assert found is not None
-    tree = ast.parse((HERE.parent / path).read_text(encoding="utf-8"))
-    assert found[1] in {item.name for item in ast.walk(tree) if isinstance(item, ast.FunctionDef)}
+    assert found[1] in functions(path)
     assert found[2] is None or found[2] in CASES
+
+
+@cache
+def functions(path: str) -> set[str]:
+    """The names of all functions of a file."""
+    tree = ast.parse((HERE.parent / path).read_text(encoding="utf-8"))
+    return {item.name for item in ast.walk(tree) if isinstance(item, ast.FunctionDef)}
 
 
 def test_no_demand_is_listed_twice() -> None:

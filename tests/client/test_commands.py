@@ -16,6 +16,7 @@ import pytest
 from fake_line import FakeOpener
 
 import quire_client.commands
+from cases import every
 from quire_client.__main__ import main
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation, path_at
@@ -70,7 +71,7 @@ def test_without_a_command_the_help_lists_all_of_them(quire: Quire) -> None:
         assert f"  {name:<{max(map(len, COMMANDS))}}  {summary}\n" in ran.out
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_every_command_has_help_with_an_example(name: str, quire: Quire) -> None:
     asked = [quire("help", name), quire(name, "--help"), quire(name, "-h")]
     assert len({ran.out for ran in asked}) == 1
@@ -82,7 +83,7 @@ def test_every_command_has_help_with_an_example(name: str, quire: Quire) -> None
     assert max(map(len, text.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_every_commands_example_can_be_read_as_it_stands(name: str) -> None:
     """Its options exist. (What the words mean is up to the command.)"""
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
@@ -90,7 +91,7 @@ def test_every_commands_example_can_be_read_as_it_stands(name: str) -> None:
     assert {word for word in command.example.split() if word.startswith("-")} <= known
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@every("name", COMMANDS)
 def test_no_option_of_a_command_hides_a_common_one(name: str) -> None:
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     names = [option.name for option in (*COMMON, *command.options)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import every
 from quire_client.mcp.gate import token_in, verdict
 from quire_journal.places import WorkspaceRefused
 
@@ -45,9 +46,7 @@ def test_a_foreign_origin_is_refused_even_with_the_token(origin: str) -> None:
     assert status(origin=origin) == 403
 
 
-@pytest.mark.parametrize(
-    "said", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer é"]
-)
+@every("said", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", TOKEN, f"Bearer {TOKEN}x", "Bearer é"])
 def test_a_wrong_token_is_refused_and_told_which_scheme_is_wanted(said: str) -> None:
     no = verdict([(b"host", b"127.0.0.1:8123"), (b"authorization", said.encode())], 8123, TOKEN)
     assert no is not None

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from quire_client.mcp.resources import NoSuchResource, file_uri, read, wanted
 
 
-@pytest.mark.parametrize(
+@every(
     ("uri", "tool", "args"),
     [
         ("quire://file/src/app.py", "read_file", {"path": "src/app.py"}),
@@ -27,7 +28,7 @@ def test_a_uri_is_a_call(uri: str, tool: str, args: dict[str, Any]) -> None:
     assert wanted(uri) == (tool, args)
 
 
-@pytest.mark.parametrize(
+@every(
     "uri",
     [
         "file:///etc/passwd",

@@ -10,6 +10,7 @@ import mcp_types as types
 import pytest
 from mcp.shared.message import SessionMessage
 
+from cases import every
 from quire_client.mcp.stdio import messages, parsed
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
@@ -33,7 +34,7 @@ def test_what_is_no_json_is_a_parse_error_without_an_id(line: bytes) -> None:
     assert error(line, 10_000) == (types.PARSE_ERROR, None)
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "request_id"),
     [
         (b'{"jsonrpc": "1.0", "id": 7, "method": "ping"}', 7),

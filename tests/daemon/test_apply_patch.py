@@ -17,6 +17,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.config import Settings
 from quire_daemon.dialects.apply_patch import plan_file
@@ -499,7 +500,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(
+@every(
     ("section", "code"),
     [
         ("context_not_found", "patch_apply_error"),
@@ -512,7 +513,7 @@ BAD = {
         ("parse", "patch_parse_error"),
     ],
 )
-@pytest.mark.parametrize("dry_run", [False, True])
+@every("dry_run", [False, True])
 def test_one_file_that_cannot_be_changed_keeps_all_from_it(section: str, code: str, dry_run: bool) -> None:
     book = Playbook({"f.txt": "a\n", "p.txt": "p\n", "dir/x": "x\n", "first.txt": "1\n"})
     before = dict(book.files)
@@ -524,7 +525,7 @@ def test_one_file_that_cannot_be_changed_keeps_all_from_it(section: str, code: s
     assert len(book.events(EditRefused)) == (0 if dry_run else 1)
 
 
-@pytest.mark.parametrize(
+@every(
     ("sections", "reason"),
     [
         (["*** Update File: f.txt", "-a", "+A", "*** Delete File: f.txt"], "duplicate_path"),

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from cases import every
 from playbook import play, play_in_parallel
 from quire_journal.ids import blob_id
 
@@ -23,7 +22,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["id"] for case in CASES])
+@every("case", CASES, ids=[case["id"] for case in CASES])
 def test_a_case_of_the_contract_holds(case: dict[str, Any]) -> None:
     expect = case["expect"]
     if "parallel" in case["call"]:

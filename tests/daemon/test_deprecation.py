@@ -15,6 +15,7 @@ import pytest
 from freezegun import freeze_time
 
 import quire_daemon
+from cases import every
 from playbook import SECOND_NS, Playbook
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Dialects, EditDialect, Settings
@@ -105,8 +106,8 @@ def test_both_names_are_refused_when_the_old_one_has_ended() -> None:
     assert_ended(*edit_at(ENDS, BOTH))
 
 
-@pytest.mark.parametrize("moment", [BEGAN, ENDS])
-@pytest.mark.parametrize("given", [{}, {"path": ""}, {"file_path": ""}, {"path": "", "file_path": ""}])
+@every("moment", [BEGAN, ENDS])
+@every("given", [{}, {"path": ""}, {"file_path": ""}, {"path": "", "file_path": ""}])
 def test_a_call_with_neither_name_is_refused_naming_path(moment: datetime, given: dict[str, str]) -> None:
     reply, _ = edit_at(moment, {**given, "operations": OPERATIONS})
     assert (reply["ok"], reply["error"]) == (False, "schema_invalid")

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.config import BadSettings, Dialect, Mcp, Settings, load
 from quire_daemon.dialects import DIALECTS
@@ -53,7 +54,7 @@ def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_
     assert not [name for name in offered(ALL) if any(word in name for word in words)]
 
 
-@pytest.mark.parametrize("name", offered(ALL))
+@every("name", offered(ALL))
 def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     """Names are cut after 30 characters or so, descriptions after 2 KiB; some pass only ASCII."""
     tool = listed(ALL, tool=name)[name]
@@ -69,7 +70,7 @@ def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     assert name in NATURES
 
 
-@pytest.mark.parametrize("name", offered(ALL))
+@every("name", offered(ALL))
 def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
     told = listed(ALL, tool=name)[name]["annotations"]
     assert set(told) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from playbook import Playbook
 from quire_journal.ids import blob_id
 from quire_journal.text import Text
@@ -52,7 +53,7 @@ def _range(start: int, end: int, first: int, beyond: int) -> dict[str, int]:
     return {"startLine": start, "endLine": end, "startOffset": first, "endOffset": beyond}
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "old", "expected"),
     [
         (b"\xef\xbb\xbfa\r\nb\r\n", "b", _range(2, 2, 6, 7)),
@@ -157,7 +158,7 @@ def test_what_changes_nothing_is_no_version() -> None:
 # ── arguments ──
 
 
-@pytest.mark.parametrize(
+@every(
     ("args", "named"),
     [
         ({"edits": []}, "edits"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 
 
@@ -72,7 +73,7 @@ def test_what_a_lossy_read_shows_never_matches() -> None:
     assert book.files["f.txt"] == b"caf\xe9\n"
 
 
-@pytest.mark.parametrize(
+@every(
     ("args", "code"),
     [
         ({"old_text": "", "new_text": "x"}, "empty_old_text"),

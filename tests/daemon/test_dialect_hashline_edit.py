@@ -10,6 +10,7 @@ from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.config import Dialects, HashlineDialect, Settings
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL
@@ -80,7 +81,7 @@ ONE, TWO, THREE, FOUR, LAST = (ref(n, said) for n, said in enumerate(FIVE.split(
 # ── the variants ─────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("wanted", "result"),
     [
         (put(TWO, "2"), "one\n2\nthree\nfour\nfive\n"),
@@ -162,9 +163,7 @@ def test_of_equal_lines_the_one_with_the_number_is_meant() -> None:
     assert book.text("f.txt") == "}\nhere\n}\n"
 
 
-@pytest.mark.parametrize(
-    "said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"]
-)
+@every("said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"])
 def test_content_is_taken_as_it_is(said: str) -> None:
     book = opened()
     assert edit(book, put(TWO, said))["ok"]
@@ -183,7 +182,7 @@ def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> Non
 # ── references ───────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     "reference", [f"{TWO}|two", f"{TWO}|", f">>> {TWO}|two", f">>>{TWO}", f"{TWO}|a | b", TWO.upper(), f"{TWO}|a\nb"]
 )
 def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> None:
@@ -191,14 +190,14 @@ def test_what_is_copied_along_with_a_reference_is_tolerated(reference: str) -> N
     assert edit(book, put(reference, "2"))["ok"]
 
 
-@pytest.mark.parametrize(
+@every(
     "reference",
     [
         *("", "two", "2", "#ab", "2#", f"0#{line_id(b'two')}", "-2#ab", "2 #ab", "2# ab", f" {TWO}", f"{TWO} ", "2:ab"),
         *(f"+{TWO}", "2#a-b", "L2#ab", f"{TWO}, {THREE}", "2#ab [high]|two", "02#abcd", "2##ab", f"{TWO}#x"),
     ],
 )
-@pytest.mark.parametrize("name", ["target", "after"])
+@every("name", ["target", "after"])
 def test_anything_else_is_no_reference(name: str, reference: str) -> None:
     book = opened()
     reply = edit(book, after(ONE, "x"), put(reference, "2") if name == "target" else after(reference, "x"))
@@ -214,7 +213,7 @@ def test_the_hash_that_diffs_show_names_a_line_too(digits: int) -> None:
     assert edit(book, put(f"2#{hash8(b'2')[:digits]}", "third"))["error"] == "hash_mismatch"
 
 
-@pytest.mark.parametrize("name", ["z", "zz", "0" * 40, "abc", hash8(b"two")[:5], "two"])
+@every("name", ["z", "zz", "0" * 40, "abc", hash8(b"two")[:5], "two"])
 def test_the_length_of_an_id_does_not_matter_but_what_it_says_does(name: str) -> None:
     reply = edit(opened(), put(f"2#{name}", "2"))
     assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [2])
@@ -479,7 +478,7 @@ def test_with_rebase_two_appends_follow_each_other() -> None:
 # ── what is refused ──────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("edits", "code"),
     [
         ([span(FOUR, TWO, "x")], "invalid_range"),
@@ -611,7 +610,7 @@ def test_a_text_is_its_own_proof() -> None:
 # ── bytes ────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "line", "said", "result"),
     [
         (b"a\r\nb\nc\rd", 3, b"c", b"a\r\nb\nX\rd"),
@@ -846,7 +845,7 @@ def test_a_wrong_id_stops_a_rename() -> None:
     assert book.files == {"f.txt": FIVE.encode()}
 
 
-@pytest.mark.parametrize(
+@every(
     ("how", "code"),
     [
         ({"delete": True, "rename": "g.txt"}, "invalid_variant"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 
 
@@ -14,7 +15,7 @@ def insert(book: Playbook, number: int, text: str, **args: Any) -> dict[str, Any
     return book.call("insert_lines", {"file": "f.txt", "line_number": number, "text": text, **args})
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "number", "text", "after"),
     [
         (b"a\nb\n", 0, "X", b"X\na\nb\n"),

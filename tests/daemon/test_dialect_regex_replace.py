@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings, load
 from quire_daemon.dialects.base import Sight
@@ -55,7 +56,7 @@ def test_a_version_is_replaced_wherever_it_stands() -> None:
 # ── what `re` can do ──
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "pattern", "replacement", "after", "made"),
     [
         ("a\nb\n", r"^(?=[ab])", "# ", "# a\n# b\n", 2),
@@ -167,7 +168,7 @@ def test_a_result_over_the_limit_of_editing_is_refused() -> None:
     assert (reply["sizeBytes"], reply["limit"]) == (41, 40)
 
 
-@pytest.mark.parametrize(
+@every(
     "args",
     [
         {"count": -1},

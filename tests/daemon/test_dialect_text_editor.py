@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
@@ -163,7 +164,7 @@ def test_undo_edit_without_an_edit_of_ones_own_is_refused() -> None:
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("command", "args", "named"),
     [
         ("create", {}, "file_text"),

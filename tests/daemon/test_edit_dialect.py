@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cases import every
 from quire_daemon.config import Dialects, EditDialect, Settings
 from quire_daemon.dialects.base import Plan, Sight
 from quire_daemon.dialects.edit import EditParams, plan
@@ -99,9 +100,7 @@ def test_a_whole_anchor_brings_its_line_number_as_a_hint() -> None:
     assert result("same\nb c\nsame\n", op) == "same\nb c\nX\n"
 
 
-@pytest.mark.parametrize(
-    "anchor", ["", "abc", "xyz123", "123456789", "0#c812f1", f"{'1' * 12}#c812f1", "c812f1 [high]"]
-)
+@every("anchor", ["", "abc", "xyz123", "123456789", "0#c812f1", f"{'1' * 12}#c812f1", "c812f1 [high]"])
 def test_what_is_no_anchor_is_refused_as_one_that_names_nothing(anchor: str) -> None:
     reply = refusal(FIVE, {"op": "delete_line", "hash": anchor})
     assert reply["error"] == "anchor_stale"
@@ -353,7 +352,7 @@ def test_an_empty_file_has_no_anchors() -> None:
 # ── arguments ──
 
 
-@pytest.mark.parametrize(
+@every(
     ("args", "named"),
     [
         ({"operations": []}, "path"),

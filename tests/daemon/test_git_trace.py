@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import live
+from cases import every
 from quire_daemon.git_trace import (
     KEPT_NS,
     MOST_CONNECTIONS,
@@ -106,7 +107,7 @@ def test_who_changes_no_tree_or_another_one_is_not_listened_to(said: list[bytes]
     assert gits.at(NOW) == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("worktree", "path", "wrote"),
     [
         ("/w", "f.txt", True),

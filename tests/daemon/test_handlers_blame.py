@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from desk import BEGAN_NS, SECOND, Desk, OnDesk, lines
 
+from cases import every
 from quire_daemon.handlers.blame import BLAME_TOOL, MOST_LINES
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import UNDO_TOOL
@@ -49,7 +49,7 @@ def test_neighbours_of_one_version_are_told_as_runs_too() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@every(
     ("start", "end", "told", "asked"),
     [
         (2, 3, [2, 3], (2, 3)),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from desk import SECOND, Desk, lines
 
+from cases import every
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
@@ -97,7 +97,7 @@ def test_only_its_owner_ends_a_burst_in_any_turn() -> None:
     assert desk.call(BURST_TOOL, desk.introduce("ann", "s1", "t2"), action="end", burst=burst)["ok"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("args", "argument"),
     [
         ({"ttl_s": 0}, "ttl_s"),

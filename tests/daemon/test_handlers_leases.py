@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from playbook import SECOND_NS, START_NS, Playbook
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import FileNow, World
@@ -77,7 +78,7 @@ def test_fencing_numbers_grow() -> None:
     assert numbers == sorted({*numbers})
 
 
-@pytest.mark.parametrize(
+@every(
     ("held", "wanted", "granted"),
     [
         ("intent", "intent", True),
@@ -161,7 +162,7 @@ def test_a_file_that_does_not_exist_can_be_claimed() -> None:
     assert book.call("write_file", {"path": "new.txt", "content": "x\n"}, by="ann")["ok"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "code"),
     [
         ({}, "schema_invalid"),
@@ -308,7 +309,7 @@ def test_breaking_by_path_ends_what_others_have_there_and_releases_ones_own() ->
 # ── which ground ─────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("held", "wanted", "granted"),
     [
         ("f.txt", "f.txt", False),
@@ -409,8 +410,8 @@ WRITES = [
 ]
 
 
-@pytest.mark.parametrize("lines", [{}, {"start_line": 4, "end_line": 6}], ids=["file", "lines"])
-@pytest.mark.parametrize("tool", WRITES)
+@every("lines", [{}, {"start_line": 4, "end_line": 6}], ids=["file", "lines"])
+@every("tool", WRITES)
 def test_every_writing_tool_is_refused_under_an_exclusive_lease_and_says_so_when_dry(
     tool: str, lines: dict[str, int]
 ) -> None:
@@ -551,7 +552,7 @@ def text(*lines: str) -> Text:
     return Text.of("".join(f"{line}\n" for line in lines).encode())
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "now", "lines", "hit"),
     [
         ("abcd", "aBcd", (1, 2), True),

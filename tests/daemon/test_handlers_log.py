@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
+from cases import every
 from quire_daemon.handlers.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL
 from quire_daemon.handlers.log_pages import MOST_PATHS, RECORD_WORK, WORK
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
@@ -91,7 +92,7 @@ def test_a_kind_that_is_named_is_shown_and_an_unknown_one_refused() -> None:
     assert desk.call(LOG_TOOL, desk.ann, kind="file_painted")["error"] == "schema_invalid"
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "expected"),
     [
         ("src/a.py", ["ann", "first"]),
@@ -234,7 +235,7 @@ def two_turns() -> tuple[Desk, dict[str, int]]:
     }
 
 
-@pytest.mark.parametrize(
+@every(
     ("asked", "expected"),
     [
         ({"agent": "ann"}, ["other", "two", "one"]),

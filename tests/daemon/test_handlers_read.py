@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings
 from quire_journal.events import ReadServed
@@ -47,7 +48,7 @@ def test_a_hashline_read_shows_line_and_id() -> None:
     assert reply["lines"] == [f"1#{line_id(b'foo')}|foo", f"2#{line_id(b'}')}|}}"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("args", "content"),
     [
         ({"start_line": 2, "end_line": 3}, "two 2\nthree 3"),

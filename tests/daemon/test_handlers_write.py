@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 from quire_journal.events import EditRefused, FileWritten
 from quire_journal.history import History
@@ -112,7 +113,7 @@ def test_a_version_gate_on_a_file_that_is_gone_is_a_conflict() -> None:
     assert write(book, "new\n", base=base)["error"] == "write_conflict"
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "content", "after"),
     [
         (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_daemon.dialects.matching import Draft, Lines, nearest, normalised, occurrences, replaced, replaced_at_once
 from quire_journal.splice import apply, trim
 from quire_journal.text import BOM, Text
@@ -134,7 +135,7 @@ def test_edits_that_see_each_other_come_to_edits_of_the_first_text(
     assert done(text, draft.edits).normalised == by_steps
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "old", "new", "after"),
     [
         (b"a\r\nb\nc\r\nd\n", "a\nb\nc\nd", "a\nX\nb\nc\nD", b"a\r\nX\r\nb\nc\r\nD\n"),  # kept lines inside, each end

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from desk import Desk
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
@@ -84,7 +85,7 @@ def notices(reply: dict[str, Any]) -> list[dict[str, Any]]:
     return [entry for part in parts if isinstance(part, dict) for entry in part.get(FIELD, ())]
 
 
-@pytest.mark.parametrize("tool", CALLS)
+@every("tool", CALLS)
 def test_every_tools_reply_tells_a_caller_whose_read_went_stale_and_nobody_else(tool: str) -> None:
     book = stale_book()
     reply = book.call(tool, CALLS[tool])
@@ -184,7 +185,7 @@ def test_replaying_the_log_gives_the_same_notices() -> None:
 NASTY = "\u202eevil\x1b[2J\x00\u2066 \u200e" + "x" * 5000
 
 
-@pytest.mark.parametrize(
+@every(
     ("tool", "args"),
     [
         ("claim", {"path": "f.txt", "reason": NASTY}),

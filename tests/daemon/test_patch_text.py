@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cases import every
 from quire_daemon.dialects.patch_text import FilePatch, Hunk, parse_patch
 from quire_journal.refusals import Refused
 
@@ -104,7 +105,7 @@ def test_a_new_file_may_be_empty_or_have_no_final_newline() -> None:
     assert [file.content for file in files] == [b"", b"x"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("patch", "line"),
     [
         ("", 1),
@@ -237,7 +238,7 @@ def test_prefixes_of_git_are_those_that_differ() -> None:
 HEAD = "--- a/f\n+++ b/f\n"
 
 
-@pytest.mark.parametrize(
+@every(
     ("patch", "line"),
     [
         ("@@ -1 +1 @@\n-a\n+b\n", 1),

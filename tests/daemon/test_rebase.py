@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_daemon.rebase import ByCaller, ByOthers, Conflict, carried, relation, touched
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
@@ -15,7 +16,7 @@ from quire_journal.text import Text
 MINE = Splice(4, 6, (b"x",))
 
 
-@pytest.mark.parametrize(
+@every(
     ("theirs", "moved"),
     [
         (Splice(0, 0, (b"n",)), 1),  # inserted far above

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
+from cases import every
 from quire_daemon.crawl import CrawlCancelled, Entry
 from quire_daemon.reconcile import GRANULARITY_NS, OnDisk, Seen, compare, difference, seen, with_moves
 from quire_journal.events import (
@@ -133,14 +134,12 @@ DISKS = {
 ROWS = [(name, known, disk, event) for name, (known, row) in CASES.items() for disk, event in row.items()]
 
 
-@pytest.mark.parametrize(
-    ("known", "disk", "event"), [row[1:] for row in ROWS], ids=[f"{name}, then {disk}" for name, _, disk, _ in ROWS]
-)
+@every(("known", "disk", "event"), [row[1:] for row in ROWS], ids=[f"{name}, then {disk}" for name, _, disk, _ in ROWS])
 def test_what_follows(known: Version | None, disk: str, event: Event | None) -> None:
     assert difference("p", known, DISKS[disk], "watched") == event
 
 
-@pytest.mark.parametrize("disk", DISKS)
+@every("disk", DISKS)
 def test_a_path_that_was_gone_is_as_one_never_known(disk: str) -> None:
     assert difference("p", GONE, DISKS[disk], "read") == difference("p", NEW, DISKS[disk], "read")
 
@@ -159,9 +158,7 @@ def head_after(event: Event | None, before: Version | None) -> Version | None:
             return before
 
 
-@pytest.mark.parametrize(
-    ("known", "disk"), list(itertools.product([GONE, *(known for known, _ in CASES.values())], DISKS.values()))
-)
+@every(("known", "disk"), list(itertools.product([GONE, *(known for known, _ in CASES.values())], DISKS.values())))
 def test_looking_twice_tells_nothing_new(known: Version | None, disk: OnDisk) -> None:
     first = difference("p", known, disk, "watched")
     assert difference("p", head_after(first, known), disk, "watched") is None
@@ -228,8 +225,8 @@ def test_an_equal_signature_is_no_change() -> None:
     assert (result.changed, result.vanished, result.unknown, result.files) == ([], [], [], 1)
 
 
-@pytest.mark.parametrize("field", ["dev", "ino", "size", "mtime_ns", "ctime_ns", "mode"])
-@pytest.mark.parametrize("by", [-1, 1])
+@every("field", ["dev", "ino", "size", "mtime_ns", "ctime_ns", "mode"])
+@every("by", [-1, 1])
 def test_each_part_of_the_signature_counts(field: str, by: int) -> None:
     other = entry(**{field: getattr(entry(), field) + by})
     assert compare({"f": CACHED}, [other]).changed == ["f"]
@@ -239,7 +236,7 @@ def test_another_count_of_names_is_no_change() -> None:
     assert compare({"f": CACHED}, [entry(nlink=2)]).changed == []
 
 
-@pytest.mark.parametrize(
+@every(
     ("mtime_ns", "ctime_ns", "racy"),
     [
         (TAKEN - GRANULARITY_NS - 1, TAKEN - GRANULARITY_NS - 1, False),
@@ -339,7 +336,7 @@ def test_other_events_stay_where_they_are() -> None:
     assert with_moves(events, {"a": version()}, [("a", "b")]) == [other, deleted("z"), moved("a", "b")]
 
 
-@pytest.mark.parametrize(
+@every(
     ("head", "appeared", "hints"),
     [
         (version(), created("b"), []),  # equal bytes alone are no rename

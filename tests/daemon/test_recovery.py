@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import every
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import is_mixture, recover
@@ -216,7 +217,7 @@ def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(
         assert history.bytes_of(blob_id(THEIRS)) == THEIRS
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "is_one"),
     [(b"oldold", True), (b"newold", True), (b"ne", True), (b"new", True), (b"newer", False), (b"theirs", False)],
 )

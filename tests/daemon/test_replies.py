@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.handlers import TOOLS
 from quire_daemon.replies import REPLIES, Refusal, reply_schema
@@ -88,7 +89,7 @@ def test_every_record_can_be_shown_in_the_stated_shape(book: Playbook) -> None:
         assert shown.record.seq == record["seq"]
 
 
-@pytest.mark.parametrize("tool", REPLIES)
+@every("tool", REPLIES)
 def test_the_schema_of_a_reply_states_success_and_refusal(tool: str) -> None:
     schema = reply_schema(tool)
     assert schema is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cases import every
 from quire_daemon import safety
 from quire_journal.diff import diff
 from quire_journal.text import Text
@@ -15,7 +16,7 @@ def found(path: str, before: str, after: str) -> list[str]:
     return [warning["type"] for warning in safety.check(path, a, b, diff(a, b))]
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "before", "after"),
     [
         ("a.py", "f(1)\n", "f((1)\n"),
@@ -34,7 +35,7 @@ def test_brackets_that_do_not_match_any_more_are_suspicious(path: str, before: s
     assert found(path, before, after) == ["unbalanced"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "line"),
     [
         ("a.py", 's = "}}}"'),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal import blobs, zstd
 from quire_journal.blobs import BlobCache, NotHeld, Stored
 from quire_journal.ids import blob_id
@@ -68,9 +69,7 @@ def test_every_version_of_a_file_comes_back_whatever_was_edited(
     assert ids == [blob_id(data) for data in history]
 
 
-@pytest.mark.parametrize(
-    "data", [b"", b"\0", b"1234567", b"12345678", b"a" * 100_000, random.Random(3).randbytes(70_000)]
-)
+@every("data", [b"", b"\0", b"1234567", b"12345678", b"a" * 100_000, random.Random(3).randbytes(70_000)])
 def test_bytes_of_every_kind_come_back_alone_and_as_a_delta(data: bytes) -> None:
     store = MemoryStore()
     for before in (b"", data[:-1], data + b"x"):
@@ -287,7 +286,7 @@ def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, byt
         get(store, blob)
 
 
-@pytest.mark.parametrize("base", [0, 2, 3, -1])
+@every("base", [0, 2, 3, -1])
 def test_a_base_that_does_not_come_before_its_delta_is_noticed(two: tuple[Store, bytes], base: int) -> None:
     store, blob = two
     tamper(store, 2, base=base)

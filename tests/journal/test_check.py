@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-import pytest
 
+from cases import every
 from quire_journal import blobs
 from quire_journal.check import check
 from quire_journal.events import (
@@ -149,7 +149,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", DAMAGES)
+@every("name", DAMAGES)
 def test_one_thing_that_is_damaged_is_found(name: str) -> None:
     damage, sentence = DAMAGES[name]
     store = journaled(MemoryStore())

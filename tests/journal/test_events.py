@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal.events import (
     BY_KIND,
     EVENTS,
@@ -45,14 +45,14 @@ def test_no_two_events_share_a_kind_and_none_lacks_one() -> None:
     assert {*EVENTS} == {*Event.__subclasses__()}
 
 
-@pytest.mark.parametrize("kind", BY_KIND)
+@every("kind", BY_KIND)
 def test_an_event_that_is_written_today_has_the_bytes_it_always_had(kind: str) -> None:
     vector = VECTORS["events"][kind][-1]
     event = msgspec.convert(vector["fields"], BY_KIND[kind], strict=False)
     assert bytes(encode_event(event)).hex() == vector["bytes"]
 
 
-@pytest.mark.parametrize("kind", VECTORS["events"])
+@every("kind", VECTORS["events"])
 def test_an_event_that_was_ever_written_is_read_with_the_fields_it_had(kind: str) -> None:
     for vector in VECTORS["events"][kind]:
         record = Record(1, 1, 0, 1, kind, msgspec.Raw(bytes.fromhex(vector["bytes"])), GENESIS)
@@ -62,7 +62,7 @@ def test_an_event_that_was_ever_written_is_read_with_the_fields_it_had(kind: str
         assert msgspec.json.decode(msgspec.json.encode(event))[: len(written)] == written
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.kind)
+@every("event", EVENTS, ids=lambda event: event.kind)
 def test_the_last_vector_of_a_kind_shows_every_field(event: type[Event]) -> None:
     assert len(VECTORS["events"][event.kind][-1]["fields"]) == len(event.__struct_fields__)
 

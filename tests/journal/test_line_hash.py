@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal.line_hash import LineHashes, context8, hash8, line_id, quality
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
@@ -35,7 +36,7 @@ def test_indentation_counts_and_the_break_does_not() -> None:
     assert LineHashes.of(Text.of(b"\xef\xbb\xbfx\n")).full == [hash8(b"x")]
 
 
-@pytest.mark.parametrize("line", [b"", b"   ", b"}", b"  });", b'",', b"\t[", b"''"])
+@every("line", [b"", b"   ", b"}", b"  });", b'",', b"\t[", b"''"])
 def test_blank_lines_and_lines_of_punctuation_are_low(line: bytes) -> None:
     assert quality(line, 1) == "low"
 

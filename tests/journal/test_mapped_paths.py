@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from cases import every
 from quire_journal.mapped_paths import BadMap, checked, mapped, parsed
 
 MAP = parsed("/workspace=/home/me/site:/workspace/lib=/opt/lib")
 
 
-@pytest.mark.parametrize(
+@every(
     ("there", "here"),
     [
         ("/workspace", "/home/me/site"),
@@ -35,7 +36,7 @@ def test_names_of_settings_may_end_with_a_slash() -> None:
     assert mapped("/w/a", checked([("/w/", "/h/")])) == "/h/a"
 
 
-@pytest.mark.parametrize("text", ["/a", "a=/b", "/a=b", "/=/b", "/a/..=/b", "/a=/b/../c"])
+@every("text", ["/a", "a=/b", "/a=b", "/=/b", "/a/..=/b", "/a=/b/../c"])
 def test_a_map_that_cannot_be_meant_is_an_error(text: str) -> None:
     with pytest.raises(BadMap):
         parsed(text)

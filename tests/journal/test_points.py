@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scribe import SECOND, Scribe
 
+from cases import every
 from quire_journal.events import CheckpointNamed
 from quire_journal.points import is_name, parse_point, parse_rfc3339, rfc3339
 from quire_journal.refusals import Refused
@@ -25,7 +26,7 @@ def scribe_with_records() -> Scribe:
     return scribe
 
 
-@pytest.mark.parametrize(
+@every(
     ("point", "seq"),
     [
         ("v4", 4),
@@ -44,7 +45,7 @@ def test_each_form_of_a_point_leads_to_its_record(point: str, seq: int) -> None:
         assert parse_point(point, history) == seq
 
 
-@pytest.mark.parametrize(
+@every(
     ("point", "code"),
     [
         ("v6", "not_found"),
@@ -66,12 +67,12 @@ def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: 
     assert refused.value.code == code
 
 
-@pytest.mark.parametrize("name", ["v12", "seq:1", "seq:", "2026-01-31T12:00:00Z", "2026-01-31", "", "\u0007", " x"])
+@every("name", ["v12", "seq:1", "seq:", "2026-01-31T12:00:00Z", "2026-01-31", "", "\u0007", " x"])
 def test_a_name_that_means_something_else_is_no_name(name: str) -> None:
     assert not is_name(name)
 
 
-@pytest.mark.parametrize("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v"])
+@every("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v"])
 def test_ordinary_names_are_names(name: str) -> None:
     assert is_name(name)
 
@@ -101,7 +102,7 @@ def test_times_agree_with_the_standard_library(moment: datetime) -> None:
     assert datetime.fromisoformat(rfc3339(at_ns)) == moment
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "at_ns"),
     [
         ("2016-12-31T23:59:60Z", 1_483_228_800 * SECOND),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal.retention import Judged, Pins, Policy, duration_ns, judge, with_bases
 from quire_journal.views.files import Version
 
@@ -37,14 +38,14 @@ def kept(judged: Sequence[Judged]) -> set[int]:
     return {one.version.seq for one in judged if one.keep}
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "ns"), [("", 0), ("0", 0), ("10s", 10 * SECOND), ("90d", 90 * DAY), ("2w", 14 * DAY), ("1y", 365 * DAY)]
 )
 def test_durations_are_numbers_with_a_unit(text: str, ns: int) -> None:
     assert duration_ns(text) == ns
 
 
-@pytest.mark.parametrize("text", ["90", "d", "-1d", "1.5h", "90 d", "1month"])
+@every("text", ["90", "d", "-1d", "1.5h", "90 d", "1month"])
 def test_anything_else_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="no duration"):
         duration_ns(text)

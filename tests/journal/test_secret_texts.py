@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 import quire_journal
+from cases import every
 from quire_journal.secret_texts import find
 
 BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued by nobody
 
 
-@pytest.mark.parametrize(
+@every(
     ("kind", "text"),
     [
         ("a private key", "-----BEGIN " + "RSA PRIVATE KEY-----"),
@@ -32,7 +31,7 @@ BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued b
         ("a Stripe key", "sk_" + "live_" + BODY[:24]),
     ],
 )
-@pytest.mark.parametrize("around", ['KEY = "%s"\n', "%s", "export TOKEN=%s\nmore\n", '{"token": "%s"}'])
+@every("around", ['KEY = "%s"\n', "%s", "export TOKEN=%s\nmore\n", '{"token": "%s"}'])
 def test_a_secret_of_a_known_form_is_found_where_it_stands(kind: str, text: str, around: str) -> None:
     data = (around % text).encode()
     found = find(data)
@@ -40,7 +39,7 @@ def test_a_secret_of_a_known_form_is_found_where_it_stands(kind: str, text: str,
     assert (found.kind, data[found.at :].startswith(text.encode())) == (kind, True)
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "-----BEGIN " + "PUBLIC KEY-----",

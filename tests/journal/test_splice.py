@@ -6,6 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal.splice import Splice, apply, carry_ranges, shift_line, shift_lines, trim
 from quire_journal.text import BOM, Text
 
@@ -69,7 +70,7 @@ def test_nothing_to_do_gives_the_same_bytes() -> None:
     assert apply(base, []).data == base.data
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "splice", "wanted"),
     [
         (b"a\r\nb\nc\r\n", Splice(1, 2, (b"B",)), b"a\r\nB\nc\r\n"),  # of the line it replaces

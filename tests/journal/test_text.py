@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal.text import BOM, Text, content_lines, merge_ranges, shown
 
 ANY_BYTES = st.one_of(
@@ -22,7 +22,7 @@ def test_the_bytes_of_a_file_come_back_whatever_they_are(data: bytes) -> None:
     assert all(text.breaks[:-1])
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "lines", "breaks"),
     [
         (b"", [], []),
@@ -39,7 +39,7 @@ def test_a_line_ends_at_lf_crlf_or_cr_and_at_nothing_else(data: bytes, lines: li
     assert (list(text.lines), list(text.breaks)) == (lines, breaks)
 
 
-@pytest.mark.parametrize(
+@every(
     ("data", "style"),
     [(b"a\n", "lf"), (b"a\r\nb", "crlf"), (b"a\r", "cr"), (b"a\nb\r\n", "mixed"), (b"a", "none"), (b"", "none")],
 )
@@ -60,7 +60,7 @@ def test_text_to_match_is_without_bom_and_with_lf() -> None:
     assert Text.of(BOM + b"a\r\nb\rc").normalised == b"a\nb\nc"
 
 
-@pytest.mark.parametrize(
+@every(
     ("content", "lines"),
     [("", [b""]), ("\n", [b""]), ("a", [b"a"]), ("a\n", [b"a"]), ("a\n\n", [b"a", b""]), ("a\r\nb", [b"a", b"b"])],
 )

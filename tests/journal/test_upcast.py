@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from cases import every
 from quire_journal.events import BY_KIND, Record
 from quire_journal.upcast import UPCASTERS, Upcaster, lift, make_tag, parse_tag
 
@@ -26,9 +27,7 @@ def test_every_old_version_goes_through_all_the_steps_to_the_current_one(tag: st
     assert lifted == ("file_painted@3", body("a", {"colour": "red", "finish": "matt"}))
 
 
-@pytest.mark.parametrize(
-    "tag", ["file_painted@4", "file_painted@99999", "file_painted@x", "file_painted@", "@", "file"]
-)
+@every("tag", ["file_painted@4", "file_painted@99999", "file_painted@x", "file_painted@", "@", "file"])
 def test_a_kind_from_the_future_or_from_nowhere_stays_unknown(tag: str) -> None:
     assert lift(tag, body("a"), {"file_painted@3"}, PAINT) is None
 
