@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from quire_client.connection import Connection, NoReply, NotSent
+from quire_client.spool import SpoolLine, blocked, way_in
 from quire_journal import VERSION
 from quire_journal.messages import Request, encode
 from quire_journal.places import Place, Running, checked, hold_lock, make_private_folder, running
@@ -46,12 +47,21 @@ class Door:
         self.may_start = may_start
         self.told = told
 
-    def open(self, until: float) -> Connection:
+    def open(self, until: float) -> Connection | SpoolLine:
         """A connection that has shaken hands with the daemon, by `until` (monotonic).
 
+        Where a sandbox blocks sockets, or hides the state folder, a line by files, if a daemon takes them.
         Raises NoDaemon, or WorkspaceRefused when a daemon would have to be started where no journal may live.
         """
         while True:
+            by_files = way_in(self.place)
+            if by_files is not None:
+                return by_files
+            if blocked():
+                raise NoDaemon(
+                    "This process may not make Unix sockets, so it cannot reach a daemon: a sandbox, probably. "
+                    "`[spool] enabled = true` in your own config.toml lets such callers call by files, in .quire/spool."
+                )
             connection = self._dial(until)
             if connection is not None:
                 return connection

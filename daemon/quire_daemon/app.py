@@ -62,6 +62,7 @@ from quire_daemon.search import NeedsSearch, Search
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.services import SERVICES
+from quire_daemon.spool import Spool
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Protection, Workspace
@@ -83,6 +84,7 @@ from quire_journal.plain import plain_name
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.salvage import sentence
+from quire_journal.spooled import FOLDER as SPOOL
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
 
@@ -190,6 +192,7 @@ class App:
         self._hear_git()
         self.reserve.take()
         self.watcher.start()
+        self._follow_spool()
         self.outside.scan("start")
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
@@ -199,6 +202,24 @@ class App:
             self.git.trace = GitTrace(listen(trace_socket(self.server.path)), self.server, self._commands)
         except OSError as error:
             self.log.warning("git_unheard", error=str(error))
+
+    def _follow_spool(self) -> None:
+        """Take requests as files, or not any more, as the settings say. Where that cannot be, sockets have to do."""
+        spool = self.server.spool
+        if spool is not None and self.settings.spool.enabled and spool.stands():
+            if spool.look():
+                self.server.wake()
+            return
+        if spool is not None:
+            self.server.spool = None
+            spool.close()
+        if self.settings.spool.enabled:
+            try:
+                self.server.spool = Spool(self.root, self.server.epoch)
+            except OSError as error:
+                self.log.warning("no_spool", error=str(error))
+                return
+            self.watcher.tell("/".join(SPOOL), ".request", self.server.spool.ring)
 
     @property
     def stopping(self) -> bool:
@@ -308,6 +329,7 @@ class App:
             self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S
+            self._follow_spool()
             self.reserve.take()
             self.collecting.tidy()
             if not self._read_only:

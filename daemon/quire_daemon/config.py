@@ -155,6 +155,12 @@ class Paths(Strict, frozen=True):
         return mapped_paths.checked(self.map.items())
 
 
+class Spool(Strict, frozen=True):
+    """`[spool]`: requests and replies as files, for sandboxes that block sockets. Only in the user's own file."""
+
+    enabled: bool = False  # `.quire/spool` in the workspace
+
+
 class Settings(Strict, frozen=True):
     """Everything that can be set."""
 
@@ -169,6 +175,7 @@ class Settings(Strict, frozen=True):
     mcp: Mcp = Mcp()
     hooks: Hooks = Hooks()
     paths: Paths = Paths()
+    spool: Spool = Spool()
 
 
 class BadSettings(Exception):
@@ -181,6 +188,7 @@ WORKSPACE_FILE = ".quire.toml"
 _USERS_OWN = (
     "retention",  # agents can write the workspace's file, and what is dropped does not come back
     "paths",
+    "spool",  # a way in
 )
 _NARROWING_ONLY: tuple[tuple[str, str], ...] = (
     ("policy", "forbidden_globs"),  # may add, never remove

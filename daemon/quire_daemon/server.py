@@ -20,6 +20,7 @@ from pathlib import Path
 import msgspec
 import zmq
 
+from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE
 from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
 
@@ -73,6 +74,7 @@ class Server:
         self._ours = ours
         self.epoch = epoch
         self._listener = listener
+        self.spool: Spool | None = None  # the second door
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.linger = 0
         self._router = self._context.socket(zmq.ROUTER)
@@ -113,7 +115,14 @@ class Server:
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 4096)
-        return list(self._drain()) if self._router in ready else []
+        incoming = list(self._drain()) if self._router in ready else []
+        return [*incoming, *self._spooled()]
+
+    def _spooled(self) -> Iterable[Incoming]:
+        """Requests that came as files. Whose they are is told by their owner, and that is us."""
+        for identity, frame in self.spool.take() if self.spool is not None else ():
+            peer = Peer(os.getuid(), 0)
+            yield Incoming(identity, peer, None, frame) if isinstance(frame, str) else _incoming(identity, peer, frame)
 
     def _drain(self) -> Iterable[Incoming]:
         for _ in range(DRAIN_LIMIT):
@@ -126,14 +135,15 @@ class Server:
             if len(frames) != 2:
                 yield Incoming(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
                 continue
-            try:
-                yield Incoming(identity, peer, decode_request(body.buffer))
-            except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-                yield Incoming(identity, peer, None, f"the message is not a request: {error}")
+            yield _incoming(identity, peer, body.buffer)
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
         """Send `body`. A caller that has gone, or does not read its replies, is counted and forgotten."""
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
+        if identity.startswith(PREFIX):
+            if self.spool is None or not self.spool.reply(identity, request_id, frame):
+                self.undeliverable += 1
+            return
         try:
             self._router.send_multipart([identity, frame], zmq.NOBLOCK)
         except zmq.ZMQError:
@@ -145,6 +155,8 @@ class Server:
         It is sent a reply to no request, which clients drop: what cannot be sent tells that it is gone. Where nothing
         more fits in, somebody is there who does not read.
         """
+        if identity.startswith(PREFIX):
+            return self.spool is not None and self.spool.reaches(identity)
         try:
             self._router.send_multipart([identity, encode(Reply(0, {}, self.epoch, WIRE, VERSION))], zmq.NOBLOCK)
         except zmq.Again:
@@ -155,12 +167,22 @@ class Server:
 
     def close(self) -> None:
         """Give the socket and the bell back; the socket file goes, too, if it was ours."""
+        if self.spool is not None:
+            self.spool.close()
+            self.spool = None
         self._context.destroy(linger=0)
         self._listener.detach()  # libzmq owned the descriptor, and has closed it
         if self._ours:
             self.path.unlink(missing_ok=True)
         for fd in {self._bell, self._bell_write}:
             os.close(fd)
+
+
+def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview) -> Incoming:
+    try:
+        return Incoming(identity, peer, decode_request(frame))
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        return Incoming(identity, peer, None, f"the message is not a request: {error}")
 
 
 def _peer(frame: zmq.Frame) -> Peer:

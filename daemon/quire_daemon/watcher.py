@@ -112,6 +112,7 @@ class Watcher:
         self._faults: set[str] = set()
         self._overflows = 0
         self._root_gone = False
+        self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → how names end that are told, to whom
         self._inotify: _Inotify | None = None
         self._tree: _Tree | None = None
         self._root_fd = -1
@@ -146,6 +147,12 @@ class Watcher:
         if self._root_fd >= 0:
             os.close(self._root_fd)
             self._root_fd = -1
+
+    def tell(self, folder: str, ending: str, ring: Callable[[], None]) -> None:
+        """Call `ring` (in the watcher's thread) when a file whose name ends so comes into `folder`, an ignored one."""
+        self._bells[folder] = (ending, ring)
+        if self._tree is not None:
+            self._tree.add_single(folder)
 
     # ── what happened ──
 
@@ -257,6 +264,11 @@ class Watcher:
     def _take(self, folder: str, event: InotifyEvent) -> None:
         if folder == "/".join(_COOKIES):
             self._see(os.fsdecode(event.name))
+        elif folder in self._bells:
+            ending, ring = self._bells[folder]
+            if event.name.endswith(os.fsencode(ending)) and (event.is_moved_to or event.is_create):
+                ring()
+                self._wake()
         elif not event.name:
             self._take_self(folder, event)
         else:

@@ -1,0 +1,206 @@
+"""A line to the daemon by files, where no socket can be reached: what `connection` does, through `.quire/spool`.
+
+The daemon makes the folder when the user's settings say so, and holds a lock in it as long as it lives: that lock is
+all that tells a client that somebody takes what it leaves there (`quire_journal.spooled`). A request that has not
+been taken can be taken back, and then was not sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import socket
+import stat
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from quire_client.connection import NoReply, NotSent
+from quire_journal.messages import Reply, decode_reply
+from quire_journal.places import Place, running
+from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES, caller_name, reply_name, request_name, unfinished_name
+
+FIRST_PAUSE_S: Final = 0.001
+LONGEST_PAUSE_S: Final = 0.02
+"""Between two looks for a reply: the pauses grow. There is nothing here that could wake us."""
+
+_LOOK_S: Final = 0.2  # how often a waiting call looks whether the daemon still lives
+_INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def way_in(place: Place) -> SpoolLine | None:
+    """A line by files, where a daemon takes them and its socket is not known or cannot be reached; else None."""
+    folder = _folder(place.root)
+    if folder < 0:
+        return None
+    epoch = _epoch(folder)
+    found = running(place) if epoch else None
+    if not epoch or (found is not None and found.socket and _reachable(found.socket)):
+        os.close(folder)
+        return None
+    return SpoolLine(folder, epoch)
+
+
+def blocked() -> bool:
+    """Is this process kept from making Unix sockets at all, as sandboxes do?"""
+    try:
+        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close()
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+class SpoolLine:
+    """A line to the run of the daemon that holds the folder's lock. One thread at a time."""
+
+    def __init__(self, folder: int, epoch: str) -> None:
+        """Takes over the descriptor `folder`."""
+        self.epoch = epoch
+        self._folder = folder
+        self._pid = os.getpid()
+        self._client = os.urandom(8).hex()
+        self._caller = -1
+        with contextlib.suppress(OSError):  # it only tells that we are there
+            self._caller = self._create(caller_name(self._client))
+            fcntl.flock(self._caller, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def usable(self) -> bool:
+        """Whether a request may be left here: same process, same run of the daemon."""
+        return self._pid == os.getpid() and self.alive()
+
+    def alive(self) -> bool:
+        """Whether the run of the daemon that this line was made for still holds its lock."""
+        return self._folder >= 0 and _epoch(self._folder) == self.epoch
+
+    def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
+        """Leave `frame` and return the reply to `request_id`. Raises NotSent or NoReply."""
+        if len(frame) > MAX_BYTES:
+            raise NotSent(f"The call has {len(frame)} bytes; as a file (`[spool]`) it may have {MAX_BYTES}.")
+        name = request_name(self._client, request_id)
+        self._leave(name, frame)
+        pause_s, look_at = FIRST_PAUSE_S, time.monotonic() + _LOOK_S
+        while (reply := self._fetch(request_id)) is None:
+            now = time.monotonic()
+            if now >= until:
+                self._take_back(name, "The daemon did not answer in time.")
+            if now >= look_at:
+                look_at = now + _LOOK_S
+                if not self.alive() and (reply := self._fetch(request_id)) is None:
+                    self._take_back(name, "The daemon ended during the call.")
+                if reply is not None:
+                    break
+            time.sleep(pause_s)
+            pause_s = min(pause_s * 1.3, LONGEST_PAUSE_S)
+        return reply
+
+    def close(self) -> None:
+        """Give the line back. Nothing happens after a fork: it is the parent's."""
+        if self._pid != os.getpid() or self._folder < 0:
+            return
+        if self._caller >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(caller_name(self._client), dir_fd=self._folder)
+            os.close(self._caller)
+        os.close(self._folder)
+        self._folder = -1
+
+    def _create(self, name: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        return os.open(name, flags, 0o600, dir_fd=self._folder)
+
+    def _leave(self, name: str, frame: bytes) -> None:
+        part = unfinished_name(name)
+        try:
+            with os.fdopen(self._create(part), "wb") as file:
+                file.write(frame)
+            if not self.alive():
+                raise NotSent("The daemon ended.")
+            os.rename(part, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError as error:
+            raise NotSent(f"The call cannot be left in {'/'.join(FOLDER)}: {error.strerror or error}.") from error
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(part, dir_fd=self._folder)
+
+    def _fetch(self, request_id: int) -> Reply | None:
+        """The reply, if it is there. Raises NoReply for what is none."""
+        name = reply_name(self._client, request_id)
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise NoReply(f"The daemon's reply cannot be read ({error.strerror or error}).") from error
+        with os.fdopen(fd, "rb") as file:
+            found = os.fstat(fd)
+            if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+                raise NoReply("Another user's file stands in place of the daemon's reply.")
+            frame = file.read()
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=self._folder)
+        try:
+            return decode_reply(frame)
+        except msgspec.MsgspecError as error:
+            raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
+
+    def _take_back(self, name: str, reason: str) -> None:
+        """The request is given up: NotSent when nobody had taken it, else NoReply."""
+        try:
+            os.unlink(name, dir_fd=self._folder)
+        except OSError:
+            raise NoReply(reason) from None
+        raise NotSent(reason)
+
+
+def _folder(root: Path) -> int:
+    """A descriptor of the workspace's spool, if it is there and ours; else -1. No link is followed."""
+    try:
+        fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
+        for name in FOLDER:
+            try:
+                below = os.open(name, _INTO, dir_fd=fd)
+            finally:
+                os.close(fd)
+            fd = below
+    except OSError:
+        return -1
+    found = os.fstat(fd)
+    if found.st_uid != os.getuid() or found.st_mode & 0o022:  # requests hold file contents: to nobody else's folder
+        os.close(fd)
+        return -1
+    return fd
+
+
+def _epoch(folder: int) -> str:
+    """Of the daemon that takes what is left in the folder; "" when none does."""
+    try:
+        fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except OSError:
+        return ""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        with contextlib.suppress(ValueError, KeyError, TypeError):
+            return str(json.loads(os.pread(fd, 4096, 0))["epoch"])
+    except OSError:
+        return ""
+    finally:
+        os.close(fd)
+    return ""
+
+
+def _reachable(path: str) -> bool:
+    """Does somebody take connections there, and may we make one?"""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.settimeout(1.0)
+            line.connect(path)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,219 @@
+"""The second door: requests that come as files, for callers in sandboxes that block sockets (`quire_journal.spooled`).
+
+Nothing is polled at rest: the watcher rings when a request's file comes. Should it be blind, a look at the folder's
+time stamp once a second (one `fstat`) finds what it missed. Whatever is wrong with a file is that file's end, never
+the daemon's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import stat
+import time
+from pathlib import Path
+from typing import Final
+
+from quire_journal.places import Running
+from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_name, reply_name, unfinished_name
+
+PREFIX: Final = b"spool:"
+"""How the identities of these callers begin; those of sockets begin with a NUL."""
+
+MOST: Final = 64
+"""Requests taken in one turn; the others are taken in the next."""
+
+KEPT_S: Final = 600.0
+"""How long a reply that nobody fetches, or a file that nobody finishes, stays."""
+
+PATIENCE_S: Final = 0.5
+"""How long the lock is tried for: clients test it by taking it shared for a few microseconds."""
+
+_INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Spool:
+    """The folder of one workspace, held by this process. `close` gives it up, and removes it when it is empty."""
+
+    def __init__(self, root: Path, epoch: str) -> None:
+        """Make and take the folder. Raises OSError: a link in its place, another owner, another daemon."""
+        self._folder = _folder(root)
+        self._root = root
+        self._lock = -1
+        self._rung = True  # what lies there already
+        self._seen_ns = 0
+        self._stuck: set[str] = set()  # names that look like requests and cannot be removed: each is looked at once
+        try:
+            self._lock = self._take_lock(epoch)
+        except BaseException:
+            self.close()
+            raise
+
+    def ring(self) -> None:
+        """A request came; from any thread."""
+        self._rung = True
+
+    def take(self) -> list[tuple[bytes, bytes | str]]:
+        """The requests that came: (identity, frame), or a sentence in place of a frame that cannot be taken."""
+        if not self._rung:
+            return []
+        self._rung = False
+        taken: list[tuple[bytes, bytes | str]] = []
+        for name in sorted(os.listdir(self._folder)):
+            found = REQUEST.fullmatch(name)
+            if found is None:
+                self._sweep(name)
+            elif len(taken) == MOST:
+                self._rung = True
+            elif name not in self._stuck and (frame := self._read(name)) is not None:
+                taken.append((PREFIX + found[1].encode(), frame))
+        return taken
+
+    def look(self) -> bool:
+        """Has the folder changed since the last look, or is there more to take? For when the watcher is blind."""
+        with contextlib.suppress(OSError):
+            changed_ns = os.fstat(self._folder).st_mtime_ns
+            if changed_ns != self._seen_ns:
+                self._seen_ns, self._rung = changed_ns, True
+        return self._rung
+
+    def stands(self) -> bool:
+        """Is the folder still there? Somebody may have removed it."""
+        try:
+            return os.path.samestat(os.fstat(self._folder), os.lstat(self._root.joinpath(*FOLDER)))
+        except OSError:
+            return False
+
+    def reply(self, identity: bytes, request_id: int, frame: bytes) -> bool:
+        """Put the reply where its caller looks; False when that cannot be."""
+        name = reply_name(identity.removeprefix(PREFIX).decode("ascii"), request_id)
+        part = unfinished_name(name)
+        try:
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self._folder)
+            with os.fdopen(fd, "wb") as file:
+                file.write(frame)
+            os.rename(part, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(part, dir_fd=self._folder)
+            return False
+        return True
+
+    def reaches(self, identity: bytes) -> bool:
+        """Does the caller still hold its file?"""
+        return self._held(caller_name(identity.removeprefix(PREFIX).decode("ascii")))
+
+    def close(self) -> None:
+        """Give the folder up. Replies that nobody has fetched yet stay in it."""
+        if self._lock >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(LOCK, dir_fd=self._folder)
+            os.close(self._lock)
+            self._lock = -1
+        if self._folder >= 0:
+            with contextlib.suppress(OSError):
+                if self.stands():
+                    os.rmdir(self._root.joinpath(*FOLDER))
+            os.close(self._folder)
+            self._folder = -1
+
+    def _take_lock(self, epoch: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(LOCK, flags, 0o600, dir_fd=self._folder)
+        until = time.monotonic() + PATIENCE_S
+        try:
+            while True:
+                try:
+                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() >= until:
+                        raise
+                    time.sleep(0.01)
+            os.ftruncate(fd, 0)
+            os.pwrite(fd, json.dumps(Running(os.getpid(), epoch, "")._asdict()).encode(), 0)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _read(self, name: str) -> bytes | str | None:
+        """The request's bytes; a sentence when they are not to be taken; None: it was taken back. It is gone then."""
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                found = os.fstat(fd)
+                if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid() or found.st_nlink != 1:
+                    return "a request is a file of the workspace's owner, with one name"
+                if found.st_size > MAX_BYTES:
+                    return f"the request has {found.st_size} bytes; as a file it may have {MAX_BYTES}"
+                return _read_all(fd, found.st_size)
+            finally:
+                os.close(fd)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            return f"the request cannot be read: {error.strerror or error}"
+        finally:
+            self._remove(name)
+
+    def _remove(self, name: str) -> None:
+        try:
+            os.unlink(name, dir_fd=self._folder)
+        except FileNotFoundError:
+            return
+        except OSError:
+            self._stuck.add(name)
+
+    def _held(self, name: str) -> bool:
+        """Does somebody hold the lock of this file?"""
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
+
+    def _sweep(self, name: str) -> None:
+        """Remove what nobody fetched, finished or holds. Folders are nobody's that we know."""
+        if name == LOCK or (name.endswith(CALLER) and self._held(name)):
+            return
+        with contextlib.suppress(OSError):
+            if time.time() - os.lstat(name, dir_fd=self._folder).st_mtime > KEPT_S:
+                os.unlink(name, dir_fd=self._folder)
+
+
+def _folder(root: Path) -> int:
+    """A descriptor of the folder, made where it is missing; no link on the way is followed. Raises OSError."""
+    fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
+    try:
+        for name in FOLDER:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=fd)
+            below = os.open(name, _INTO, dir_fd=fd)
+            os.close(fd)
+            fd = below
+        found = os.fstat(fd)
+        if found.st_uid != os.getuid():
+            raise PermissionError(f"{'/'.join(FOLDER)} belongs to another user (uid {found.st_uid})")
+        if found.st_mode & 0o077:
+            os.fchmod(fd, 0o700)
+    except BaseException:
+        os.close(fd)
+        raise
+    return fd
+
+
+def _read_all(fd: int, size: int) -> bytes:
+    parts = []
+    while size > 0 and (part := os.read(fd, size)):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,167 @@
+"""Requests as files: what is taken, what is not, and what is left lying."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from quire_daemon import spool
+from quire_daemon.spool import PREFIX, Spool
+from quire_journal.spooled import FOLDER, MAX_BYTES
+
+CLIENT = "0123456789abcdef"
+WHO = PREFIX + CLIENT.encode()
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Spool]:
+    made = Spool(tmp_path, "epoch")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def folder(door: Spool, tmp_path: Path) -> Path:
+    return tmp_path.joinpath(*FOLDER)
+
+
+def test_the_folder_is_the_owners_alone(folder: Path) -> None:
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((folder / "daemon").stat().st_mode) == 0o600
+
+
+def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*FOLDER)
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    door = Spool(tmp_path, "epoch")
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    door.close()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_link_in_its_place_is_no_folder(tmp_path: Path, depth: int) -> None:
+    outside = tmp_path / "outside"
+    (outside / "spool").mkdir(parents=True)
+    (outside / "daemon").write_text("precious")
+    link = tmp_path / "site" / FOLDER[0]
+    (tmp_path / "site").mkdir()
+    if depth:
+        link.mkdir()
+        link = link / FOLDER[1]
+    link.symlink_to(outside)
+    with pytest.raises(OSError, match=r"."):
+        Spool(tmp_path / "site", "epoch")
+    assert (outside / "daemon").read_text() == "precious"
+
+
+def test_two_daemons_do_not_share_it(door: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "PATIENCE_S", 0.01)
+    with pytest.raises(BlockingIOError):
+        Spool(tmp_path, "other")
+
+
+def test_a_request_is_taken_once_and_only_when_it_rings(door: Spool, folder: Path) -> None:
+    assert door.take() == []
+    (folder / f"{CLIENT}-7.request").write_bytes(b"frame")
+    assert door.take() == []
+    door.ring()
+    assert door.take() == [(WHO, b"frame")]
+    door.ring()
+    assert door.take() == []
+    assert os.listdir(folder) == ["daemon"]
+
+
+def test_what_the_watcher_missed_shows_in_the_folders_time(door: Spool, folder: Path) -> None:
+    door.look()
+    door.take()
+    assert not door.look()
+    (folder / f"{CLIENT}-7.request").write_bytes(b"frame")
+    assert door.look()
+    assert door.take() == [(WHO, b"frame")]
+
+
+def test_what_is_not_finished_or_no_request_stays_where_it_is(door: Spool, folder: Path) -> None:
+    for name in (f".{CLIENT}-7.request.new", "README", f"{CLIENT}-x.request", f"../{CLIENT}-1.request"):
+        (folder / name).write_bytes(b"")
+    door.ring()
+    assert door.take() == []
+    assert len(os.listdir(folder)) == 4
+
+
+def test_links_pipes_and_second_names_are_not_read(door: Spool, folder: Path, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"secret")
+    (folder / f"{CLIENT}-1.request").symlink_to(secret)
+    os.link(secret, folder / f"{CLIENT}-2.request")
+    os.mkfifo(folder / f"{CLIENT}-3.request")
+    (folder / f"{CLIENT}-4.request").mkdir()
+    door.ring()
+    taken = door.take()
+    assert len(taken) == 4
+    assert all(isinstance(frame, str) for _, frame in taken)
+    assert secret.read_bytes() == b"secret"
+    door.ring()
+    assert door.take() == []  # the folder cannot be removed, and is not looked at again
+
+
+def test_a_request_that_is_too_large_is_a_sentence(door: Spool, folder: Path) -> None:
+    with open(folder / f"{CLIENT}-1.request", "wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    door.ring()
+    ((_, said),) = door.take()
+    assert isinstance(said, str)
+    assert "as a file it may have" in said
+
+
+def test_a_flood_is_taken_in_parts(door: Spool, folder: Path) -> None:
+    for number in range(spool.MOST + 3):
+        (folder / f"{CLIENT}-{number}.request").write_bytes(b"")
+    door.ring()
+    assert [len(door.take()) for _ in range(3)] == [spool.MOST, 3, 0]
+
+
+def test_a_reply_is_whole_and_private(door: Spool, folder: Path) -> None:
+    assert door.reply(WHO, 7, b"reply")
+    reply = folder / f"{CLIENT}-7.reply"
+    assert reply.read_bytes() == b"reply"
+    assert stat.S_IMODE(reply.stat().st_mode) == 0o600
+
+
+def test_a_reply_does_not_go_where_a_link_leads(door: Spool, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_bytes(b"mine")
+    (folder / f"{CLIENT}-7.reply").symlink_to(tmp_path / "victim")
+    (folder / f".{CLIENT}-8.reply.new").symlink_to(tmp_path / "victim")
+    assert door.reply(WHO, 7, b"reply")
+    assert not door.reply(WHO, 8, b"reply")
+    assert (tmp_path / "victim").read_bytes() == b"mine"
+
+
+def test_replies_that_nobody_fetches_are_swept(door: Spool, folder: Path) -> None:
+    door.reply(WHO, 7, b"old")
+    door.reply(WHO, 8, b"new")
+    os.utime(folder / f"{CLIENT}-7.reply", (0, 0))
+    door.ring()
+    door.take()
+    assert sorted(os.listdir(folder)) == [f"{CLIENT}-8.reply", "daemon"]
+
+
+def test_a_caller_is_there_as_long_as_it_holds_its_file(door: Spool, folder: Path) -> None:
+    import fcntl
+
+    assert not door.reaches(WHO)
+    with open(folder / f"{CLIENT}.caller", "wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert door.reaches(WHO)
+    assert not door.reaches(WHO)
+
+
+def test_a_folder_that_somebody_removed_is_noticed(door: Spool, folder: Path) -> None:
+    assert door.stands()
+    folder.rename(folder.with_name("away"))
+    assert not door.stands()
