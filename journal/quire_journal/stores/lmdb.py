@@ -24,16 +24,16 @@ import os
 import shutil
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import lmdb
 import msgspec
 
 from quire_journal.log import TABLES, Damaged, OutOfOrder, StoreFailed
-from quire_journal.stores import Durability, checked_key
+from quire_journal.stores import KEY_BYTES, Durability, checked_key
 from quire_journal.stores.compacting import ByCopy, Change, Target, Tee
 from quire_journal.stores.disk import free_bytes, is_full, require_fit, settle, sync_path
 from quire_journal.stores.files import ADVICE, require_whole, reserve_lock_file
@@ -72,25 +72,30 @@ class _Opened(msgspec.Struct):
     users: int = 1  # its open snapshots, and the store that has not given it back; the last one closes it
 
 
+class _Ended(dict[str, "lmdb._Database | None"]):
+    """The tables of a transaction that has ended: there are none."""
+
+    def __missing__(self, table: str) -> NoReturn:
+        raise RuntimeError("the transaction has ended; copy what it reads inside its block")
+
+
+_ENDED: Final = _Ended()
+
+
 class _Snapshot:
     """A reading transaction; ends with its block."""
 
     def __init__(self, store: LmdbStore, opened: _Opened, txn: lmdb.Transaction[bytes]) -> None:
         self._store = store
         self._txn = txn
-        self._databases = opened.databases
-        self._ended = False
+        self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
         self._changes = 0  # moves when the tables change under an open scan
 
-    def _database(self, table: str) -> lmdb._Database | None:
-        """The handle of `table`; None for one that this file does not have yet."""
-        if self._ended:
-            raise RuntimeError("the transaction has ended; copy what it reads inside its block")
-        return self._databases[table]
-
     def get(self, table: str, key: bytes) -> bytes | None:
-        database = self._database(table)
-        checked_key(key)
+        # An edit makes a hundred of these calls and of `put`: what is checked, is checked in place.
+        database = self._databases[table]
+        if not 0 < len(key) <= KEY_BYTES:
+            checked_key(key)
         if database is None:
             return None
         try:
@@ -101,7 +106,7 @@ class _Snapshot:
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        database = self._database(table)
+        database = self._databases[table]
         if database is None:
             return
         try:
@@ -113,7 +118,7 @@ class _Snapshot:
                         return
                     changes = self._changes
                     yield key, value
-                    self._database(table)  # the block may be over by now
+                    self._databases[table]  # the block may be over by now
                     if changes == self._changes:
                         found = cursor.prev() if reverse else cursor.next()
                     elif reverse:
@@ -124,12 +129,12 @@ class _Snapshot:
             raise self._store.failure(f"could not read {table}", error) from error
 
     def count(self, table: str) -> int:
-        database = self._database(table)
+        database = self._databases[table]
         return 0 if database is None else self._txn.stat(database)["entries"]
 
     def end(self) -> None:
         """Nothing can be read from now on."""
-        self._ended = True
+        self._databases = _ENDED
 
 
 def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
@@ -145,20 +150,27 @@ class _Transaction(_Snapshot):
         self.noted: list[Change] | None = [] if noting else None
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
-        self._set(table, key, value, append=False)
+        database = self._databases[table] or self._writable(table)
+        if not 0 < len(key) <= KEY_BYTES:
+            checked_key(key)
+        self._changes += 1
+        if self.noted is not None:
+            self.noted.append((table, key, value))
+        try:
+            self._txn.put(key, value, db=database)
+        except lmdb.Error as error:
+            raise self._store.failure(f"could not write {table}", error) from error
 
     def append(self, table: str, key: bytes, value: bytes) -> None:
-        if not self._set(table, key, value, append=True):
-            raise OutOfOrder(f"{table}: key {key.hex()} does not come after the last one")
-
-    def _set(self, table: str, key: bytes, value: bytes, append: bool) -> bool:
         database = self._writable(table)
         checked_key(key)
         self._change(table, key, value)
         try:
-            return self._txn.put(key, value, db=database, append=append)
+            if self._txn.put(key, value, db=database, append=True):
+                return
         except lmdb.Error as error:
             raise self._store.failure(f"could not write {table}", error) from error
+        raise OutOfOrder(f"{table}: key {key.hex()} does not come after the last one")
 
     def delete(self, table: str, key: bytes) -> bool:
         database = self._writable(table)
@@ -183,7 +195,7 @@ class _Transaction(_Snapshot):
             self.noted.append((table, key, value))
 
     def _writable(self, table: str) -> lmdb._Database:
-        database = self._database(table)
+        database = self._databases[table]
         assert database is not None, "a writing transaction begins with every table made"
         return database
 
