@@ -95,7 +95,7 @@ class LineHashes:
         """The hash of every line."""
         return hash8_each(self.text.lines)
 
-    def carry(self, splices: Iterable[Splice], result: Text) -> LineHashes:
+    def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
         """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
 
         What has been made of the hashes goes along: of a file that is edited again and again it is never made anew.
@@ -128,7 +128,23 @@ class LineHashes:
             made.__dict__["counts"] = counts = self.counts.copy()
             counts.subtract(gone)
             counts.update(come)
+            self._carry_shown(splices, made, {*gone, *come})
         return made
+
+    def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
+        """What reads of the whole text show goes along, where no other line is shown otherwise than before.
+
+        That is where no line moves, and no hash of `touched`, those that came or went, becomes common or ceases to be.
+        """
+        if any(s.shift for s in splices):
+            return
+        was, now = self.counts, made.counts
+        alike = all((was[digits] > COMMON_ABOVE) == (now[digits] > COMMON_ABOVE) for digits in touched)
+        for kept, of in (("_rows", made.rows_of), ("_references", made._references_of)) if alike else ():
+            if kept in self.__dict__:
+                shown_now = made.__dict__[kept] = self.__dict__[kept].copy()
+                for s in splices:
+                    shown_now[s.start : s.stop] = of(range(s.start, s.stop))
 
     @cached_property
     def counts(self) -> Counter[str]:
@@ -246,7 +262,10 @@ class LineHashes:
         """Lines start..stop as a hashline read shows them. Kept when they are the whole text."""
         if start == 0 and stop == len(self.text):
             return self._references
-        return [self.reference(line) for line in range(start, stop)]
+        return self._references_of(range(start, stop))
+
+    def _references_of(self, lines: Iterable[int]) -> list[str]:
+        return [self.reference(line) for line in lines]
 
     @cached_property
     def _rows(self) -> list[str]:
@@ -254,7 +273,7 @@ class LineHashes:
 
     @cached_property
     def _references(self) -> list[str]:
-        return [self.reference(line) for line in range(len(self.text))]
+        return self._references_of(range(len(self.text)))
 
 
 def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:

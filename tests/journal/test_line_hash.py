@@ -84,3 +84,27 @@ def test_carried_hashes_are_those_of_the_result(lines: list[bytes], data: st.Dat
     carried = LineHashes.of(base).carry(splices, result)
     assert list(carried.full) == [hash8(line) for line in result.lines]
     assert LineHashes.of(result) is carried
+
+
+@given(LINES, st.data())
+def test_what_a_read_shows_of_a_carried_text_is_what_it_would_show_of_it_alone(
+    lines: list[bytes], data: st.DataObject
+) -> None:
+    """Few different lines, so that some become common, and some cease to be."""
+    base = Text.of(b"".join(line + b"\n" for line in lines))
+    for _ in range(3):
+        known = LineHashes.of(base)
+        if data.draw(st.booleans()):
+            known.rows(0, len(base))
+            known.references(0, len(base))
+        start = data.draw(st.integers(0, len(base)))
+        stop = data.draw(st.integers(start, min(len(base), start + 2)))
+        size = stop - start if data.draw(st.booleans()) else 1
+        new = data.draw(st.lists(st.sampled_from([b"a", b"b", b"}"]), min_size=size, max_size=size))
+        splices = [Splice(start, stop, tuple(new))]
+        result = apply(base, splices)
+        known.carry(splices, result)
+        alone = LineHashes(Text.of(result.data))
+        assert LineHashes.of(result).rows(0, len(result)) == alone.rows(0, len(result))
+        assert LineHashes.of(result).references(0, len(result)) == alone.references(0, len(result))
+        base = result
