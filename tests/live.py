@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import secrets
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import quire_client
+from quire_client.__main__ import main
 
 T = TypeVar("T")
 
@@ -222,6 +226,19 @@ def replacing(shown: dict[str, Any], contains: str, content: str) -> dict[str, A
     """The arguments of `edit` that replace the shown line with `contains` in it."""
     operation = {"op": "replace_line", "hash": anchor(shown, contains), "content": content}
     return {"path": shown["path"], "operations": [operation]}
+
+
+def quire(*words: str, cwd: Path | str = "/", given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """A command line of `quire` as it is called in a folder, but in this process.
+
+    A process of its own computes 0.1 s before it gets to its command, and is for tests of just that.
+    """
+    stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(said), encoding="utf-8") for said in (given, b"", b""))
+    with contextlib.chdir(cwd), patch.multiple(sys, stdin=stdin, stdout=stdout, stderr=stderr):
+        status = main(words)
+        stdout.flush()
+        stderr.flush()
+    return subprocess.CompletedProcess(words, status, stdout.buffer.getvalue(), stderr.buffer.getvalue())  # type: ignore[attr-defined]
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_client.__main__ import main
 from quire_client.commands.base import Invocation
 from quire_client.commands.hook import MOST_INPUT, answered, workspaces
@@ -26,14 +27,10 @@ from quire_journal.places import Place, place_of, settle
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "hooks"
 ROOT = "/work/app"
-CASES = [
-    pytest.param(name, case, id=f"{name}: {case['case']}")
-    for name in AGENTS
-    for case in json.loads((VECTORS / f"{name}.json").read_text())
-]
+CASES = [(name, case) for name in AGENTS for case in json.loads((VECTORS / f"{name}.json").read_text())]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
+@every(("name", "case"), CASES, ids=[f"{name}: {case['case']}" for name, case in CASES])
 def test_an_event_asks_the_daemon_and_is_answered_as_written_down(name: str, case: dict[str, Any]) -> None:
     speaks, replies, asked = agent(name), list(case["replies"]), []
     intent = speaks.understand(case["input"])

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from cases import every
 from quire_daemon.config import Policy
 from quire_daemon.workspace import Vanished, Workspace
 from quire_daemon.workspace.places import fold
@@ -59,7 +60,7 @@ def test_the_workspace_itself_is_a_place(workspace: Workspace) -> None:
     assert workspace.look(".").kind == "folder"
 
 
-@pytest.mark.parametrize("given", ["..", "../x", "a/../../x", "/etc/passwd", "/", "a/../../checkout-evil/x"])
+@every("given", ["..", "../x", "a/../../x", "/etc/passwd", "/", "a/../../checkout-evil/x"])
 def test_what_leads_out_is_refused(workspace: Workspace, given: str) -> None:
     """Also a sibling whose name begins like the workspace's."""
     assert refused(workspace, given, writing=False) == "outside_workspace"
@@ -75,7 +76,7 @@ def test_absolute_paths_inside_are_accepted_unless_forbidden(workspace: Workspac
     assert refused(workspace, f"{workspace.root}/a", allow_absolute_paths=False) == "outside_workspace"
 
 
-@pytest.mark.parametrize("given", ["", "a\0b", "x" * 256, "a/" * 2048 + "a", "\ud800"])
+@every("given", ["", "a\0b", "x" * 256, "a/" * 2048 + "a", "\ud800"])
 def test_what_is_no_path_at_all_is_a_bad_argument(workspace: Workspace, given: str) -> None:
     """The refusal names the argument."""
     with pytest.raises(Refused) as caught:
@@ -155,15 +156,15 @@ PROTECTED = [
 ]
 
 
-@pytest.mark.parametrize("given", PROTECTED)
-@pytest.mark.parametrize("writing", [True, False])
+@every("given", PROTECTED)
+@every("writing", [True, False])
 def test_protected_names_are_refused_in_every_disguise(workspace: Workspace, given: str, writing: bool) -> None:
     """Case, Unicode, and what Windows and macOS overlook in a name."""
     assert refused(workspace, given, writing) == "permission_denied"
     assert refused(workspace, f"x/../{given}", writing) == "permission_denied"
 
 
-@pytest.mark.parametrize("given", [".github/x", ".gitignore", "a.git", "git", "sub/.quire.toml", ".quires"])
+@every("given", [".github/x", ".gitignore", "a.git", "git", "sub/.quire.toml", ".quires"])
 def test_names_that_only_look_protected_are_not(workspace: Workspace, given: str) -> None:
     """The neighbours of protected names."""
     assert place(workspace, given) == (given, "")

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from git_history import git
-from live import Live, ok
+from live import Live, ok, quire
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
 from quire_daemon.replies import REPLIES
@@ -49,10 +49,9 @@ def site() -> Iterator[Live]:
         at.close()
 
 
-def run(at: Live, *words: str, stdin: bytes = b"", status: int = 0) -> subprocess.CompletedProcess[bytes]:
+def run(at: Live, *words: str, status: int = 0) -> subprocess.CompletedProcess[bytes]:
     """A command line of `quire`."""
-    command = [sys.executable, "-m", "quire_client", *words]
-    ran = subprocess.run(command, input=stdin, capture_output=True, cwd=at.root, check=False)
+    ran = quire(*words, cwd=at.root)
     assert ran.returncode == status, ran.stderr.decode()
     return ran
 
@@ -110,12 +109,14 @@ def test_an_import_makes_the_same_log_in_another_folder(site: Live, tmp_path: Pa
 def test_an_import_that_fails_leaves_nothing(site: Live, tmp_path: Path) -> None:
     lines = export(site, "jsonl").splitlines(keepends=True)
     (tmp_path / "new").mkdir()
-    words = ("import", "-", "-C", str(tmp_path / "new"), "--state-dir", str(tmp_path / "state"))
-    refused = run(site, *words, stdin=b"".join(lines[:-1]), status=1)
+    words = ["import", "-", "-C", str(tmp_path / "new"), "--state-dir", str(tmp_path / "state")]
+    process = [sys.executable, "-m", "quire_client", *words]  # which hands its standard input to the daemon's program
+    refused = subprocess.run(process, input=b"".join(lines[:-1]), capture_output=True, check=False)
+    assert refused.returncode == 1
     assert b"it was cut off" in refused.stderr
     assert not (tmp_path / "state" / "journal").exists()
     assert not (tmp_path / "state" / "journal.import").exists()
-    run(site, *words, stdin=b"".join(lines))
+    subprocess.run(process, input=b"".join(lines), capture_output=True, check=True)
 
 
 def test_a_page_can_be_asked_for_again_and_by_nobody_else(site: Live) -> None:
@@ -164,9 +165,7 @@ def test_a_stretch_ends_and_begins_at_points(site: Live) -> None:
 
 
 def test_the_schema_needs_no_workspace(site: Live, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "quire_client", "export", "schema"]
-    printed = subprocess.run(command, capture_output=True, cwd=tmp_path, check=True).stdout
-    assert json.loads(printed)["title"] == "A line of a Quire export"
+    assert json.loads(quire("export", "schema", cwd=tmp_path).stdout)["title"] == "A line of a Quire export"
 
 
 def test_a_table_has_a_row_for_each_event(site: Live) -> None:

@@ -45,10 +45,7 @@ def checkout(at: live.Live) -> bytes:
 def environment(at: live.Live, agent: str) -> dict[str, str]:
     """What `quire env` tells a shell."""
     where = ["-C", str(at.root), "--state-dir", str(at.state_dir), "--agent", agent, "--session", "s1"]
-    told = subprocess.run(
-        [sys.executable, "-m", "quire_client", *where, "env", "--json"], capture_output=True, check=True, timeout=30
-    )
-    variables: dict[str, str] = json.loads(told.stdout)["env"]
+    variables: dict[str, str] = json.loads(live.quire(*where, "env", "--json").stdout)["env"]
     return variables
 
 

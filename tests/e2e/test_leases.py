@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import threading
 from typing import Any
@@ -17,14 +16,15 @@ pytestmark = pytest.mark.real
 TEXT = "one\ntwo\nthree\n"
 
 
-def quire(at: live.Live, *words: str, agent: str = "ben") -> list[str]:
+def words(at: live.Live, *more: str, agent: str = "ben") -> list[str]:
     """A command line on the checkout."""
-    where = ["-C", str(at.root), "--state-dir", str(at.state_dir), "--agent", agent, "--session", "s1"]
-    return [sys.executable, "-m", "quire_client", *where, *words]
+    return ["-C", str(at.root), "--state-dir", str(at.state_dir), "--agent", agent, "--session", "s1", *more]
 
 
-def ran(at: live.Live, *words: str, agent: str = "ben") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(quire(at, *words, agent=agent), capture_output=True, text=True, timeout=30, check=False)
+def ran(at: live.Live, *more: str, agent: str = "ben") -> tuple[int, str, str]:
+    """Its exit status, what it printed, and what it complained of."""
+    done = live.quire(*words(at, *more, agent=agent))
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 class Waiting:
@@ -51,23 +51,23 @@ def queue(at: live.Live, number: int) -> None:
 
 
 def test_an_exclusive_lease_refuses_anothers_edit_with_exit_status_6_and_who_waits_gets_it_when_it_is_released(
-    daemon: Any,
+    served: live.Live,
 ) -> None:
-    at = daemon()
+    at = served
     at.write("f.txt", TEXT)
     with at.connect("ann") as ann:
         number = live.ok(ann.claim("f.txt", "exclusive", reason="rewriting", start_line=2, end_line=3))["lease"]
         edit = {"path": "f.txt", "old_text": "two", "new_text": "TWO"}
-        refused = ran(at, "call", "edit_replace", json.dumps(edit))
-        assert refused.returncode == 6
-        told = json.loads(refused.stdout)
+        status, printed, _ = ran(at, "call", "edit_replace", json.dumps(edit))
+        assert status == 6
+        told = json.loads(printed)
         assert (told["error"], told["lease"], told["holder"]["agent"]) == ("lease_held", number, "ann")
         assert told["free"]["lines"] == [{"start": 1, "end": 1}]
         assert at.read("f.txt").decode() == TEXT
-        claim = ran(at, "claim", str(at.root / "f.txt"), "--kind", "exclusive")
-        assert (claim.returncode, '"rewriting"' in claim.stderr) == (6, True)
-        free = ran(at, "call", "edit_replace", json.dumps({**edit, "old_text": "one", "new_text": "ONE"}))
-        assert free.returncode == 0, free.stdout
+        status, _, complained = ran(at, "claim", str(at.root / "f.txt"), "--kind", "exclusive")
+        assert (status, '"rewriting"' in complained) == (6, True)
+        status, printed, _ = ran(at, "call", "edit_replace", json.dumps({**edit, "old_text": "one", "new_text": "ONE"}))
+        assert status == 0, printed
 
         first = Waiting(at, "ben")
         queue(at, 1)
@@ -83,25 +83,26 @@ def test_an_exclusive_lease_refuses_anothers_edit_with_exit_status_6_and_who_wai
         live.ok(first.client.call("edit_replace", edit))
         live.ok(first.client.release("f.txt"))
         assert live.ok(second.done())["fencing"] > granted["fencing"]
-        listed = ran(at, "claims", agent="ann")
-        assert (listed.returncode, "cleo/s1" in listed.stdout) == (0, True)
+        status, printed, _ = ran(at, "claims", agent="ann")
+        assert (status, "cleo/s1" in printed) == (0, True)
+        live.ok(second.client.release(all=True))
         live.verified(ann)
 
 
-def test_who_was_killed_while_it_waited_is_granted_nothing(daemon: Any) -> None:
-    at = daemon()
+def test_who_was_killed_while_it_waited_is_granted_nothing(served: live.Live) -> None:
+    at = served
     at.write("f.txt", TEXT)
     with at.connect("ann") as ann, at.connect("cleo") as cleo:
         live.ok(ann.claim("f.txt", "exclusive"))
-        with live.running(
-            *quire(at, "claim", str(at.root / "f.txt"), "--kind", "exclusive", "--wait", "20")
-        ) as waiting:
+        claim = words(at, "claim", str(at.root / "f.txt"), "--kind", "exclusive", "--wait", "20")
+        with live.running(sys.executable, "-m", "quire_client", *claim) as waiting:
             queue(at, 1)
             waiting.kill()
             waiting.wait()
             live.ok(ann.release(all=True))
             live.ok(cleo.claim("f.txt", "exclusive", wait_ms=5000))
         assert [one["holder"]["agent"] for one in cleo.claims()["leases"]] == ["cleo"]
+        live.ok(cleo.release(all=True))
 
 
 def test_a_lease_that_is_bound_to_a_connection_ends_with_it_and_others_outlive_even_the_daemon(daemon: Any) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import quire_client
-from live import Live, eventually, ok
+from live import Live, eventually, ok, quire
 
 pytestmark = pytest.mark.real
 
@@ -46,25 +46,17 @@ def burst_of(at: Live, path: str) -> dict[str, Any]:
     return dict(burst)
 
 
-def command(at: Live, *words: str, status: int = 0, given: str = "") -> subprocess.CompletedProcess[str]:
-    """The command line, in the checkout."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "quire_client", *words], cwd=at.root, input=given, capture_output=True, text=True
-    )
-    assert ran.returncode == status, ran.stdout + ran.stderr
-    return ran
+def command(at: Live, *words: str, status: int = 0) -> str:
+    """What the command line says, in the checkout."""
+    ran = quire(*words, cwd=at.root)
+    assert ran.returncode == status, ran
+    return ran.stdout.decode()
 
 
 def hook(at: Live, agent: str, event: dict[str, Any]) -> dict[str, Any]:
     """What the agent's hook is answered. It is started somewhere else: the event says where."""
-    ran = subprocess.run(
-        [sys.executable, "-m", "quire_client", "hook", agent],
-        cwd="/",
-        input=json.dumps(event),
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 0, ran.stderr
+    ran = quire("hook", agent, cwd="/", given=json.dumps(event).encode())
+    assert ran.returncode == 0, ran
     answer: dict[str, Any] = json.loads(ran.stdout)
     return answer
 
@@ -111,7 +103,7 @@ def test_a_native_edit_is_in_the_log_as_a_burst_with_the_agents_name_and_is_undo
     assert ada.edits("one.py", NEW) == ({}, {})
     newest = asked(site, "log", path="one.py")["records"][0]
     assert (newest["writer"]["type"], newest["hint"]) == ("outside", "Edit one.py (claude-code/ada)")
-    assert "[Edit one.py (claude-code/ada)]" in command(site, "log", "one.py").stdout
+    assert "[Edit one.py (claude-code/ada)]" in command(site, "log", "one.py")
     burst = burst_of(site, "one.py")
     assert (burst["state"], burst["batches"], burst["owner"]["agent"]) == ("ended", 1, "claude-code")
     assert (burst["owner"]["agent_session"], burst["owner"]["tool_call"]) == ("ada", "ada-2")
@@ -197,14 +189,14 @@ def test_doctor_goes_through_each_hook_that_is_set_up_and_fails_when_one_does_no
         pytest.skip("the command is not installed beside this Python")
     for agent in ("claude-code", "codex"):
         command(site, "setup", agent)
-    told = {check["name"]: check for check in json.loads(command(site, "doctor", "--json").stdout)["checks"]}
+    told = {check["name"]: check for check in json.loads(command(site, "doctor", "--json"))["checks"]}
     assert {"quick line", "hook claude-code", "hook codex"} <= {name for name, check in told.items() if check["ok"]}
     assert [name for name in told if name.startswith("MCP")]
     command(site, "unsetup", "codex")
     for path in (site.root / ".claude" / "settings.local.json", site.root / ".mcp.json"):
         path.write_text(path.read_text().replace(str(here), "/gone/quire"))
-    ran = command(site, "doctor", "--json", status=1)
-    bad = [check for check in json.loads(ran.stdout)["checks"] if not check["ok"]]
+    told = json.loads(command(site, "doctor", "--json", status=1))
+    bad = [check for check in told["checks"] if not check["ok"]]
     assert [check["name"] for check in bad if "is not there" in check["detail"]] == ["hook claude-code"]
     assert [check["name"].split()[0] for check in bad] == ["hook", "MCP"]
     command(site, "unsetup", "claude-code")
@@ -215,8 +207,10 @@ def test_doctor_goes_through_each_hook_that_is_set_up_and_fails_when_one_does_no
 def test_a_hook_starts_the_daemon_where_there_is_a_journal_and_none_runs(site: Live) -> None:
     with quire_client.connect(site.root) as client:
         ok(client.shutdown_daemon())
-    ida = Claude(site, "ida")
-    assert "Quire keeps every version" in str(ida.tells("SessionStart"))
+    event = {"session_id": "ida", "cwd": str(site.root), "hook_event_name": "SessionStart"}
+    process = [sys.executable, "-m", "quire_client", "hook", "claude-code"]
+    ran = subprocess.run(process, cwd="/", input=json.dumps(event), capture_output=True, text=True, check=True)
+    assert "Quire keeps every version" in ran.stdout
     assert len(site.pids()) == 1
 
 
