@@ -1,7 +1,7 @@
-"""What an undo is about: the batches that are chosen, and what their files come to without them.
+"""What an undo is about: the arguments of `undo`, `redo`, `rollback` and `restore`, and the batches they stand for.
 
-Whose work is chosen: that of the caller, unless `writer`, `agent_session` or `batch` names another's. Everything in
-here is asked of the journal alone, so that the app learns from it which files a decision must see (`paths_of`).
+Whose work is chosen: that of the caller, unless `writer`, `agent_session` or `batch` names another's. What
+the files come to without them is for `unwinding` to say.
 """
 
 from __future__ import annotations
@@ -9,22 +9,18 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
 
-from quire_daemon.handlers.base import Implied, Who
-from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, single_path, writer_filter
-from quire_journal.blobs import NotHeld
-from quire_journal.carry import changes
-from quire_journal.events import FOLDER, REGULAR, BatchUndone, Record
+from quire_daemon.handlers.base import Who
+from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, writer_filter
+from quire_journal.events import FOLDER, BatchUndone, Record
 from quire_journal.history import History
-from quire_journal.ids import parse_version_token, version_token, writer_name
-from quire_journal.marking import Marked, mark, place_after
+from quire_journal.ids import parse_version_token
 from quire_journal.points import parse_point
 from quire_journal.refusals import Refused
-from quire_journal.unwind import Life, State, Step, Unwound, lives, unwind
 from quire_journal.views.files import Version
 
 Paths = tuple[str, ...]
@@ -34,12 +30,6 @@ How = Literal["undo", "redo", "rollback", "restore"]
 
 MAX_BATCHES: Final = 5000
 """Batches that one call undoes. To choose from so many takes seconds; how many files it may be is the disk's to say."""
-
-MOST_STEPS: Final = 2000
-"""Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
-
-MOST_NAME: Final = 60
-"""Characters of a writer's name in conflict markers."""
 
 SCAN_RECORDS: Final = 200_000
 """Records that are looked through for another writer's batches."""
@@ -468,140 +458,6 @@ def in_paths(given: Sequence[str], history: History) -> Fits:
     return lambda path: any(fits(path) for fits in filters)
 
 
-# ── what the files come to ───────────────────────────────────────────────────
-
-
-class _Without:
-    """The journal as if the chosen batches had not been: which steps of a file's life are undone then.
-
-    A batch that undid others undoes nothing any more when it is undone itself. So all that is connected with the
-    choice in this way is looked at together: what undid others makes no difference by itself (its steps count as
-    undone), and of the other batches those are undone that are not in force then.
-    """
-
-    def __init__(self, known: Batches, choice: Choice) -> None:
-        self._known, self._choice = known, choice
-        self._chosen = {*choice.batches}
-        self._connected = self._all_connected()
-        self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
-        self._stands: dict[tuple[int, str], bool] = {}
-        marks = (known.mark(batch) for batch in self._connected)
-        self._by_path = bool(choice.paths) or any(mark is not None and mark.paths for mark in marks)
-
-    def _all_connected(self) -> set[int]:
-        found = {*self._chosen}
-        todo = [*self._chosen]
-        while todo:
-            batch = todo.pop()
-            for other in (*self._known.undoers(batch), *self._known.undid(batch)):
-                if other not in found:
-                    found.add(other)
-                    todo.append(other)
-        return found
-
-    def lives(self) -> list[Life]:
-        """The lives of the files that the choice is about, with what is undone in each."""
-        known = self._known
-        in_path = self._filter(self._choice.paths)
-        wanted = [(p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p)]
-        others = [(p, s) for b in self._connected - self._chosen for p, s in known.starts(b) if self._undone(b, p)]
-        found = lives(known.history, [*wanted, *others], lambda version: version.batch in self._connected)
-        if others:
-            about = {*wanted}
-            found = [life for life in found if any((p, s.seq) in about for s in life.steps for p in _names(s))]
-        return [self._flagged(life) for life in found]
-
-    def _flagged(self, life: Life) -> Life:
-        steps = tuple(
-            step if not step.undone or self._undone(_batch(step), step.after.path) else replace(step, undone=False)
-            for step in life.steps
-        )
-        return Life(steps)
-
-    def _undone(self, batch: int, path: str) -> bool:
-        return batch in self._chosen or bool(self._known.undid(batch)) or not self._in_force(batch, path)
-
-    def _in_force(self, batch: int, path: str) -> bool:
-        """Is the batch in force at this path when the chosen ones are undone?"""
-        key = (batch, path if self._by_path else "")
-        if key not in self._stands:
-            todo = [batch]  # without recursion: undo and redo can follow each other a thousand times
-            while todo:
-                at = todo[-1]
-                if (at, key[1]) in self._stands:
-                    todo.pop()
-                    continue
-                deciding = () if at in self._chosen else [by for by in self._known.undoers(at) if self._meant(by, path)]
-                unknown = [by for by in deciding if (by, key[1]) not in self._stands]
-                if unknown:
-                    todo += unknown
-                else:
-                    stands = at not in self._chosen and not any(self._stands[by, key[1]] for by in deciding)
-                    self._stands[at, key[1]] = stands
-        return self._stands[key]
-
-    def _meant(self, undoer: int, path: str) -> bool:
-        """Did that batch undo what is at this path, too?"""
-        mark = self._known.mark(undoer)
-        return mark is None or self._filter(mark.paths)(path)
-
-    def _filter(self, paths: tuple[str, ...]) -> Callable[[str], bool]:
-        if paths not in self._filters:
-            self._filters[paths] = in_paths(paths, self._known.history)
-        return self._filters[paths]
-
-
-def _batch(step: Step) -> int:
-    return step.after.version.batch if step.after.version is not None else 0
-
-
-def _names(step: Step) -> tuple[str, str]:
-    return step.before.path, step.after.path
-
-
-def _unwound(known: Batches, choice: Choice) -> list[Unwound]:
-    """What the files of the chosen batches come to without them."""
-    found = [unwind(known.history, life) for life in _Without(known, choice).lives()]
-    if choice.how != "redo":
-        return found
-    # What undid others may have been about files that the chosen batch never touched: they stay as they are.
-    return [u for u in found if not is_now(u) or u.conflicts or u.missing]
-
-
-def _restored(history: History, choice: Choice) -> list[Unwound]:
-    """The chosen files as they were at the point."""
-    found: list[Unwound] = []
-    paths = _restore_paths(history, choice)
-    inhabited = {path[:at] for path in paths for at, c in enumerate(path) if c == "/"}
-    for path in paths:
-        now, then = State(path, history.file(path)), State(path, history.version_at(path, choice.at))
-        if then.version is None or not then.present:
-            found.append(_left_alone(now, "not_there_then"))
-        elif _same_link(now.version, then.version) or (then.version.entry == FOLDER and path in inhabited):
-            found.append(_left_alone(now, ""))  # a folder comes with what is in it
-        elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
-            found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
-        elif then.version.entry != REGULAR:
-            found.append(_left_alone(now, "not_a_file"))
-        elif then.version.uncaptured or not history.holds(then.blob):
-            found.append(_left_alone(now, "uncaptured", then.blob))
-        else:
-            found.append(Unwound(now, True, path, then.version.mode, then.blob))
-    return found
-
-
-def _same_link(now: Version | None, then: Version) -> bool:
-    """Is a link or a folder, which is never put in the place of another, what it was?"""
-    if now is None or now.gone or then.entry == REGULAR:
-        return False
-    return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
-
-
-def _left_alone(now: State, why: str, needed: bytes = b"") -> Unwound:
-    mode = now.version.mode if now.version is not None else 0
-    return Unwound(now, now.present, now.path, mode, now.blob, missing=why, needed=needed)
-
-
 def _choose_restore(params: RestoreParams, history: History) -> Choice:
     asked = tuple(dict.fromkeys([*([params.path] if params.path else []), *params.paths]))
     if not params.at:
@@ -609,212 +465,6 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
     if not asked:
         raise Refused("schema_invalid", "path: is missing; name what to restore, `.` for everything.", argument="path")
     return Choice("restore", at=parse_point(params.at, history), paths=asked)
-
-
-def _restore_paths(history: History, choice: Choice) -> list[str]:
-    """The files that the choice names: single ones as they are, of folders and globs those that existed then."""
-    found: dict[str, None] = {}
-    for asked in choice.paths:
-        single = single_path(asked, history)
-        if single is not None:
-            found[single] = None
-            continue
-        fits = path_filter(asked, history)
-        there = [
-            path
-            for path, _ in history.paths()
-            if fits(path) and State(path, history.version_at(path, choice.at)).present
-        ]
-        if not there:
-            raise Refused("not_found", f"{asked!r} was not there at that point.", "log", path=asked)
-        found.update(dict.fromkeys(there))
-    return list(found)
-
-
-def outcome(known: Batches, choice: Choice, who: Who) -> list[Unwound]:
-    """What the chosen files come to. Raises `Refused` for a restore of what was not there."""
-    if choice.how == "restore":
-        return _restored(known.history, choice)
-    found = _unwound(known, choice)
-    return [_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found
-
-
-# ── what stays in force ──────────────────────────────────────────────────────
-
-
-def stayed(known: Batches, choice: Choice, found: Sequence[Unwound], skipped: Sequence[bool]) -> tuple[int, ...]:
-    """The chosen batches of which nothing comes out, in the order of the choice: they are in force as before.
-
-    `found` is the outcome, and `skipped` says of each file whether it is left alone. A redo and conflict markers leave
-    nothing: what is in the way of a redo was not undone by others, and markers hold both sides.
-    """
-    if choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
-        return ()
-    if not any(skipped) and not any(u.conflicts for u in found):
-        return ()
-    return _Staying(known, choice, found, skipped).batches()
-
-
-class _Staying:
-    """Tells what stays by leaving batches out: what comes to the same with fewer conflicts made no difference."""
-
-    def __init__(self, known: Batches, choice: Choice, found: Sequence[Unwound], skipped: Sequence[bool]) -> None:
-        self._known, self._choice = known, choice
-        self._files = list(zip(_Without(known, choice).lives(), found, skipped, strict=True))
-        self._touched: dict[int, set[int]] = {}  # by batch: which of the files it is undone in
-        for number, (life, _, _) in enumerate(self._files):
-            for step in life.steps:
-                if step.undone:
-                    self._touched.setdefault(step.batch, set()).add(number)
-        self._out: set[int] = set()
-        self._conflicts = [len(u.conflicts) for u in found]  # of each file, when those are left out
-        self._steps = 0
-
-    def batches(self) -> tuple[int, ...]:
-        """Those of which nothing comes out."""
-        self._try([batch for batch in self._choice.batches if self._may_stay(batch)])
-        eased = [
-            skipped or n < len(u.conflicts) for (_, u, skipped), n in zip(self._files, self._conflicts, strict=True)
-        ]
-        return tuple(b for b in self._choice.batches if b in self._out and all(eased[n] for n in self._touched[b]))
-
-    def _may_stay(self, batch: int) -> bool:
-        """Is all that it did in files where something stays, and is it in force by itself?"""
-        known, choice = self._known, self._choice
-        if known.undid(batch) or {*known.undoers(batch)} & {*choice.batches}:
-            return False
-        touched = self._touched.get(batch, set())
-        if not touched or known.undone(batch, in_paths(choice.paths, known.history)):
-            return False
-        return all(self._stuck(batch, number) for number in touched)
-
-    def _stuck(self, batch: int, number: int) -> bool:
-        """Are all the places of a file that the batch changed among those where something stays?
-
-        A cheap look at where they are now; only what passes it is tried.
-        """
-        life, found, skipped = self._files[number]
-        if skipped or not found.conflicts:
-            return skipped
-        if not all(conflict.lines for conflict in found.conflicts):
-            return True
-        ranges = [lines for conflict in found.conflicts for lines in conflict.lines]
-        steps = (step for step in life.steps if step.undone and step.batch == batch)
-        try:
-            places = [place for step in steps for place in self._places_now(step, found.now)]
-        except NotHeld:
-            return True
-        return all(any(start <= b and a <= stop for a, b in ranges) for start, stop in places)
-
-    def _places_now(self, step: Step, now: State) -> Iterator[tuple[int, int]]:
-        """Where the lines are now that a step changed."""
-        if not (step.before.present and step.after.present and now.present) or step.before.blob == step.after.blob:
-            return
-        text_of = self._known.history.text_of
-        after = text_of(step.after.blob)
-        since, shift = changes(after, text_of(now.blob)), 0
-        for splice in changes(text_of(step.before.blob), after):
-            start = splice.start + shift
-            yield place_after(since, start, start + len(splice.lines))
-            shift += splice.shift
-
-    def _try(self, candidates: Sequence[int]) -> None:
-        """Leave out as many as make no difference. They are tried together first: mostly all or none of many do."""
-        todo = [candidates] if candidates else []
-        while todo and self._steps < MOST_STEPS:
-            group = todo.pop()
-            left = self._left_with({*group})
-            if left is not None:
-                self._out |= {*group}
-                for number, conflicts in left.items():
-                    self._conflicts[number] = conflicts
-            elif len(group) > 1:
-                half = len(group) // 2
-                todo += [group[half:], group[:half]]  # the newest first: older ones may stay only below them
-
-    def _left_with(self, group: set[int]) -> dict[int, int] | None:
-        """How many conflicts each file has when these are left out, too. None when a file comes to something else."""
-        left: dict[int, int] = {}
-        for number in {n for batch in group for n in self._touched[batch]}:
-            life, was, skipped = self._files[number]
-            if skipped:
-                continue
-            self._steps += len(life.steps)
-            kept = self._out | group
-            steps = tuple(replace(s, undone=s.undone and s.batch not in kept) for s in life.steps)
-            now = unwind(self._known.history, Life(steps))
-            same = (now.present, now.path, now.mode, now.blob) == (was.present, was.path, was.mode, was.blob)
-            if not same or now.missing or len(now.conflicts) > self._conflicts[number]:
-                return None
-            left[number] = len(now.conflicts)
-        return left
-
-
-def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
-    """The file with both sides in each place that others built on. Whole files stay as they are."""
-    places = [(conflict, conflict.place) for conflict in u.conflicts if conflict.place is not None]
-    if not places or not u.present or not u.now.present:
-        return u
-    now = history.text_of(u.now.blob)
-    rest = u.made if u.made is not None else history.text_of(u.blob)
-    since = changes(now, rest)
-    by = plain_name(who.agent or writer_name(who.writer))
-    marked = []
-    for conflict, place in places:
-        start, stop = place_after(since, place.start, place.stop)
-        sides = f"undone by {by}", _blocker(conflict.seq, history)
-        marked.append(Marked(replace(place, start=start, stop=stop), *sides))
-    made = mark(rest, sorted(marked, key=lambda one: (one.place.start, one.place.stop)))
-    return replace(u, blob=made.blob, made=made)
-
-
-def _blocker(seq: int, history: History) -> str:
-    """`w3 (ben) v812`: whose lines stand there."""
-    record = history.record(seq)
-    if record is None:
-        return version_token(seq)
-    writer = history.writer(record.writer)
-    agent = f" ({plain_name(writer.agent)})" if writer is not None and writer.agent else ""
-    return f"{writer_name(record.writer)}{agent} {version_token(seq)}"
-
-
-def plain_name(name: str) -> str:
-    """A name that a caller gave itself, as it may stand in somebody's file."""
-    return "".join(c for c in name if c.isprintable())[:MOST_NAME]
-
-
-def is_now(unwound: Unwound) -> bool:
-    """Is the file like that already?"""
-    now = unwound.now
-    if not unwound.present or not now.present:
-        return unwound.present == now.present
-    mode = now.version.mode if now.version is not None else 0
-    return (unwound.path, unwound.mode, unwound.blob) == (now.path, mode, now.blob)
-
-
-@dataclass(frozen=True)
-class Foreseen:
-    """What a call is about and what its files come to, as the journal has it up to record `head`."""
-
-    params: Params
-    head: int
-    choice: Choice
-    found: Sequence[Unwound]
-
-
-def foresee(params: Params, known: Batches, who: Who) -> Foreseen:
-    """The choice that the arguments stand for, and what comes of it. Raises `Refused`."""
-    choice = choose(params, known, who)
-    return Foreseen(params, known.history.head(), choice, outcome(known, choice, who))
-
-
-def implied_by(params: Params, history: History, who: Who) -> Implied:
-    """The paths that a decision must see. A refusal is left to the decision."""
-    try:
-        seen = foresee(params, Batches(history), who)
-    except Refused:
-        return Implied()
-    return Implied(list(dict.fromkeys(path for u in seen.found for path in (u.now.path, u.path))), seen)
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:

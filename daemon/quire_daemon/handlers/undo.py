@@ -19,19 +19,16 @@ from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.choosing import (
     Batches,
     Choice,
-    Foreseen,
     How,
     Params,
     RedoParams,
     RestoreParams,
     RollbackParams,
     UndoParams,
-    foresee,
-    implied_by,
     read_token,
-    stayed,
 )
 from quire_daemon.handlers.undoing import SKIPPED, Action, Performing, Planning, batches_json, file_json
+from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, stayed
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused

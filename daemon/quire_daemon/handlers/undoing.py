@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from quire_daemon.handlers.base import Decision, FileNow, Make, Move, Put, Remove, World, Write
-from quire_daemon.handlers.choosing import Choice, How, is_now
+from quire_daemon.handlers.choosing import Choice, How
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.log import writer_type
 from quire_daemon.handlers.outcome import withheld
 from quire_daemon.handlers.staleness import news
+from quire_daemon.handlers.unwinding import is_now
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import (
