@@ -13,6 +13,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
         "up": "Start the daemon and wait for the first capture",
         "down": "Stop the daemon",
         "status": "Tell how the daemon and the journal are",
+        "top": "Watch callers, files, events, leases and health",
         "read": "Show a file, with anchors if wanted",
         "call": "Call any tool with JSON arguments",
     },

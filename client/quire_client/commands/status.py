@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from quire_client import render
@@ -17,10 +17,11 @@ def run(call: Invocation) -> int:
         reply = client.status()
     if isinstance(reply.get("versions"), dict):
         reply["versions"].setdefault("client", VERSION)
-    return call.answer(reply, lambda reply: "\n".join(_lines(reply, call.colours)))
+    return call.answer(reply, lambda reply: "\n".join(render.columns(rows(reply, call.colours))))
 
 
-def _lines(reply: Mapping[str, Any], colours: render.Palette) -> Iterable[str]:
+def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, str]]:
+    """What is told, and how it is."""
     rows = [("workspace", render.clean(reply.get("workspace", "?")))]
     rows.append(("state", render.clean(reply.get("state_dir", "?"))))
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
@@ -35,7 +36,7 @@ def _lines(reply: Mapping[str, Any], colours: render.Palette) -> Iterable[str]:
     writers = reply.get("writers")
     if isinstance(writers, list) and writers:
         rows.append(("writers", ", ".join(render.writer(who) for who in writers)))
-    return render.columns(rows)
+    return rows
 
 
 def _versions(versions: object) -> str:

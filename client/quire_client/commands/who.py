@@ -28,14 +28,14 @@ def run(call: Invocation) -> int:
 
 def _show(reply: Mapping[str, Any]) -> str:
     writers = [writer for writer in reply.get("writers") or () if isinstance(writer, Mapping)]
-    lines = render.columns(_row(writer) for writer in writers) or ["Nobody is there."]
+    lines = render.columns(row(writer) for writer in writers) or ["Nobody is there."]
     more = int(reply.get("total") or 0) - len(writers)
     if more > 0:
         lines.append(f"and {more} more; --all lists them" if writers else f"{more} have been; --all lists them")
     return "\n".join(lines)
 
 
-def _row(writer: Mapping[str, Any]) -> tuple[str, ...]:
+def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
     """A caller as a line of the table: who, how it is known to be there, when it did something, and on what."""
     turn = render.one_line(writer.get("turn") or "", 40)
     there = "connected" if writer.get("connections") else "present" if writer.get("present") else "away"

@@ -1,0 +1,111 @@
+"""What `quire top` shows: replies of the daemon as lines that fit a terminal. A pure function of them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from quire_client import render
+from quire_client.commands import claim, log, status, who
+
+HEALTH: Final = ("journal", "limits", "capture", "coverage", "protection")
+"""Lines of `quire status` that are shown."""
+
+FEWEST: Final = 3
+"""Lines that a section has at least, if it has as many."""
+
+
+class Seen(NamedTuple):
+    """The replies of one look; without `status` the daemon was not reached, and `said` is the reason."""
+
+    status: Mapping[str, Any]
+    who: Mapping[str, Any]
+    claims: Mapping[str, Any]
+    log: Mapping[str, Any]
+    said: str = ""
+
+
+def lines(seen: Seen, height: int, width: int, colours: render.Palette) -> list[str]:
+    """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are."""
+    head = [_cut(line, width) for line in _head(seen)]
+    told = [colours.paint(head[0], "bold"), *(_warned(line, colours) for line in head[1:])]
+    sections = {
+        "Callers": render.columns(who.row(writer) for writer in _entries(seen.who, "writers")),
+        "Leases": claim.table([*_entries(seen.claims, "leases"), *_entries(seen.claims, "waiting")]),
+        "Files": render.columns(_files(_entries(seen.log, "records"))),
+        "Events": render.columns(log.row(record) for record in _entries(seen.log, "records")),
+    }
+    left = height - len(told) if height else 0
+    for number, (title, rows) in enumerate(sections.items()):
+        if height and left < 3:
+            break
+        # Each has a share of what is left, the last one all of it.
+        share = max(FEWEST, (left - 2) // (len(sections) - number)) if height else len(rows)
+        shown = _first(rows, min(share, left - 2) if height else share)
+        told += ["", colours.paint(title, "bold"), *(_cut(f"  {row.strip()}", width) for row in shown)]
+        left -= 2 + len(shown)
+    return told
+
+
+def _entries(reply: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    return [entry for entry in reply.get(name) or () if isinstance(entry, Mapping)]
+
+
+def _head(seen: Seen) -> Iterator[str]:
+    """Which workspace and daemon, when, and how they are."""
+    if not seen.status.get("ok"):
+        yield render.one_line(seen.said or seen.status.get("message") or "The daemon cannot be reached.", 1000)
+        yield "! Waiting for a daemon."
+        return
+    where, at = render.one_line(seen.status.get("workspace", "?"), 4096), render.moment(seen.status.get("at", ""))
+    yield f"{where}  pid {seen.status.get('pid', '?')}  {at}"
+    told = dict(status.rows(seen.status, render.Palette(False, {})))
+    yield from render.columns((name, told[name]) for name in HEALTH if name in told)
+    for told_too in (told.get(""), seen.status.get("read_only")):
+        if told_too:
+            yield f"! {render.one_line(told_too, 500)}"
+
+
+def _warned(line: str, colours: render.Palette) -> str:
+    """A line of health, in yellow where it is not well."""
+    name, _, value = line.partition(" ")
+    value = value.strip()
+    well = not (line.startswith("!") or "reserve was given back" in value or "no room" in value)
+    if name == "coverage":
+        well = value.startswith("full")
+    return line if well else colours.paint(line, "yellow")
+
+
+def _files(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """The files of these records, newest first: version, how often it was changed in them, by whom, when, where."""
+    newest: dict[str, Mapping[str, Any]] = {}
+    times: dict[str, int] = {}
+    for record in records:
+        path = record.get("path")
+        if isinstance(path, str) and record.get("version"):
+            newest.setdefault(path, record)
+            times[path] = times.get(path, 0) + 1
+    for path, record in newest.items():
+        version, at = render.one_line(record["version"]), render.moment(record.get("at", ""))
+        changes = render.count(times[path], "change")
+        yield (at, version, render.writer(record.get("writer")), changes, render.one_line(path, 4096))
+
+
+def _first(rows: Sequence[str], most: int) -> list[str]:
+    """The first of them, and how many more there are; a dash for none."""
+    if len(rows) <= most:
+        return [*rows] or ["-"]
+    return [*rows[: most - 1], f"… and {len(rows) - most + 1} more"]
+
+
+def _cut(line: str, width: int) -> str:
+    """As much of `line` as fits into `width` columns."""
+    taken = kept = 0  # `kept`: how many characters leave a column for the sign that it was cut
+    for at, character in enumerate(line):
+        taken += 2 if unicodedata.east_asian_width(character) in "WF" else not unicodedata.combining(character)
+        if width and taken > width:
+            return line[:kept] + "…"
+        if taken < width:
+            kept = at + 1
+    return line
