@@ -87,11 +87,19 @@ class Editor(threading.Thread):
 
 
 def race(
-    at: Live, style: str, seconds: float, pause_ms: str, enough: int, until_death_of: int = 0, pace_s: float = 0
+    at: Live,
+    style: str,
+    seconds: float,
+    pause_ms: str,
+    enough: int = 10**9,
+    until: tuple[int, int] = (10**9, 0),
+    until_death_of: int = 0,
+    pace_s: float = 0,
 ) -> tuple[list[dict[str, Any]], list[Editor]]:
     """Let four editors and the outside program loose on one file; the program's account, and the editors.
 
-    With the pid of a doomed daemon they go on with its successor for a moment.
+    They end when each has applied `enough` edits, when there are so many edits of all and saves as `until` says, or
+    when the time is up. With the pid of a doomed daemon they go on with its successor for a moment.
     """
     at.write(FILE, outsider.content(0))
     account = at.top / "account"
@@ -104,7 +112,9 @@ def race(
         for editor in editors:
             editor.start()
         while program.poll() is None and any(editor.is_alive() for editor in editors):
-            stop.wait(0.05)
+            stop.wait(0.02)
+            if sum(len(editor.applied) for editor in editors) >= until[0] and saves(account) >= until[1]:
+                break
             if until_death_of and until_death_of not in at.pids():
                 stop.wait(1)
                 break
@@ -117,6 +127,11 @@ def race(
     for editor in editors:
         assert not editor.faults, (editor.faults[:3], at.log_tail())
     return [json.loads(line) for line in account.read_text().splitlines()], editors
+
+
+def saves(account: Path) -> int:
+    """How many are in the account of a program that may only be starting."""
+    return account.read_bytes().count(b"\n") if account.exists() else 0
 
 
 def settled(at: Live, client: Any) -> dict[str, dict[str, Any]]:
@@ -152,11 +167,13 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
     return count
 
 
-# Short, each style is met once; without a daemon, all of them without a pause in tests/crash.
+# Short, each style is met once, for a dozen edits and some saves; without a daemon, all of them without a pause in
+# tests/crash.
 @pytest.mark.parametrize("style", live.length(("inplace", "rename"), tuple(outsider.STYLES)))
 def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
     at = daemon()
-    account, editors = race(at, style, seconds=live.length(0.7, 900), pause_ms="4~", enough=live.length(10**9, 1000))
+    how = live.length({"seconds": 20, "until": (12, 60)}, {"seconds": 900, "enough": 1000})
+    account, editors = race(at, style, pause_ms="4~", **how)
     client = at.connect("boss")
     held = settled(at, client)
     lost = [save for save in displaced_by_us(account) if save["sha256"] not in held]
@@ -199,7 +216,8 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
 def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
     """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal."""
     with running(sys.executable, "-c", PULSE, at.top / "pulse") as pulse:
-        account, editors = race(at, style, seconds=live.length(0.7, 60), pause_ms="30", enough=10**9, pace_s=0.04)
+        seconds, until = live.length((20, (12, 12)), (60, (10**9, 0)))
+        account, editors = race(at, style, seconds, pause_ms="30", until=until, pace_s=0.04)
         pulse.kill()
         stalls = [tuple(map(float, line.split())) for line in pulse.stdout]
     client = at.connect("boss")
@@ -221,7 +239,7 @@ def test_a_kill_in_the_middle_of_a_lost_race_loses_no_save(daemon, step: str) ->
         with at.fault(step, passing):
             at.connect("boss").close()
         doomed = at.daemon_pid()
-        account, editors = race(at, "rename", 120, "2~", enough=10**9, until_death_of=doomed)
+        account, editors = race(at, "rename", 120, "2~", until_death_of=doomed)
         client = at.connect("boss")
         assert at.died(doomed), f"{step} was passed less than {passing} times"
         held = settled(at, client)

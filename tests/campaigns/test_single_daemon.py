@@ -26,8 +26,8 @@ def start_daemon(at: Live) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=10)
 
 
-def test_a_second_daemon_ends_at_once_and_says_that_there_is_one(daemon) -> None:
-    at = daemon()
+def test_a_second_daemon_ends_at_once_and_says_that_there_is_one(served) -> None:
+    at = served
     client = at.connect()
     pid = ok(client.call("status", {}))["pid"]
     second = start_daemon(at)
@@ -93,8 +93,8 @@ def test_what_a_dead_daemon_left_behind_never_blocks_a_start(daemon) -> None:
     verified(client)
 
 
-def test_a_client_of_a_stopped_daemon_fails_within_its_deadline_and_says_why(daemon) -> None:
-    at = daemon()
+def test_a_client_of_a_stopped_daemon_fails_within_its_deadline_and_says_why(served) -> None:
+    at = served
     client = at.connect()
     pid = ok(client.call("status", {}))["pid"]
     os.kill(pid, signal.SIGSTOP)
@@ -120,20 +120,20 @@ def test_a_client_of_a_stopped_daemon_fails_within_its_deadline_and_says_why(dae
     assert at.pids() == [pid], "a slow daemon is not replaced"
 
 
-def test_a_request_whose_deadline_passed_in_the_queue_is_not_performed(daemon) -> None:
+def test_a_request_whose_deadline_passed_in_the_queue_is_not_performed(served) -> None:
     """Minutes later nobody expects the write any more."""
-    at = daemon()
+    at = served
     client = at.connect()
     pid = ok(client.call("status", {}))["pid"]
     os.kill(pid, signal.SIGSTOP)
     try:
-        reply = client.call("write_file", {"path": "late.txt", "content": "x\n"}, timeout_s=0.3)
+        reply = client.call("write_file", {"path": "expired.txt", "content": "x\n"}, timeout_s=0.3)
         assert reply["outcome"] == "unknown"
         time.sleep(0.2)
     finally:
         os.kill(pid, signal.SIGCONT)
     assert ok(client.call("op_status", {"op": reply["op"]}))["outcome"] == "not_applied"
-    assert not (at.root / "late.txt").exists()
+    assert not (at.root / "expired.txt").exists()
 
 
 AGENT = """
