@@ -19,6 +19,7 @@ import quire_client
 pytestmark = pytest.mark.real
 
 ENDLESS = {"file": "endless.txt", "pattern": r"(a|aa)+$", "replacement": "x"}
+SOON_MS = 400
 BYSTANDER_S = 0.05
 """What another caller may have to wait for an answer while a pattern runs."""
 
@@ -35,6 +36,16 @@ def at(daemon: Any) -> live.Live:
     made: live.Live = daemon()
     texts(made)
     return made
+
+
+@pytest.fixture(scope="module")
+def hasty() -> Iterator[live.Live]:
+    """A checkout whose limit is soon reached, for the tests of that."""
+    made = live.Live()
+    texts(made)
+    made.write(".quire.toml", f"[limits]\nregex_ms = {SOON_MS}\n")
+    yield made
+    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +104,9 @@ def _ticks(pid: int) -> int:
 
 
 def test_a_pattern_that_does_not_end_is_stopped_and_nobody_else_waits_for_it(
-    at: live.Live, pool: ThreadPoolExecutor
+    hasty: live.Live, pool: ThreadPoolExecutor
 ) -> None:
-    at.write(".quire.toml", "[limits]\nregex_ms = 700\n")
+    at = hasty
     with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
         works(ada)
         (before,) = searchers(at)
@@ -108,7 +119,7 @@ def test_a_pattern_that_does_not_end_is_stopped_and_nobody_else_waits_for_it(
                 live.ok(ben.call(tool, args))
                 took.append(time.monotonic() - began)
         reply = live.refused(call.result(), "regex_timeout")
-        assert reply["limit_ms"] == 700
+        assert reply["limit_ms"] == SOON_MS
         assert len(took) > 10
         assert statistics.median(took) < BYSTANDER_S
         assert max(took) < 0.35, sorted(took)[-5:]
@@ -119,11 +130,10 @@ def test_a_pattern_that_does_not_end_is_stopped_and_nobody_else_waits_for_it(
 
 
 def test_searches_of_several_callers_go_one_after_another_each_with_its_own_limit(
-    at: live.Live, pool: ThreadPoolExecutor
+    hasty: live.Live, pool: ThreadPoolExecutor
 ) -> None:
-    at.write(".quire.toml", "[limits]\nregex_ms = 300\n")
-    with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
-        call, _ = searching(at, ada, pool)
+    with hasty.connect("ada") as ada, hasty.connect("ben", "s2") as ben:
+        call, _ = searching(hasty, ada, pool)
         assert works(ben)["ok"]
         live.refused(call.result(), "regex_timeout")
 
