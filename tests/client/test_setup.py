@@ -433,3 +433,84 @@ def test_the_plugin_of_opencode_asks_and_does_as_it_is_told(
     ]
     assert all((one["sessionID"], one["directory"]) == ("s1", "/work/app") for one in asked)
     assert asked[0]["args"] == {"filePath": "/work/app/a.py"}
+
+
+def test_what_is_no_file_is_not_replaced_by_one(scope: Scope) -> None:
+    """Some link a configuration to /dev/null to be rid of it, and a pipe would be waited for."""
+    write(scope, {".mcp.json": "{}"})
+    assert scope.project is not None
+    settings = scope.project / ".claude" / "settings.local.json"
+    settings.parent.mkdir()
+    os.mkfifo(settings)
+    for _ in ("a pipe", "a device"):
+        for act in (put, take):
+            with pytest.raises(Refused, match="not a regular file"):
+                act("claude-code", scope)
+        settings.unlink()
+        settings.symlink_to("/dev/null")
+    assert not stat.S_ISREG(os.stat("/dev/null").st_mode)
+
+
+def test_a_write_protected_file_is_left_as_it_is(scope: Scope) -> None:
+    """Somebody, or something that made it, wants it to stay; a rename would not even notice."""
+    write(scope, {".gemini/settings.json": '{"theme": "x"}'})
+    assert scope.project is not None
+    settings = scope.project / ".gemini" / "settings.json"
+    settings.chmod(0o444)
+    with pytest.raises(Refused, match="write-protected"):
+        put("gemini", scope)
+    assert settings.read_text() == '{"theme": "x"}'
+    assert take("gemini", scope) == ["unchanged"]
+
+
+@pytest.mark.parametrize("text", ["", "\n", "  \r\n\n"])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_where_nothing_was_set_up_unsetup_touches_nothing(agent: str, text: str, scope: Scope) -> None:
+    write(scope, dict.fromkeys(THEIRS[agent], text))
+    before = contents(scope)
+    assert set(take(agent, scope)) == {"unchanged"}
+    assert contents(scope) == before
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_byte_order_mark_and_the_line_ends_of_other_systems_stay(agent: str, scope: Scope) -> None:
+    for name, text in THEIRS[agent].items():
+        write(scope, {name: "\ufeff" * name.endswith("json") + text.replace("\n", "\r\n")})
+    before = contents(scope)
+    put(agent, scope)
+    between = contents(scope)
+    assert set(put(agent, scope)) == {"unchanged"}
+    for name, data in between.items():
+        if name in before:
+            assert data[:3] == before[name][:3]
+            assert data.count(b"\n") == data.count(b"\r\n")
+    take(agent, scope)
+    assert {name: jsonc.read(data.decode()) for name, data in contents(scope).items() if name.endswith("mcp.json")} == {
+        name: jsonc.read(data.decode()) for name, data in before.items() if name.endswith("mcp.json")
+    }
+
+
+def test_a_new_file_is_as_private_as_the_person_has_it(scope: Scope) -> None:
+    old = os.umask(0o077)
+    try:
+        put("gemini", scope._replace(project=None))
+    finally:
+        os.umask(old)
+    assert stat.S_IMODE((scope.home / ".gemini" / "settings.json").stat().st_mode) == 0o600
+
+
+def test_a_folder_that_is_no_checkout_can_be_set_up_but_not_the_home_folder(
+    installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What agents take for a project is the folder that they are started in."""
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    monkeypatch.chdir(plain)
+    assert main(["setup", "claude-code", "--dry-run"]) == 0
+    assert f"+++ {plain}/.mcp.json" in capsys.readouterr().out
+    assert os.listdir(plain) == []
+    assert main(["setup", "claude-code"]) == 0
+    assert "`quire up .`" in capsys.readouterr().out
+    monkeypatch.setenv("HOME", str(plain))
+    assert main(["setup", "codex"]) == 1
+    assert "--user" in capsys.readouterr().err

@@ -52,8 +52,26 @@ def scope(call: Invocation) -> Scope:
 
     if "user" in call.options and "project" in call.options:
         raise Usage("--user and --project exclude each other.")
-    project = None if "user" in call.options else call.place.root
+    project = None if "user" in call.options else _project(call)
     return Scope(Path.home(), call.environ, project)
+
+
+def _project(call: Invocation) -> Path:
+    """The workspace; where there is none, the current folder, which is what an agent that starts there takes for one.
+
+    Raises WorkspaceRefused.
+    """
+    from quire_journal.places import WorkspaceRefused
+
+    try:
+        return call.place.root
+    except WorkspaceRefused:
+        here = Path(os.path.realpath(call.folder))
+        if "workspace" in call.options or not here.is_dir():
+            raise
+        if here in (Path(os.path.realpath(Path.home())), Path(here.anchor)):
+            raise WorkspaceRefused(f"{here} is no project: name one with -C PATH, or say --user.") from None
+        return here
 
 
 def entry_point() -> str:
@@ -77,9 +95,15 @@ def _message(agent: str, done: str, changed: int, dry: bool) -> str:
 
 
 def _journal_missing(call: Invocation) -> str:
-    if "user" in call.options or call.place.identity_file.exists():
-        return ""
-    return " There is no journal here yet, and hooks make none: `quire up` does."
+    from quire_journal.places import WorkspaceRefused
+
+    command = "quire up"
+    try:
+        if "user" in call.options or call.place.identity_file.exists():
+            return ""
+    except WorkspaceRefused:
+        command = "quire up ."
+    return f" There is no journal here yet, and hooks make none: `{command}` does."
 
 
 def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:

@@ -134,7 +134,7 @@ def _guarded(act: Callable[[], str]) -> str:
 
 
 def _put(text: str, entries: _Entries, agent: str) -> str:
-    text = text if text.strip() else "{}\n"
+    text = text if text.strip(jsonc.BLANK) else "{}\n"
     if _stands(jsonc.read(text), entries, agent):
         return text
     text = _without_ours(text, entries, agent)
@@ -151,7 +151,7 @@ def _put(text: str, entries: _Entries, agent: str) -> str:
 
 
 def _take(text: str, entries: _Entries, agent: str) -> str:
-    if not text.strip():
+    if not text.strip(jsonc.BLANK):
         return text
     rest = _without_ours(text, entries, agent)
     return "" if rest != text and jsonc.read(rest) in entries.leftover and jsonc.bare(rest) else rest

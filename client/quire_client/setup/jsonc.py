@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-_BLANK: Final = " \t\r\n\ufeff"
+BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _MAX_DEPTH: Final = 100
@@ -151,7 +151,7 @@ def _member(text: str, at: int, depth: int) -> Part:
 def _skip(text: str, at: int) -> int:
     """Behind blanks and comments."""
     while at < len(text):
-        if text[at] in _BLANK:
+        if text[at] in BLANK:
             at += 1
         elif text.startswith("//", at):
             end = text.find("\n", at)
@@ -202,7 +202,7 @@ def _insert(text: str, node: Node, part: str, depth: int) -> str:
     inner, outer = eol + _indent(text) * depth, eol + _indent(text) * (depth - 1)
     closing = node.end - 1
     last = closing  # behind the last thing before the closing bracket, which may be a comment
-    while last > node.start + 1 and text[last - 1] in _BLANK:
+    while last > node.start + 1 and text[last - 1] in BLANK:
         last -= 1
     tail = text[last:closing]
     tail = tail if "\n" in tail else outer
@@ -217,7 +217,7 @@ def _insert(text: str, node: Node, part: str, depth: int) -> str:
 def _without(text: str, above: Node, index: int) -> str:
     part = above.parts[index]
     start = part.start
-    while start > above.start + 1 and text[start - 1] in _BLANK:
+    while start > above.start + 1 and text[start - 1] in BLANK:
         start -= 1
     end = part.node.end if part.comma < 0 else part.comma + 1
     if part.comma < 0 and index:  # it was the last one: the comma before it goes
@@ -225,6 +225,6 @@ def _without(text: str, above: Node, index: int) -> str:
         return text[:comma] + text[comma + 1 : start] + text[end:]
     text = text[:start] + text[end:]
     closing = above.end - 1 - (end - start)
-    if len(above.parts) == 1 and not text[above.start + 1 : closing].strip(_BLANK):
+    if len(above.parts) == 1 and not text[above.start + 1 : closing].strip(BLANK):
         text = text[: above.start + 1] + text[closing:]
     return text

@@ -2,7 +2,7 @@
 
 These files belong to other programs, which write them when they like. A file is read, the change is computed, and just
 before the new text takes its place the file is read again: other bytes, and nothing is written. A link is followed, so
-that a file that is kept elsewhere stays there; the mode is kept.
+that a file that is kept elsewhere stays there; the mode is kept. What is write-protected, or no file, is left alone.
 """
 
 from __future__ import annotations
@@ -50,18 +50,23 @@ def planned(files: Sequence[File], act: Callable[[File], Callable[[str], str]]) 
 def _planned(path: Path, act: Callable[[str], str]) -> Change:
     before = _read(path)
     try:
-        after = act((before or b"").decode("utf-8"))
+        text = (before or b"").decode("utf-8")
+        after = act(text)
     except UnicodeDecodeError:
         raise _unreadable(path, "it is not UTF-8") from None
     except Malformed as error:
         raise _unreadable(path, str(error)) from None
-    if before is None and not after:
-        return Change(path, None, None)
-    return Change(path, before, after.encode() if after.strip() or before == b"" else None)
+    if after == text:
+        return Change(path, before, before)
+    if before is not None and not path.stat().st_mode & 0o222:  # a rename would not even notice
+        raise _unreadable(path, "it is write-protected")
+    return Change(path, before, after.encode() if after.strip() else None)
 
 
 def _read(path: Path) -> bytes | None:
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # a link to /dev/null, a pipe: nothing to wait for or to replace
+            raise _unreadable(path, "it is not a regular file")
         return path.read_bytes()
     except FileNotFoundError:
         return None
@@ -90,10 +95,10 @@ def _write(change: Change) -> None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.quire")
-        mode = stat.S_IMODE(path.stat().st_mode) if change.before is not None else 0o644
         try:
             with open(temporary, "xb") as file:
-                os.fchmod(file.fileno(), mode)
+                if change.before is not None:
+                    os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
                 file.write(change.after)
                 file.flush()
                 os.fsync(file.fileno())
