@@ -94,10 +94,11 @@ CATCH_UP_S = 2.0  # how long a query waits for the watcher's cookie before it an
 MOST_WAIT_S = 60.0  # for news, whatever the call asks
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 MAX_SEARCHES = 5  # in one call, because the file changed during each, before it is told `busy`
-HURRIED_S = 0.5  # after a request, background work takes small slices for this long
+HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 MOST_CONNECTIONS = 4096  # whose peers are remembered
 SWEEP_S = 0.05  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
 SAVE_S = 60.0  # between two saves of the cache of the disk
+MOST_SAVED = 1000  # paths of it at once
 SALVAGE_IS_NEWS_NS = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
 
@@ -163,7 +164,7 @@ class App:
         self._sweep_at = 0.0
         self._root_at = 0.0
         self._first_event_ns = 0
-        self._asked_s = -1e9  # when the last request came
+        self._asked_s = -1e9  # when the last request about a file came
 
     # ── life ──
 
@@ -277,8 +278,6 @@ class App:
 
     def turn(self, incoming: Sequence[Incoming]) -> None:
         """One turn: take what came, look at what changed, decide, perform, answer."""
-        if incoming:
-            self._asked_s = self.clock.mono_s()
         for one in incoming:
             self._accept(one)
         while not self._jobs_done.empty():
@@ -324,8 +323,7 @@ class App:
             self._watchdog_at = now + self._watchdog_s
             notify.notify("WATCHDOG=1")
         if now >= self._save_at:
-            self._save_at = now + SAVE_S
-            self.recorder.save_seen()
+            self._save_at = now + (IDLE_S if self.recorder.save_seen(MOST_SAVED) else SAVE_S)
             self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S
@@ -388,6 +386,8 @@ class App:
             nearest = did_you_mean(request.tool, known)
             message = f"There is no tool {request.tool[:80]!r}; there are {', '.join(known)}.{nearest}"
             raise Refused("unknown_tool", message)
+        if tool.writes or tool.journals:
+            self._asked_s = self.clock.mono_s()
         raw = bytes(request.args)
         params = calls.decode(tool, raw)
         return Call(

@@ -8,18 +8,22 @@ back to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 import msgspec
 
+from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.crawl import is_bare
 from quire_daemon.handlers.base import FileNow
 from quire_daemon.ignore import Ignore
+from quire_daemon.reader import Reader, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
-from quire_journal import secret_texts
+from quire_journal import blobs, secret_texts
 from quire_journal.events import (
     FOLDER,
     HOLDS_SECRET,
@@ -32,7 +36,7 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.ids import blob_id, disk_path, journal_path, unescaped
+from quire_journal.ids import BlobId, blob_id, disk_path, journal_path, unescaped
 from quire_journal.mapped_paths import mapped
 from quire_journal.text import Text
 from quire_journal.views.files import Version
@@ -40,12 +44,16 @@ from quire_journal.views.files import Version
 __all__ = ["Gather", "HeldOpen", "Observation"]
 
 
+READER_FROM: Final = 500
+"""New files of a scan that are worth a process that reads them: it takes as long to start as some hundred to read."""
+
+
 class _Sighting(msgspec.Struct, frozen=True):
     """What a look at a path brought: what `reconcile` compares, and the bytes where they were read."""
 
     disk: OnDisk
     image: Image | None = None
-    text: Text | None = None  # without `image`: the journal's own copy, proved to be what is on disk
+    proved: bool = False  # without `image`: the journal's own copy is what is on disk
     signature: Signature | None = None
 
 
@@ -71,6 +79,7 @@ class Gather:
         self.recorder = recorder
         self.ignore = ignore
         self.settings = settings
+        self._reader: Reader | None = None
         self.hint: Hint = lambda path, at_ns, exact: ""
 
     def file(self, given: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
@@ -96,9 +105,7 @@ class Gather:
                 uncaptured="secret" if secret else "",
                 resolved_from=journal_path(place.resolved_from),
             )
-        text = sighting.text
-        if text is None and sighting.image is not None:
-            text = Text.of(sighting.image.data)
+        text = self._text(sighting)
         if text is not None and head is not None and not head.uncaptured:
             self.recorder.texts.keep(text)
         return FileNow(
@@ -113,6 +120,18 @@ class Gather:
             resolved_from=journal_path(place.resolved_from),
             links=signature.nlink,
         )
+
+    def _text(self, sighting: _Sighting) -> Text | None:
+        """What was read; or the journal's own copy, where a signature proved that it is what is on disk."""
+        if sighting.image is not None:
+            return Text.of(sighting.image.data)
+        if not sighting.proved:
+            return None
+        text = self.recorder.texts.find(sighting.disk.blob)
+        if text is None:
+            with self.recorder.history() as history:
+                text = history.text_of(sighting.disk.blob)
+        return text
 
     def _place(self, given: str, writing: bool) -> Place:
         """The place that the caller means; a percent-escaped name only where no file is really called so."""
@@ -139,7 +158,8 @@ class Gather:
         if event is not None:
             self.recorder.note(self._hinted(event, observation))
             if sighting.image is not None and not sighting.disk.why:
-                self.recorder.note_blob(sighting.image.data, journal_path(path))
+                known = blobs.Addressed(sighting.image.data, BlobId(sighting.disk.blob))
+                self.recorder.note_blob(known, journal_path(path))
         self._note_seen(path, sighting, observation.event is not None)
 
     def _came_back(self, observation: Observation) -> bool:
@@ -149,6 +169,59 @@ class Gather:
             return False
         with self.recorder.history() as history:
             return not disk.why and not history.holds(head.blob)
+
+    # ── reading ahead ──
+
+    def read_ahead(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        """Plain files that nobody is writing, of which the journal knows nothing; None for all else.
+
+        On a worker thread: it asks nothing that the loop changes. `note_ahead` asks the rest.
+        """
+        asked = [path for path in paths if not self.ignore.secret(path)]
+        reader = self._reader
+        try:
+            found = reader.read(asked) if reader is not None else self._read_here(asked)
+        except (OSError, EOFError):
+            found = self._read_here(asked)
+        by_path = dict(zip(asked, found, strict=True))
+        return [by_path.get(path) for path in paths]
+
+    def _read_here(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        now_ns, task = self.recorder.clock.now_ns, self._reading()
+        return [ahead(path, read_one(self.workspace.read, path, task, now_ns())) for path in paths]
+
+    def _reading(self) -> Task:
+        capture = self.settings.capture
+        protection = self.workspace.protection
+        return Task(os.fspath(self.workspace.root), protection, capture.max_bytes, capture.scan_secrets)
+
+    def begin_reading(self, files: int) -> None:
+        """So many files are going to be read ahead: many are worth a process."""
+        if files >= READER_FROM and self._reader is None:
+            self._reader = Reader(self._reading())
+
+    def end_reading(self) -> None:
+        """Nothing more is going to be read ahead."""
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.close()
+
+    def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
+        """Note new files; the paths that have to be looked at, because the journal knows something of them by now."""
+        left: list[str] = []
+        with self.recorder.history() as history:
+            for one in found:
+                name, frame, s = journal_path(one.path), one.frame, one.signature
+                event = difference(name, None, OnDisk("file", frame.blob, frame.size, s.mode & 0o7777), evidence)
+                if event is None or history.file(name) is not None or history.purged(frame.blob):
+                    left.append(one.path)
+                    continue
+                self.recorder.note(event)
+                self.recorder.note_blob(frame, name)
+                if one.settled:
+                    seen = Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, frame.blob, one.taken_ns)
+                    self.recorder.note_seen(one.path, seen)
+        return left
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
         """`event` with what was going on when it happened. Of the first capture nobody can say."""
@@ -204,11 +277,7 @@ class Gather:
             return None
         if not self.workspace.verify_unchanged(path, s):
             return None
-        text = self.recorder.texts.find(head.blob)
-        if text is None:
-            with self.recorder.history() as history:
-                text = history.text_of(head.blob)
-        return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), text=text, signature=s)
+        return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), proved=True, signature=s)
 
     def _read(self, path: str, signature: Signature, head: Version | None, unfinished_ok: bool) -> _Sighting:
         mode = signature.mode & 0o7777

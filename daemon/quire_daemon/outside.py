@@ -9,10 +9,11 @@ takes too long, what is there is recorded as unfinished, and looked at again.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from quire_daemon.ahead import Ahead
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import Gather, HeldOpen, Observation
@@ -29,6 +30,7 @@ from quire_journal.views.files import Version
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
 IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
+HURRIED_AHEAD = 48  # the same, of files that were read ahead, while callers wait
 RETRY_S = 0.002  # between two looks at a file that is held open
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
@@ -65,11 +67,13 @@ class Outside:
         self._stopped = False
         self._moves: list[tuple[str, str]] = []  # hints whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
+        self._ahead = Ahead(gather.read_ahead, start_job, lambda path: self.name(path, "captured", self._now()))
 
     # ── naming paths ──
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
         """Look at `path` soon."""
+        self._ahead.forget(path)
         if path not in self._dirty:
             self._dirty[path] = (now, evidence)
         self._tie += 1
@@ -92,6 +96,8 @@ class Outside:
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest."""
+        if self._ahead.ready:
+            return now
         at = self._next_scan_s if self._next_scan_s else now + 60
         return min(at, self._due[0][0]) if self._due else at
 
@@ -106,9 +112,10 @@ class Outside:
             _, _, path = heapq.heappop(self._due)
             if path in self._dirty:
                 observed += self._look_at(path, now)
-            if len(observed) >= COMMIT_EVERY or self._recorder.clock.mono_s() > end:
+            if len(observed) >= COMMIT_EVERY or self._now() > end:
                 break
         self._record(observed)
+        self._record_ahead(now, HURRIED_AHEAD if hurried else COMMIT_EVERY)
         self._finish_scan()
         minutes = self._gather.settings.capture.scan_minutes
         if self._captured and minutes and now >= self._next_scan_s:
@@ -139,6 +146,21 @@ class Outside:
         if observation.sighting.disk.unfinished:
             self.name(path, evidence, now, now + AGAIN_S)  # until it has been closed
         return [observation]
+
+    def _record_ahead(self, now: float, most: int) -> None:
+        """Commit new files that the workers have read."""
+        found = self._ahead.take(most)
+        if not found:
+            return
+        left = set(self._gather.note_ahead(found, "captured"))
+        for one in found:
+            if one.path in left:
+                self.name(one.path, "captured", now)
+            else:
+                self._looked(one.path, True)
+        self._recorder.commit()
+        if self._ahead.over:
+            self._gather.end_reading()
 
     def _looked(self, path: str, changed: bool) -> None:
         del self._dirty[path]
@@ -243,15 +265,24 @@ class Outside:
             unread = [path for path in heads & present if path not in seen]
             bare = [folder for folder in result.bare if folder not in standing]
             look_at = dict.fromkeys([*result.changed, *result.vanished, *lost, *unread, *bare])
-            return lambda: self._scanned(list(look_at), result.files)
+            new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
+            return lambda: self._scanned(list(look_at), new, result.files)
 
         self._start_job(work)
 
-    def _scanned(self, look_at: list[str], files: int) -> None:
-        now = self._recorder.clock.mono_s()
+    def _scanned(self, look_at: list[str], new: Mapping[str, int], files: int) -> None:
+        """The crawl came back: look at `look_at`. Of the files `new`, with their sizes, the journal knows nothing."""
+        now = self._now()
         evidence = "captured" if self._scanning == "start" and not self._captured else "scanned"
+        ahead: dict[str, int] = {}
+        if evidence == "captured":
+            ahead = {path: new[path] for path in look_at if path in new and path not in self._dirty}
+            self._dirty.update(dict.fromkeys(ahead, (now, evidence)))
         for path in look_at:
-            self.name(path, evidence, now)
+            if path not in self._dirty:
+                self.name(path, evidence, now)
+        self._gather.begin_reading(len(ahead))
+        self._ahead.begin(ahead)
         self._scan_left = set(look_at)
         self._scan_total = len(self._scan_left)
         self._scan_files = files
@@ -289,9 +320,13 @@ class Outside:
             reasons.append("the first capture of the tree is under way")
         return {"state": "degraded" if reasons else "full", "reasons": reasons}
 
+    def _now(self) -> float:
+        return self._recorder.clock.mono_s()
+
     def stop(self) -> None:
-        """Let crawls end early."""
+        """Let crawls, and what is read ahead, end early."""
         self._stopped = True
+        self._gather.end_reading()
 
 
 def _is_bare_folder(event: Event | None) -> bool:

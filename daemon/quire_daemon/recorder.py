@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 import msgspec
 
@@ -20,7 +21,7 @@ from quire_journal import blobs, replay
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, disk_path, journal_path
-from quire_journal.journal import Entry, Journal
+from quire_journal.journal import Bytes, Entry, Journal
 from quire_journal.log import u32
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
@@ -70,7 +71,7 @@ class Recorder:
         self.texts = Texts()
         self.seen: dict[str, Seen] = {}  # what stands on disk under a path, as it was last read
         self._pending: list[Entry] = []
-        self._bytes: list[tuple[bytes | Text, str | None]] = []
+        self._bytes: list[tuple[Bytes, str | None]] = []
         self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
         self._names = PathNames()
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
@@ -110,7 +111,7 @@ class Recorder:
             self._recent[self._callers[writer], event.path] = Shown(event.version, event.shown, self.clock.now_ns())
         return seq
 
-    def note_blob(self, data: bytes | Text, path: str | None) -> None:
+    def note_blob(self, data: Bytes, path: str | None) -> None:
         """These bytes are named by a noted event; they go into the same commit."""
         self._bytes.append((data, path))
 
@@ -232,12 +233,16 @@ class Recorder:
                 if path is not None:
                     self.seen[disk_path(path.decode("utf-8", "surrogateescape"))] = decode(value)
 
-    def save_seen(self) -> None:
-        """Write the cache of the disk, so that the next start need not read every file. Losing it costs only time."""
+    def save_seen(self, most: int | None = None) -> bool:
+        """Write the cache of the disk, so that the next start need not read every file; is there more to write?
+
+        `most` paths at once, for others wait meanwhile. Losing the cache costs only time.
+        """
         if not self._stale_seen:
-            return
+            return False
+        paths = list(self._stale_seen if most is None else islice(self._stale_seen, most))
         with self.journal.store.writing() as w:
-            for path in self._stale_seen:
+            for path in paths:
                 path_id = self.journal.path_id(w, journal_path(path))
                 if path_id is None:
                     continue
@@ -246,4 +251,5 @@ class Recorder:
                     w.delete("seen", u32(path_id))
                 else:
                     w.put("seen", u32(path_id), msgspec.msgpack.encode(what))
-        self._stale_seen.clear()
+        self._stale_seen.difference_update(paths)
+        return bool(self._stale_seen)

@@ -134,6 +134,13 @@ class Frame(msgspec.Struct, frozen=True):
     body: bytes
 
 
+class Addressed(msgspec.Struct, frozen=True):
+    """Bytes, and their address, which took as long to compute as everything else that is done to store them."""
+
+    data: bytes
+    blob: BlobId
+
+
 class BlobCache:
     """Bytes of blobs used last, at most `limit_bytes` of them. Addressed by content, so that it is never wrong.
 

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION, blobs, replay
-from quire_journal.blobs import BlobCache, Frame
+from quire_journal.blobs import Addressed, BlobCache, Frame
 from quire_journal.events import GENESIS, BytesGone, Event, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
@@ -23,6 +23,10 @@ from quire_journal.views.paths import path_id
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
 """Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
+
+
+Bytes = bytes | Text | Frame | Addressed
+"""Bytes that events name: as they are, as a text or `Addressed` (whose address is known), or as a frame made ready."""
 
 
 class NewerFormat(Exception):
@@ -103,15 +107,14 @@ class Journal:
     def append(
         self,
         entries: Sequence[Entry],
-        bytes_named: Sequence[tuple[bytes | Text | Frame, str | None]] = (),
+        bytes_named: Sequence[tuple[Bytes, str | None]] = (),
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
         dropped: Sequence[bytes] = (),
         instead: Sequence[tuple[str, bytes, bytes]] = (),
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
-        `bytes_named` are the bytes that the events name by sha256, as they are, as a text (which may know its address
-        already), or as a frame made ready by `blobs.compress`, each with the path that it is a version of. `at_hand`
+        `bytes_named` are the bytes that the events name, each with the path that it is a version of. `at_hand`
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
         them (see `blobs.drop`). `instead` are (table, key, value) of records and blobs that stand in place of
@@ -134,7 +137,7 @@ class Journal:
             for data, path in bytes_named:
                 if isinstance(data, Frame):
                     blobs.put_prepared(w, data, path)
-                elif isinstance(data, Text):
+                elif isinstance(data, Text | Addressed):
                     blobs.put(w, data.data, path, self._cache, data.blob)
                 else:
                     blobs.put(w, data, path, self._cache)

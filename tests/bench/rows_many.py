@@ -114,12 +114,12 @@ def memory_mb(pid: int) -> float:
 
 
 def cpu_s(pid: int) -> float:
-    """Seconds of processor that the process and those it started have used."""
+    """Seconds of processor that the process and those it started have used, also those that have ended."""
     total = 0
     for one in (pid, *_children(pid)):
         with open(f"/proc/{one}/stat") as told:
             words = told.read().rpartition(")")[2].split()
-        total += int(words[11]) + int(words[12])
+        total += sum(int(words[n]) for n in (11, 12, 13, 14))
     return total / 100
 
 

@@ -7,6 +7,7 @@ back: also the views that are rebuilt alone find it.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 
 from quire_journal.events import (
     BytesDisplaced,
@@ -68,6 +69,7 @@ def path_of(r: Reading, number: int) -> str | None:
     return None if found is None else found.decode("utf-8", "surrogateescape")
 
 
+@lru_cache(maxsize=16)  # each of the folds of a record asks for the number of its path
 def _key(path: str) -> bytes:
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:16]
 

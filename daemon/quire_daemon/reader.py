@@ -1,0 +1,158 @@
+"""The process that reads files ahead of the loop: `python -m quire_daemon.reader`; `Reader` is the daemon's side of it.
+
+Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
+interpreter: on threads it takes from the loop what it should save it. So a large first capture has a process for it.
+
+Messages are msgpack, each behind its length in four bytes: a `Task`, then paths (bytes, as the system has them), each
+list answered by as many `Found`, None where the loop has to look itself. The process ends when its input does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import IO, Any, Final
+
+import msgspec
+
+from quire_daemon.ahead import ReadAhead
+from quire_daemon.clock import SystemClock
+from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.reading import Reading
+from quire_journal import blobs, secret_texts
+from quire_journal.blobs import Frame
+from quire_journal.ids import BlobId
+from quire_journal.refusals import Refused
+
+_LENGTH: Final = 4
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What is read, and how."""
+
+    root: str
+    protection: Protection
+    max_bytes: int  # of a file; larger ones are left to the loop
+    scan_secrets: bool  # leave texts that hold a secret to the loop
+
+
+class Found(msgspec.Struct, frozen=True, array_like=True):
+    """`ReadAhead` without the path."""
+
+    signature: Signature
+    settled: bool
+    blob: bytes
+    size: int
+    kind: int
+    body: bytes
+    taken_ns: int
+
+
+def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns: int) -> Found | None:
+    """A plain file that nobody is writing, as one whole; None for all else. `read` is `Workspace.read`, or like it."""
+    try:
+        image = read(path, task.max_bytes)
+    except (HeldOpen, Vanished, NotRegular, TooLarge, OSError, Refused):
+        return None  # the loop will find the same, and knows what follows
+    if task.scan_secrets and secret_texts.find(image.data):
+        return None
+    frame = blobs.compress(image.data)
+    return Found(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)
+
+
+def ahead(path: str, one: Found | None) -> ReadAhead | None:
+    """What was found at `path`."""
+    if one is None:
+        return None
+    frame = Frame(BlobId(one.blob), one.size, one.kind, one.body)
+    return ReadAhead(path, one.signature, one.settled, frame, one.taken_ns)
+
+
+class Reader:
+    """A process that reads, from any thread. It is started by the first read and ended by `close`."""
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._child: subprocess.Popen[bytes] | None = None
+        self._turn = threading.Lock()
+        self._closed = False
+
+    def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        """What stands at these paths. Raises `OSError` or `EOFError` where there is no process to ask (any more)."""
+        with self._turn:
+            if self._closed:
+                raise EOFError
+            child = self._child = self._child or self._start()
+            assert child.stdin is not None
+            assert child.stdout is not None
+            _send(child.stdin, [os.fsencode(path) for path in paths])
+            told = _receive(child.stdout, list[Found | None])
+        return [ahead(path, one) for path, one in zip(paths, told, strict=True)]
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        # From nowhere in particular, as `examining` does: no module of a workspace is to be found there.
+        command = [sys.executable, "-m", "quire_daemon.reader"]
+        child = subprocess.Popen(
+            command, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert child.stdin is not None
+        _send(child.stdin, self._task)
+        return child
+
+    def close(self) -> None:
+        """End the process. Idempotent; waits for a read that is going on."""
+        with self._turn:
+            self._closed = True
+            child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            child.communicate()
+
+
+def _send(pipe: IO[bytes], message: Any) -> None:
+    encoded = msgspec.msgpack.encode(message)
+    pipe.write(len(encoded).to_bytes(_LENGTH, "big") + encoded)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes], kind: Any) -> Any:
+    """The next message. Raises `EOFError` when there is none."""
+    head = pipe.read(_LENGTH)
+    size = int.from_bytes(head, "big")
+    body = pipe.read(size) if len(head) == _LENGTH else b""
+    if len(head) != _LENGTH or len(body) != size:
+        raise EOFError
+    return msgspec.msgpack.decode(body, type=kind)
+
+
+def serve(asked: IO[bytes], told: IO[bytes]) -> None:
+    """Answer until there are no more questions. Raises `OSError` for a workspace that cannot be opened."""
+    task = _receive(asked, Task)
+    root = os.open(task.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    now_ns = SystemClock().now_ns
+    reading = Reading(Beneath(root, task.protection.openat2), task.protection, now_ns)
+
+    def read(path: str, limit: int) -> Image:
+        return reading.read(path, limit, unfinished_ok=False)
+
+    while True:
+        paths = [os.fsdecode(path) for path in _receive(asked, list[bytes])]
+        _send(told, [read_one(read, path, task, now_ns()) for path in paths])
+
+
+def main() -> int:
+    """Answer until the input ends, as it does when the daemon does."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
+    with contextlib.suppress(EOFError, BrokenPipeError):
+        serve(sys.stdin.buffer, sys.stdout.buffer)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,155 @@
+"""Reading new files ahead of the loop: what comes back counts only as long as nothing else named the path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.ahead import CHUNK, CHUNK_BYTES, MOST_OUT, MOST_READY, Ahead, ReadAhead
+from quire_daemon.reader import Reader, Task, ahead, read_one
+from quire_daemon.workspace import Signature, Workspace
+from quire_journal.blobs import compress
+from quire_journal.ids import blob_id
+
+Job = Callable[[], Callable[[], None]]
+
+
+class Workers:
+    """Jobs that are done when a test says so, and what they would bring."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.read: list[list[str]] = []
+        self.missed: list[str] = []
+        self.ahead = Ahead(self._read, self.jobs.append, self.missed.append)
+
+    def _read(self, paths: object) -> list[ReadAhead | None]:
+        assert isinstance(paths, list)
+        self.read.append(paths)
+        if "bomb" in paths:
+            raise RuntimeError("bomb")
+        return [None if "odd" in path else found(path) for path in paths]
+
+    def work(self) -> None:
+        """Do what is to be done now, and hand it over."""
+        jobs, self.jobs[:] = list(self.jobs), []
+        for then in [job() for job in jobs]:
+            then()
+
+
+def found(path: str) -> ReadAhead:
+    return ReadAhead(path, Signature(1, 2, 3, 4, 5, 0o100644, 1), True, compress(path.encode()), 0)
+
+
+def names(taken: list[ReadAhead]) -> list[str]:
+    return [one.path for one in taken]
+
+
+def test_files_come_back_in_their_order_and_as_many_as_are_wanted() -> None:
+    workers = Workers()
+    workers.ahead.begin({"a": 1, "b": 1, "c": 1})
+    assert not workers.ahead.ready
+    workers.work()
+    assert names(workers.ahead.take(2)) == ["a", "b"]
+    assert workers.ahead.ready
+    assert names(workers.ahead.take(2)) == ["c"]
+    assert workers.ahead.over
+
+
+def test_what_was_read_of_a_path_that_something_named_does_not_count() -> None:
+    workers = Workers()
+    workers.ahead.begin({"a": 1, "b": 1, "odd": 1})
+    workers.ahead.forget("a")  # before it comes back
+    workers.ahead.forget("odd")
+    workers.work()
+    workers.ahead.forget("b")  # after
+    assert workers.ahead.take(9) == []
+    assert workers.missed == []  # whatever named it looks at it
+
+
+def test_a_path_of_which_nothing_could_be_read_is_left_to_the_loop() -> None:
+    workers = Workers()
+    workers.ahead.begin({"odd": 1, "a": 1})
+    workers.work()
+    assert workers.missed == ["odd"]
+    assert names(workers.ahead.take(9)) == ["a"]
+
+
+def test_what_goes_wrong_on_a_worker_leaves_its_files_to_the_loop() -> None:
+    workers = Workers()
+    workers.ahead.begin({"bomb": 1, "a": 1})
+    workers.work()
+    assert workers.missed == ["bomb", "a"]
+    assert workers.ahead.over
+
+
+def test_only_so_much_is_read_and_held_at_once() -> None:
+    workers = Workers()
+    workers.ahead.begin({f"f{n}": 1 for n in range(MOST_READY * 3)})
+    most = 0
+    while workers.jobs:
+        assert len(workers.jobs) <= MOST_OUT
+        workers.work()
+        most += 1
+        assert most <= MOST_READY // CHUNK + MOST_OUT
+    taken = 0
+    while more := workers.ahead.take(500):
+        taken += len(more)
+        workers.work()
+    assert taken == MOST_READY * 3
+
+
+def test_large_files_are_read_one_by_one() -> None:
+    workers = Workers()
+    workers.ahead.begin({"a": CHUNK_BYTES * 2, "b": CHUNK_BYTES, "c": 1, "d": 1})
+    for _ in range(3):
+        workers.work()
+    assert workers.read == [["a"], ["b"], ["c", "d"]]
+
+
+# ── the process ──────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(tmp_path)
+    yield opened
+    opened.close()
+
+
+def test_the_process_reads_what_the_daemon_itself_would_read(workspace: Workspace) -> None:
+    at = workspace.root
+    (at / "plain.txt").write_bytes(b"some words\n" * 50)
+    (at / os.fsdecode(b"caf\xe9")).write_bytes(b"\x00\x01")
+    (at / "secret.txt").write_text("token = ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6\n")
+    (at / "large.bin").write_bytes(bytes(5000))
+    os.mkfifo(at / "pipe")
+    (at / "link").symlink_to("plain.txt")
+    paths = ["plain.txt", os.fsdecode(b"caf\xe9"), "secret.txt", "large.bin", "pipe", "link", "gone"]
+    task = Task(str(at), workspace.protection, max_bytes=4000, scan_secrets=True)
+    reader = Reader(task)
+    try:
+        there = reader.read(paths)
+    finally:
+        reader.close()
+    here = [ahead(path, read_one(workspace.read, path, task, 0)) for path in paths]
+    assert [one and (one.path, one.signature, one.frame) for one in there] == [
+        one and (one.path, one.signature, one.frame) for one in here
+    ]
+    assert [one is not None for one in there] == [True, True, False, False, False, False, False]
+    assert there[0] is not None
+    assert there[0].frame.blob == blob_id(b"some words\n" * 50)
+    with pytest.raises(EOFError):
+        reader.read(["plain.txt"])  # it is closed
+
+
+def test_a_reader_whose_workspace_is_gone_says_so_at_once(workspace: Workspace) -> None:
+    reader = Reader(Task("/nowhere/at/all", workspace.protection, 4000, True))
+    try:
+        with pytest.raises((EOFError, OSError)):
+            reader.read(["plain.txt"])
+    finally:
+        reader.close()
