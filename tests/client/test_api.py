@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from fake_line import FakeDoor, FakeLine
 
-from quire_client import api
+from quire_client import calling
 from quire_client.api import Client
 from quire_client.connection import NoReply, NotSent
 from quire_client.start import NoDaemon
@@ -61,7 +61,7 @@ def test_when_the_time_is_up_before_anything_was_sent_the_reason_is_raised(place
 def test_a_request_that_is_too_large_is_refused_before_it_is_sent(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api, "MAX_MESSAGE", 1000)
+    monkeypatch.setattr(calling, "MAX_MESSAGE", 1000)
     line = FakeLine({})
     reply = client_of(place, line).write_file("a.txt", "x" * 1001)
     assert (reply["ok"], reply["error"], reply["limit"]) == (False, "file_too_large", 1000)

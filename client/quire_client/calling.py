@@ -1,0 +1,181 @@
+"""One caller's calls to a daemon, whatever the tool: request out, reply back, also when the daemon changes in between.
+
+`api.Client` is this with a typed method for each tool. What goes wrong after a request has left is an answer, not an
+exception: whoever retries blindly could write twice, so the answer says what is known (`outcome`) and `op_status`
+settles it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol, Self
+
+import msgspec
+
+from quire_client.connection import NoReply, NotSent
+from quire_client.start import NoDaemon
+from quire_journal import VERSION
+from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode
+from quire_journal.places import Place, running
+from quire_journal.refusals import Refused
+
+TIMEOUT_S = 30.0
+"""How long a call may take, from the search for a daemon to its reply."""
+
+Answer = dict[str, Any]
+"""A reply: JSON values by their names; `ok` is always there."""
+
+
+class Line(Protocol):
+    """What the client asks of a connection; `connection.Connection` has the meaning of each."""
+
+    epoch: str
+
+    def usable(self) -> bool: ...
+    def alive(self) -> bool: ...
+    def exchange(self, request_id: int, frame: bytes, until: float) -> Reply: ...
+    def close(self) -> None: ...
+
+
+class Opens(Protocol):
+    """What gives the client its connections: `start.Door`."""
+
+    place: Place
+    may_start: bool
+
+    def open(self, until: float) -> Line: ...
+
+
+class Calls:
+    """One caller's connection to the daemon of one workspace.
+
+    Threads may share it: their calls take turns. When the daemon was restarted, the next call goes to the new one.
+    """
+
+    def __init__(self, door: Opens, caller: Caller, timeout_s: float = TIMEOUT_S) -> None:
+        self.place = door.place
+        self.caller = caller
+        self.timeout_s = timeout_s
+        self.epoch = ""  # of the daemon that answered last
+        self.daemon_version = ""  # its version; "" when none has answered, or the one that did has ended
+        self._door = door
+        self._connection: Line | None = None
+        self._last_id = 0
+        self._turn = threading.Lock()
+
+    def open(self) -> Self:
+        """Connect now instead of at the first call. Raises NoDaemon."""
+        with self._turn:
+            self._connected(time.monotonic() + self.timeout_s)
+        return self
+
+    def call(
+        self,
+        tool: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        timeout_s: float | None = None,
+        turn: str | None = None,
+        tool_call: str | None = None,
+    ) -> Answer:
+        """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused when nothing could be sent.
+
+        When the request was sent and no reply came, the reply is `{ok: False, error: "unknown", outcome: "unknown",
+        op}`: `op_status(op)` tells what became of it. The options stand in for the client's own for this call.
+        """
+        limit = self.timeout_s if timeout_s is None else timeout_s
+        body = msgspec.Raw(encode(dict(args or {})))
+        caller = self.caller
+        if turn is not None:
+            caller = msgspec.structs.replace(caller, turn=turn)
+        if tool_call is not None:
+            caller = msgspec.structs.replace(caller, tool_call=tool_call)
+        with self._turn:
+            return self._perform(tool, body, caller, limit)
+
+    def close(self) -> None:
+        """Give the connection back. A later call would open a new one."""
+        with self._turn:
+            self._drop()
+
+    def shutdown_daemon(self, timeout_s: float | None = None) -> Answer:
+        """End the daemon and wait until its lock is free. No daemon is no failure, and none is started for it."""
+        until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
+        if running(self.place) is None:
+            return {"ok": True, "message": "No daemon runs."}
+        starts, self._door.may_start = self._door.may_start, False
+        try:
+            reply = self.call("shutdown", timeout_s=timeout_s)
+        except NoDaemon:
+            reply = {"ok": False, "error": "unknown", "message": "The daemon could not be asked to end."}
+        finally:
+            self._door.may_start = starts
+        if not reply.get("ok") and reply.get("error") != "unknown":
+            return reply
+        while running(self.place) is not None:
+            if time.monotonic() >= until:
+                return {"ok": False, "error": "unknown", "message": "The daemon did not end in time."}
+            time.sleep(0.01)
+        self.close()
+        self.daemon_version = ""
+        return {"ok": True, "message": "The daemon ended."} if not reply.get("ok") else reply
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, limit: float) -> Answer:
+        until = time.monotonic() + limit
+        op = os.urandom(16)
+        deadline_ns = time.time_ns() + int(limit * 1e9)
+        while True:
+            connection = self._connected(until)
+            self._last_id += 1
+            request = Request(self._last_id, tool, body, caller, op, deadline_ns, client=VERSION, epoch=self.epoch)
+            frame = encode(request)
+            if len(frame) > MAX_MESSAGE:
+                return _too_large(len(frame))
+            try:
+                reply = connection.exchange(request.id, frame, until)
+            except NotSent as reason:
+                self._drop()
+                if time.monotonic() >= until:
+                    raise NoDaemon(str(reason)) from reason
+            except NoReply as reason:
+                if not connection.alive():
+                    self._drop()
+                return _unknown(op, str(reason))
+            else:
+                self.epoch = reply.epoch or self.epoch
+                self.daemon_version = reply.daemon or self.daemon_version
+                return reply.body
+
+    def _connected(self, until: float) -> Line:
+        if self._connection is not None and not self._connection.usable():
+            self._drop()
+        if self._connection is None:
+            self._connection = self._door.open(until)
+            # Another run than the one that answered last: its epoch is what this call is meant for.
+            self.epoch = self._connection.epoch
+        return self._connection
+
+    def _drop(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _unknown(op: bytes, reason: str) -> Answer:
+    message = f"{reason} Whether the call was performed is unknown; `op_status` settles it."
+    settle = {"op": op.hex(), "suggested_action": "op_status"}
+    return {"ok": False, "error": "unknown", "outcome": "unknown", "message": message, **settle}
+
+
+def _too_large(size: int) -> Answer:
+    message = f"The call is {size} bytes long; {MAX_MESSAGE} are allowed. Nothing was sent."
+    return Refused("file_too_large", message, "split_the_call", sizeBytes=size, limit=MAX_MESSAGE).reply()
