@@ -62,6 +62,7 @@ def test_a_range_that_is_none_is_refused(start: int, end: int, code: str) -> Non
 
 def test_an_end_beyond_the_file_is_the_last_line_with_a_warning() -> None:
     book = Playbook({"f.txt": SIX})
+    book.call("read_file", {"path": "f.txt"})
     reply = replace(book, 5, 99, "X")
     assert (reply["ok"], reply["lines_removed"], len(reply["warnings"])) == (True, 2, 1)
     assert book.text("f.txt") == "1\n2\n3\n4\nX\n"

@@ -38,7 +38,8 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
     new = content_lines(params.text)
     final_break = True if gap == length else None
     named = () if params.line_number in (TOP, END) or not length else (min(gap, length - 1),)
-    return Plan((Splice(gap, gap, tuple(new)),), 1, final_break, fields={"lines_inserted": len(new)}, anchors=named)
+    fields = {"lines_inserted": len(new)}
+    return Plan((Splice(gap, gap, tuple(new)),), 1, final_break, (), fields, named, by_number=bool(named))
 
 
 def proof(params: InsertParams) -> Proof:

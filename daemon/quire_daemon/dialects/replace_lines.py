@@ -38,7 +38,8 @@ def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
         end = length
     new = content_lines(params.new_text) if params.new_text else []
     fields = {"lines_removed": end - start + 1, "lines_added": len(new)}
-    return Plan((Splice(start - 1, end, tuple(new)),), 1, None, warnings, fields, tuple(range(start - 1, end)))
+    named = tuple(range(start - 1, end))
+    return Plan((Splice(start - 1, end, tuple(new)),), 1, None, warnings, fields, named, by_number=True)
 
 
 REPLACE_LINES: Final = Dialect(

@@ -123,7 +123,7 @@ def _insert(params: TextEditorParams, sight: Sight) -> Plan:
         raise Refused("line_out_of_range", message, "re-read_file", insert_line=gap, lineCount=length)
     new = params.new_str if params.insert_text is None else params.insert_text
     named = (gap - 1,) if gap else ()
-    return Plan((Splice(gap, gap, tuple(content_lines(new or ""))),), 1, anchors=named)
+    return Plan((Splice(gap, gap, tuple(content_lines(new or ""))),), 1, anchors=named, by_number=bool(named))
 
 
 TEXT_EDITOR: Final = Dialect(

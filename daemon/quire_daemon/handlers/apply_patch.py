@@ -240,7 +240,7 @@ class _Call:
         if there is not None:
             require_free(there, now.path)
         if not file.hunks and file.kind == "delete" and not file.unified:
-            return self._refuse_unknown(now, world, proof="shown") or self._remove(now, world)
+            return self._refuse_unknown(now, world, proof="shown") or self._remove(now, world, self._stated(now))
         if not file.hunks and there is not None:
             return self._refuse_unknown(now, world, proof="stated") or movement(self._as_it_is(now), now, there, world)
         return self._change(file, now, there, world)
@@ -317,8 +317,13 @@ class _Call:
             to=there,
         )
 
-    def _remove(self, now: FileNow, world: World) -> Decision:
-        return deletion(self._as_it_is(now), now, world)
+    def _remove(self, now: FileNow, world: World, meant: Writing | None = None) -> Decision:
+        return deletion(self._as_it_is(now), now, world, meant)
+
+    def _stated(self, now: FileNow) -> Writing:
+        """What the caller itself says which bytes it means."""
+        base = self.params.base or (now.version and self.expected.get(now.path) and version_token(now.version.seq))
+        return Writing(path=now.path, base=base or None)
 
     def _as_it_is(self, now: FileNow) -> Writing:
         """Arguments for what happens to a whole file of which it is settled that the caller means it as it is."""

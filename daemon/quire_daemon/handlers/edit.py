@@ -27,6 +27,7 @@ from quire_daemon.handlers.staleness import (
     Stale,
     current_version,
     find_basis,
+    never_read,
     news,
     on_stale,
     refuse_mismatch,
@@ -282,6 +283,9 @@ class _Call(msgspec.Struct, frozen=True):
 
     def finish(self, plan: Plan, splices: tuple[Splice, ...], across: dict[str, Any], warnings: Warnings) -> Decision:
         """Apply the splices, which are in the coordinates of the file, and conclude."""
+        if plan.by_number:
+            told = "the numbers were taken as the file is now"
+            warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
         splices = trim(self.text, splices)
         after = apply(self.text, splices, plan.final_break)
         require_fits(self.now.path, after, self.world)

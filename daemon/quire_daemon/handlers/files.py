@@ -8,7 +8,15 @@ from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, Move, Remove, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE, answering
 from quire_daemon.handlers.preconditions import captured, require_captured, require_file, require_free, require_own_name
-from quire_daemon.handlers.staleness import Basis, Stale, find_basis, find_basis_of_whole, news, refuse_stale
+from quire_daemon.handlers.staleness import (
+    Basis,
+    Stale,
+    find_basis,
+    find_basis_of_whole,
+    never_read,
+    news,
+    refuse_stale,
+)
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges
 from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
@@ -34,8 +42,11 @@ def decide_delete(params: DeleteParams, world: World) -> Decision:
     return answering(params, world, lambda now: deletion(params, now, world))
 
 
-def deletion(params: Writing, now: FileNow, world: World) -> Decision:
-    """The end of the file `now`, whose bytes are still those that the caller knows. Raises `Refused`."""
+def deletion(params: Writing, now: FileNow, world: World, meant: Writing | None = None) -> Decision:
+    """The end of the file `now`, whose bytes are still those that the caller knows. Raises `Refused`.
+
+    `meant`: what the caller itself stated, where `params` state more.
+    """
     require_file(now, world)
     require_own_name(now)
     lost = require_captured(now, params.allow_uncaptured)
@@ -47,7 +58,7 @@ def deletion(params: Writing, now: FileNow, world: World) -> Decision:
     reply = _told(params, now, world, text, lines_after=0, gone=True) | {
         "message": f"1 operation {_applied(params)}: {now.path} {'would be' if params.dry_run else 'is'} removed.",
         "deleted": True,
-        "warnings": lost,
+        "warnings": [*lost, *never_read(meant or params, now, world, "the file goes as it is now")],
     }
     if params.dry_run:
         return Decision(reply)

@@ -137,6 +137,16 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     return basis_at(version, now, text, world, stale)
 
 
+def never_read(params: Writing, now: FileNow, world: World, told: str) -> list[dict[str, Any]]:
+    """The warning that the caller changes what it was never shown, and names no version of; `told` says how.
+
+    It is done all the same: a caller may know the file from elsewhere, and what was there is in the journal.
+    """
+    if params.stated_base or params.stated_sha256 or world.history.shown(world.who.key, now.path) is not None:
+        return []
+    return [{"type": "never_read", "message": f"You were never shown {now.path}; {told}. Read before you change."}]
+
+
 def find_basis_of_whole(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
     """The base for a call that is about the whole file: the version that the caller last read.
 

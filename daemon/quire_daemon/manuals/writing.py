@@ -23,6 +23,7 @@ secret). There is no undo of that.
 
 _REPLIES: Final = """\
 - The `safety_status` of a reply is `clean`, `suspicious` (see `safety_warnings`), or `off`: nothing was checked.
+- A warning `never_read` says that you removed a file, or named lines by number, that you were never shown: read first.
 - A reply with `outcome: "unknown"` (the connection was lost, or time is up) has an `op`. Do not repeat the call; ask \
 `op_status` with that `op`: `applied`, `superseded` (applied, and changed since), `not_applied`, or `unknown` (ask \
 again).
