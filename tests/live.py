@@ -21,7 +21,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
-from unittest.mock import patch
 
 import quire_client
 from quire_client.__main__ import main
@@ -234,10 +233,14 @@ def quire(*words: str, cwd: Path | str = "/", given: bytes = b"") -> subprocess.
     A process of its own computes 0.1 s before it gets to its command, and is for tests of just that.
     """
     stdin, stdout, stderr = (io.TextIOWrapper(io.BytesIO(said), encoding="utf-8") for said in (given, b"", b""))
-    with contextlib.chdir(cwd), patch.multiple(sys, stdin=stdin, stdout=stdout, stderr=stderr):
-        status = main(words)
-        stdout.flush()
-        stderr.flush()
+    before, sys.stdin = sys.stdin, stdin
+    try:
+        with contextlib.chdir(cwd), contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+            status = main(words)
+    finally:
+        sys.stdin = before
+    stdout.flush()
+    stderr.flush()
     return subprocess.CompletedProcess(words, status, stdout.buffer.getvalue(), stderr.buffer.getvalue())  # type: ignore[attr-defined]
 
 
