@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int
         sys.stdout.flush()
         return status
     except Usage as wrong:
-        return _fail(USAGE, "usage", str(wrong), json)
+        return _hook_goes_on(wrong) if "hook" in words[:1] else _fail(USAGE, "usage", str(wrong), json)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -137,6 +137,13 @@ def _explain(error: Exception, json: bool) -> int:
         raise error
     sentence = f"Something unexpected happened: {type(error).__name__}: {error}. QUIRE_TRACEBACK=1 shows where."
     return _fail(FAULT, "fault", sentence, json)
+
+
+def _hook_goes_on(wrong: Usage) -> int:
+    """Agents take status 2 of a hook for an order to block the call, which a wrong entry in their settings is not."""
+    print(f"quire: {render.clean_text(str(wrong))}", file=sys.stderr)
+    print("{}")
+    return DONE
 
 
 def _fail(status: int, code: str, sentence: str, json: bool) -> int:

@@ -216,8 +216,22 @@ class Stdin:
         (["nobody"], b"{}"),
         ([], b"{}"),
         (["codex"], b" " * (MOST_INPUT + 1)),
+        (["--soon", "codex"], b"{}"),
+        (["codex", "--timeout"], b"{}"),
     ],
-    ids=["nothing", "half", "a list", "no text", "nested", "unknown event", "unknown agent", "no agent", "huge"],
+    ids=[
+        "nothing",
+        "half",
+        "a list",
+        "no text",
+        "nested",
+        "unknown event",
+        "unknown agent",
+        "no agent",
+        "huge",
+        "unknown option",
+        "no seconds",
+    ],
 )
 def test_whatever_comes_in_the_status_is_0_and_the_answer_valid_json(
     arguments: list[str], given: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -43,6 +43,10 @@ def test_what_is_no_json_is_a_parse_error_without_an_id(line: bytes) -> None:
         (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": [1]}', 3),
         (b"[" + PING.strip() + b"]", None),
         (b"17", None),
+        (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "ping"}', None),
     ],
 )
 def test_json_that_is_no_message_is_an_invalid_request_with_the_id_that_it_has(line: bytes, request_id: Any) -> None:

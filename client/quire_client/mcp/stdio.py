@@ -76,13 +76,18 @@ def parsed(line: bytes, most: int = MOST_MESSAGE) -> Any:
     if len(line) > most:
         return _error(types.INVALID_REQUEST, f"The message is longer than {most} bytes; it was not looked at.")
     try:
-        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+        if not (isinstance(message, types.JSONRPCNotification) and b'"id"' in line):
+            return message
     except ValidationError:
-        pass
+        message = None
     try:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         return _error(types.PARSE_ERROR, f"Parse error: {error}")
+    if message is not None and "id" not in found:  # it says "id" somewhere else
+        return message
+    # A request whose id is no id (null, 1.5) looks like a notification; who sent it waits for an answer.
     request_id = found.get("id") if isinstance(found, dict) else None
     kept = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
     what = "a batch" if isinstance(found, list) else "not a request, a notification or a response"
