@@ -216,7 +216,7 @@ class App:
             spool.close()
         if self.settings.spool.enabled:
             try:
-                self.server.spool = Spool(self.root, self.server.epoch)
+                self.server.spool = Spool(self.root, self.server.epoch, self.clock.now_ns)
             except OSError as error:
                 self.log.warning("no_spool", error=str(error))
                 return

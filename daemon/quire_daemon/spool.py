@@ -13,6 +13,7 @@ import json
 import os
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -37,8 +38,9 @@ _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 class Spool:
     """The folder of one workspace, held by this process. `close` gives it up, and removes it when it is empty."""
 
-    def __init__(self, root: Path, epoch: str) -> None:
+    def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
         """Make and take the folder. Raises OSError: a link in its place, another owner, another daemon."""
+        self._now_ns = now_ns
         self._folder = _folder(root)
         self._root = root
         self._lock = -1
@@ -186,7 +188,7 @@ class Spool:
         if name == LOCK or (name.endswith(CALLER) and self._held(name)):
             return
         with contextlib.suppress(OSError):
-            if time.time() - os.lstat(name, dir_fd=self._folder).st_mtime > KEPT_S:
+            if self._now_ns() - os.lstat(name, dir_fd=self._folder).st_mtime_ns > KEPT_S * 1e9:
                 os.unlink(name, dir_fd=self._folder)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ WHO = PREFIX + CLIENT.encode()
 
 @pytest.fixture
 def door(tmp_path: Path) -> Iterator[Spool]:
-    made = Spool(tmp_path, "epoch")
+    made = Spool(tmp_path, "epoch", time.time_ns)
     yield made
     made.close()
 
@@ -38,7 +39,7 @@ def test_a_folder_that_was_open_to_others_is_closed(tmp_path: Path) -> None:
     folder = tmp_path.joinpath(*FOLDER)
     folder.mkdir(parents=True)
     folder.chmod(0o777)
-    door = Spool(tmp_path, "epoch")
+    door = Spool(tmp_path, "epoch", time.time_ns)
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     door.close()
     assert not folder.exists()
@@ -56,14 +57,14 @@ def test_a_link_in_its_place_is_no_folder(tmp_path: Path, depth: int) -> None:
         link = link / FOLDER[1]
     link.symlink_to(outside)
     with pytest.raises(OSError, match=r"."):
-        Spool(tmp_path / "site", "epoch")
+        Spool(tmp_path / "site", "epoch", time.time_ns)
     assert (outside / "daemon").read_text() == "precious"
 
 
 def test_two_daemons_do_not_share_it(door: Spool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "PATIENCE_S", 0.01)
     with pytest.raises(BlockingIOError):
-        Spool(tmp_path, "other")
+        Spool(tmp_path, "other", time.time_ns)
 
 
 def test_a_request_is_taken_once_and_only_when_it_rings(door: Spool, folder: Path) -> None:
@@ -165,3 +166,14 @@ def test_a_folder_that_somebody_removed_is_noticed(door: Spool, folder: Path) ->
     assert door.stands()
     folder.rename(folder.with_name("away"))
     assert not door.stands()
+
+
+@pytest.mark.parametrize(("later_s", "stays"), [(spool.KEPT_S - 60, True), (spool.KEPT_S + 60, False)])
+def test_what_nobody_fetches_goes_when_its_time_is_over(tmp_path: Path, later_s: float, stays: bool) -> None:
+    left = tmp_path.joinpath(*FOLDER, "left.reply")
+    left.parent.mkdir(parents=True, mode=0o700)
+    left.write_bytes(b"")
+    door = Spool(tmp_path, "epoch", lambda: time.time_ns() + int(later_s * 1e9))
+    door.take()
+    assert left.exists() is stays
+    door.close()
