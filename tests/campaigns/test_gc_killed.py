@@ -42,9 +42,13 @@ class History:
                 versions.append(version)
                 self.contents[path, version] = content
 
-    def check(self, client: Any) -> int:
-        """The last three of each file are whole, the rest whole or said to be dropped; how many were dropped."""
-        verified(client)
+    def check(self, client: Any, last: bool = True) -> int:
+        """The last three of each file are whole, the rest whole or said to be dropped; how many were dropped.
+
+        Short, the journal is checked after the last: damage stays.
+        """
+        if last or live.LONG:
+            verified(client)
         dropped = 0
         for (path, version), content in self.contents.items():
             reply = client.call("read_file", {"path": path, "at": version})
@@ -73,14 +77,16 @@ def test_a_kill_at_each_step_loses_nothing_that_the_policy_keeps(daemon: Any) ->
             boss.call("gc", {"compact": True})
         if passing == 1:
             eventually(f"the daemon has died at {step}", lambda pid=doomed: at.died(pid))
-        at.kill()
-        assert not list(at.state_dir.rglob("db.compact")) or step in compacting.STEPS
+        if at.daemon_pid() == doomed:  # else the call has started its successor
+            at.kill()
+            assert not list(at.state_dir.rglob("db.compact")) or step in compacting.STEPS
         with at.connect("reader", f"r{number}") as reader:
-            dropped = history.check(reader)
+            dropped = history.check(reader, last=False)
             assert dropped >= before
             before = dropped
             assert not list(at.state_dir.rglob("db.compact"))
-        at.kill()
+            ok(reader.shutdown_daemon())
+        eventually("it has ended", lambda: not at.pids())
     with at.connect("boss", "boss") as boss:
         assert ok(boss.call("gc", {"compact": True}))["compacted"]["after_bytes"] > 0
         assert history.check(boss) > 0

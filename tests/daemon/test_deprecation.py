@@ -146,12 +146,17 @@ def test_the_system_clock_is_the_machines_in_utc() -> None:
 
 
 WALL_CLOCKS = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today"}
+READING = {name.partition(".")[2] for name in WALL_CLOCKS}
 
 
 def clocks_read_in(path: Path) -> Iterator[str]:
     """The wall clocks that a module names."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Attribute) and ".".join(ast.unparse(node).split(".")[-2:]) in WALL_CLOCKS:
+        if (
+            isinstance(node, ast.Attribute)
+            and node.attr in READING
+            and ".".join(ast.unparse(node).split(".")[-2:]) in WALL_CLOCKS
+        ):
             yield ast.unparse(node)
         elif isinstance(node, ast.ImportFrom) and node.module == "time":
             yield from (alias.name for alias in node.names if f"time.{alias.name}" in WALL_CLOCKS)
