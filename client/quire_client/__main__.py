@@ -76,14 +76,13 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
     from quire_client import helping
 
     call = Invocation(words[1:], options, os.environ, opener)
-    if not words:
-        call.put(helping.overview(call.colours))
-        return DONE
-    command = _load(words[0])
+    command = _load(words[0]) if words else None
+    if command is None:
+        return call.answer(helping.table(), lambda _: helping.overview(call.colours))
     if command.explain is not None and call.arguments:
         return command.explain(call)
-    call.put(helping.of_command(words[0], command, call.colours))
-    return DONE
+    told = helping.told(words[0], command)
+    return call.answer(told, lambda _: helping.of_command(words[0], command, call.colours))
 
 
 def _load(name: str) -> Command:

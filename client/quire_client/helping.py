@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from quire_client import render
 from quire_client.commands import COMMANDS, GROUPS
@@ -47,6 +48,24 @@ def of_command(name: str, command: Command, colours: render.Palette) -> str:
         *titled("Options of every command", option_lines(COMMON), colours),
     ]
     return "\n".join(told[:-1]) + "\n"
+
+
+def table() -> dict[str, Any]:
+    """The same as `overview`, for programs: `groups`, each with what its commands do."""
+    return {"ok": True, "message": f"{len(COMMANDS)} commands.", "groups": GROUPS}
+
+
+def told(name: str, command: Command) -> dict[str, Any]:
+    """The same as `of_command`, for programs."""
+    return {
+        "ok": True,
+        "message": f"{COMMANDS[name]}.",
+        "name": name,
+        "arguments": command.arguments,
+        "about": command.about,
+        "example": command.example,
+        "options": [option._asdict() for option in (*command.options, *COMMON)],
+    }
 
 
 def usage(name: str, command: Command) -> str:

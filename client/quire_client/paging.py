@@ -47,12 +47,13 @@ def _paged(command: str, text: str, environ: Mapping[str, str]) -> bool:
     known = {"LESS": "FRX", "LV": "-c", **environ}
     child = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=known)
     assert child.stdin is not None
-    with contextlib.suppress(BrokenPipeError), child.stdin as pipe:  # whoever has seen enough ends the pager
+    # Whoever has seen enough ends the pager; an interruption is for it, and it lives on.
+    with contextlib.suppress(BrokenPipeError, KeyboardInterrupt), child.stdin as pipe:
         pipe.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
     while True:
         try:
             return child.wait() not in NOT_FOUND
-        except KeyboardInterrupt:  # it is for the pager, which lives on
+        except KeyboardInterrupt:
             continue
 
 

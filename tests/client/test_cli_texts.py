@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import pty
 import struct
@@ -18,6 +19,7 @@ from exact import ROOT, assert_exact
 from fake_line import FakeOpener
 
 from quire_client.__main__ import main
+from quire_client.commands import GROUPS
 from quire_client.paging import fits, page, pager
 from quire_client.reference import reference
 from quire_client.render import Palette
@@ -56,6 +58,15 @@ def test_the_help_is_this(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_help_of_a_command_is_this(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["undo", "--help"]) == 0
     assert_exact(capsys.readouterr().out, "help-undo.txt")
+
+
+def test_the_help_is_there_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["groups"] == GROUPS
+    assert main(["claim", "--help", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    (kind,) = (option for option in told["options"] if option["name"] == "kind")
+    assert (told["name"], kind["choices"]) == ("claim", ["intent", "shared", "exclusive"])
 
 
 def test_the_reference_of_all_commands_is_up_to_date() -> None:

@@ -143,6 +143,10 @@ def test_the_version_is_one_line(quire: Quire) -> None:
             "What `quire checkpoint` can do is create, list, show, diff or drop, not 'creat'. Did you mean create?",
         ),
         (
+            ["service", "instal"],
+            "What `quire service` can do is install, uninstall or status, not 'instal'. Did you mean install?",
+        ),
+        (
             ["setup", "claude"],
             "AGENT is claude-code, codex, cursor, gemini or opencode, not 'claude'. Did you mean claude-code?",
         ),

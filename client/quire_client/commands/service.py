@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
 
 if TYPE_CHECKING:
     from quire_client.service.units import Part, Service
@@ -24,9 +24,10 @@ COMMAND_LIMIT_S: Final = 60.0
 def run(call: Invocation) -> int:
     """Install, uninstall, or tell how it is."""
     what = {"install": install, "uninstall": uninstall, "status": status}
-    if not call.arguments or call.arguments[0] not in what:
+    if not call.arguments:
         raise Usage(f"Say what is wanted: {', '.join(what)}.")
     action, *rest = call.arguments
+    chosen("What `quire service` can do", action, [*what])
     if len(rest) > 1:
         raise Usage(f"There is no use for {rest[1]!r}.")
     if rest:

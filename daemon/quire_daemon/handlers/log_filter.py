@@ -13,7 +13,7 @@ from pathspec import GitIgnoreSpec
 from quire_journal.events import BY_KIND, FOLDER, Event, Record
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE
-from quire_journal.refusals import Refused
+from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.upcast import parse_tag
 from quire_journal.views import terms
 
@@ -119,7 +119,8 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
     if unknown:
         raise Refused(
             "schema_invalid",
-            f"kind: there is no kind {unknown[0]!r}; the kinds are {', '.join(sorted(BY_KIND))}.",
+            f"kind: there is no kind {unknown[0]!r}; the kinds are {', '.join(sorted(BY_KIND))}."
+            + did_you_mean(unknown[0], BY_KIND),
             argument="kind",
         )
     return named or SHOWN_KINDS
