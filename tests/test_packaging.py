@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import sysconfig
 import tomllib
+import zipfile
 from importlib import metadata
 from pathlib import Path
+
+import pytest
 
 import quire_journal
 
@@ -28,6 +32,8 @@ def test_every_folder_with_python_in_the_source_roots_is_a_package_in_the_wheel(
     listed = {ROOT / folder for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
     for source_root in ("journal", "daemon", "client"):
         for path in (ROOT / source_root).rglob("*.py"):
+            if path.parent == ROOT / "client" / "examples":
+                continue  # programs to be read and run, for nobody to import
             assert any(package in path.parents for package in listed), f"{path} is in no package of the wheel"
             assert (path.parent / "__init__.py").is_file(), f"{path.parent} has no __init__.py"
 
@@ -41,6 +47,33 @@ def test_a_plain_install_serves_mcp() -> None:
 def test_every_package_is_marked_as_typed() -> None:
     for folder in PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]:
         assert (ROOT / folder / "py.typed").is_file()
+
+
+@pytest.mark.campaign  # it asks the package index for what builds the wheel
+@pytest.mark.timeout(300)
+def test_the_wheel_has_the_marks_of_types_and_the_units_of_the_service(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", tmp_path, ROOT]
+    built = subprocess.run(build, capture_output=True, text=True)
+    if built.returncode and "hatchling" in built.stderr:
+        pytest.skip("what builds the wheel cannot be had here")
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {f"{package}/py.typed" for package in ("quire_journal", "quire_daemon", "quire_client")} <= {*names}
+    assert {f"quire_client/service/quired@.{kind}" for kind in ("service", "socket")} <= {*names}
+    assert not [name for name in names if "example" in name or "test" in name]
+
+
+def test_nothing_that_the_packages_need_is_left_out_of_what_git_and_so_the_wheel_has() -> None:
+    """The builder takes what git does not ignore: marks of types, units."""
+    wanted = [
+        path for folder in ("journal", "daemon", "client") for path in (ROOT / folder).rglob("*") if path.is_file()
+    ]
+    needed = [path for path in wanted if path.name == "py.typed" or path.name.startswith("quired@")]
+    assert len(needed) == 5
+    if shutil.which("git") and (ROOT / ".git").exists():
+        ignored = subprocess.run(["git", "check-ignore", *needed], cwd=ROOT, capture_output=True, text=True)
+        assert ignored.stdout == ""
 
 
 def test_quire_version_prints_the_version() -> None:

@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -62,6 +63,12 @@ def test_what_all_replies_share_is_said_once() -> None:
     text = api.__doc__ or ""
     for word in ("a refusal", "an edit", "a writer", "a point", "units", "NoDaemon", 'outcome: "unknown"'):
         assert word in text
+
+
+def test_the_page_about_python_has_every_method_in_its_own_words() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "api.md").read_text()
+    rows = [f"| `{name}` | {(inspect.getdoc(getattr(Client, name)) or '').splitlines()[0]} |" for name in METHODS]
+    assert page.endswith("\n" + "\n".join(rows) + "\n")
 
 
 def sample(hint: Any) -> Any:

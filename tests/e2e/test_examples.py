@@ -1,148 +1,116 @@
-"""The example of every command does what it says: played one after the other, on one real checkout with its daemon."""
+"""The examples of `client/examples` do what they say, against a real daemon; so do the refusals that are documented."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
-import shlex
-import signal
+import inspect
+import json
+import re
 import subprocess
 import sys
-import time
-from importlib import import_module
-from typing import Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import live
-from quire_client import connect
-from quire_client.__main__ import main
-from quire_client.commands import COMMANDS
-from quire_client.commands.base import Command
+from quire_client import Client
 
-LAST: Final = ("purge", "down", "adopt")
-"""Played behind all others, in this order: the checkout is not what it was afterwards."""
+EXAMPLES = Path(__file__).resolve().parents[2] / "client" / "examples"
 
-SHELL: Final = frozenset("|<>&;$")
-"""An example with one of these is for a shell."""
+pytestmark = pytest.mark.real
 
-FIRST: Final[dict[str, str]] = {
-    "export": "git init -q ../history",
-    "import": "quire export jsonl --out site.jsonl && mkdir -p ~/audit/site",
-    "redo": "quire undo --writer alice --last 1",
-    "hook": """echo '{"hook_event_name": "SessionStart", "session_id": "s2", "cwd": "'"$PWD"'"}' > event.json""",
-    "forget": "mkdir ~/projects/old && quire up ~/projects/old && quire down -C ~/projects/old",
-    "adopt": "mv ~/projects/site ~/projects/site-renamed",
+
+def run(name: str, home: live.Live, *words: str, status: int = 0) -> list[str]:
+    """What the example prints."""
+    command = [sys.executable, str(EXAMPLES / name), str(home.root), "--state-dir", str(home.state_dir), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == status, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_two_loops_do_all_tasks_and_lose_none(served: live.Live) -> None:
+    printed = run("two_loops.py", served, "--tasks", "4")
+    assert printed == [" planner  # Tasks", *(f"  worker  - [x] task {number}" for number in range(1, 5))]
+    assert served.read("TASKS.md").decode().count("[x]") == 4
+
+
+def test_the_formatter_tidies_what_others_wrote_as_one_burst(served: live.Live) -> None:
+    client = served.connect(session="untidy")
+    start = live.caught_up(client)
+    live.ok(client.write_file("messy.py", "a = 1   \n\n\n"))
+    live.ok(client.write_file("clean.py", "b = 2\n"))
+    served.write("outside.txt", "no end")
+    served.write("dos.txt", b"left  \r\nalone\r\n")
+    live.caught_up(client)
+    assert run("formatter.py", served, "--since", start, "--rounds", "1") == ["messy.py: tidied", "outside.txt: tidied"]
+    assert served.read("messy.py") == b"a = 1\n"
+    assert served.read("outside.txt") == b"no end\n"
+    assert served.read("dos.txt") == b"left  \r\nalone\r\n"
+    bursts = live.ok(client.burst("list"))["bursts"]
+    (burst,) = [one for one in bursts if one["label"] == "tidied"]
+    live.ok(client.undo(burst=burst["burst"]))
+    assert served.read("messy.py") == b"a = 1   \n\n\n"
+
+
+def test_the_auditor_names_every_writer_and_finds_what_came_from_outside(served: live.Live) -> None:
+    client = served.connect(agent="ada", session="audited")
+    live.ok(client.checkpoint("audit"))
+    live.ok(client.write_file("audited.txt", "one\n"))
+    *told, sums = map(json.loads, run("auditor.py", served, "--since", "audit", "--strict"))
+    assert [(one["by"], one["path"]) for one in told] == [("ada", "audited.txt")]
+    assert sums == {"changes": {"ada": 1}, "complete": True, "why_not": [], "sound": True}
+    served.write("audited.txt", "two\n")
+    *_, last, sums = map(json.loads, run("auditor.py", served, "--since", "audit", "--strict", status=1))
+    assert (last["by"], last["path"]) == ("outside", "audited.txt")
+    assert sums["changes"] == {"ada": 1, "outside": 1}
+
+
+Refusing = Callable[[Client], dict[str, Any]]
+
+DOCUMENTED: dict[str, tuple[str, Refusing]] = {
+    "describe": ("not_found", lambda client: client.describe("nope")),
+    "move_file": ("already_exists", lambda client: client.move_file("there.txt", "other.txt")),
+    "delete_file": ("not_found", lambda client: client.delete_file("nowhere")),
+    "checkpoint": ("not_found", lambda client: client.checkpoint("none", action="drop")),
+    "op_status": ("schema_invalid", lambda client: client.op_status("no hex")),
+    "blame": ("binary_file", lambda client: client.blame("binary")),
+    "why": ("line_out_of_range", lambda client: client.why("there.txt", 99)),
+    "log": ("schema_invalid", lambda client: client.log(cursor="no cursor")),
+    "since": ("not_found", lambda client: client.since("no point")),
+    "show": ("not_found", lambda client: client.show("v999999")),
+    "diff": ("not_found", lambda client: client.diff("no point")),
+    "tree": ("schema_invalid", lambda client: client.tree(cursor=-1)),
+    "blobs": ("schema_invalid", lambda client: client.blobs([])),
+    "manual": ("not_found", lambda client: client.manual("nope")),
+    "read_file": ("binary_file", lambda client: client.read_file("binary")),
+    "write_file": ("write_conflict", lambda client: client.write_file("there.txt", "x")),
+    "edit_file": (
+        "stale_file",
+        lambda client: client.edit_file("there.txt", "0" * 64, [{"oldText": "a", "newText": ""}]),
+    ),
+    "apply_patch": ("patch_parse_error", lambda client: client.apply_patch("nonsense")),
+    "undo": ("not_found", lambda client: client.undo()),
+    "redo": ("not_found", lambda client: client.redo()),
+    "rollback": ("not_found", lambda client: client.rollback("no point")),
+    "restore": ("not_found", lambda client: client.restore("nowhere", "seq:1")),
+    "burst": ("not_found", lambda client: client.burst("end")),
+    "claim": ("not_found", lambda client: client.claim(renew=1)),
+    "release": ("not_found", lambda client: client.release(lease=1)),
+    "purge": ("invalid_regex", lambda client: client.purge(matching="(", plan=True)),
+    "export": ("schema_invalid", lambda client: client.export("nope", lambda piece: None)),
+    "gc": ("schema_invalid", lambda client: client.gc(only="nope")),
 }
-"""What somebody who types the example has done before."""
-
-PRINTS: Final[dict[str, str]] = {
-    "blame": "| line 12",
-    "call": '"ok": true',
-    "cat": "line 12",
-    "claims": "exclusive",
-    "diff": "+++ b/src/app.py",
-    "log": "src/app.py",
-    "ls": "app.py",
-    "read": "line 12",
-    "show": "line 12",
-    "undo": "src/app.py",
-    "watch": "src/watched.py",
-    "who": "ada",
-    "why": "src/app.py",
-}
-"""A part of what the example prints."""
 
 
-def example(name: str) -> str:
-    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
-    return command.example
-
-
-class Checkout:
-    """`~/projects/site`, in which somebody called ada types."""
-
-    def __init__(self, home: live.Live) -> None:
-        self.top = home.top
-        self.root = home.top / "projects" / "site"
-        (self.root / "src").mkdir(parents=True)
-        self.lines = [f"line {number}" for number in range(60)]
-        (self.root / "src" / "app.py").write_text("\n".join(self.lines) + "\n")
-        bin = home.top / "bin"
-        bin.mkdir()
-        (bin / "quire").write_text(f'#!/bin/sh\nexec {sys.executable} -m quire_client "$@"\n')
-        (bin / "quire").chmod(0o755)
-        os.environ.update(HOME=str(home.top), QUIRE_AGENT="ada", QUIRE_SESSION="s7")
-        os.environ["PATH"] = f"{bin}{os.pathsep}{os.environ['PATH']}"
-
-    def alice_edits(self) -> None:
-        """Three edits, so that there is somebody's work to be undone."""
-        with connect(self.root, agent="alice", session="s1") as client:
-            for number in (11, 20, 30):
-                client.read_file("src/app.py", hashes=True)
-                old, new = f"line {number}", f"by alice, in place of line {number}"
-                live.ok(client.call("edit_replace", {"file": "src/app.py", "old_text": old, "new_text": new}))
-
-    def type(self, line: str) -> tuple[int, str]:
-        """The status and all that was printed."""
-        if line.startswith("quire watch"):
-            return self._interrupted(line)
-        if SHELL & {*line} or line.startswith("quire mcp") or not line.startswith("quire "):
-            done = subprocess.run(
-                ["bash", "-euo", "pipefail", "-c", line],
-                cwd=self.root,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                timeout=30,
-            )
-            return done.returncode, done.stdout
-        printed = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True)  # some print bytes
-        with contextlib.chdir(self.root), contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-            words = [os.path.expanduser(word) for word in shlex.split(line)[1:]]
-            status = main(words)
-        printed.seek(0)
-        return status, printed.read()
-
-    def _interrupted(self, line: str) -> tuple[int, str]:
-        """Of a command that goes on until it is interrupted: here, when it has told of a file."""
-        child = subprocess.Popen(shlex.split(line), cwd=self.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert child.stdout is not None
-        os.set_blocking(child.stdout.fileno(), False)
-        printed, number = b"", 0
-        until = time.monotonic() + 20
-        while b"watched.py" not in printed and time.monotonic() < until:
-            number += 1
-            (self.root / "src" / "watched.py").write_text(f"{number}\n")
-            time.sleep(0.1)
-            printed += child.stdout.read() or b""
-        child.send_signal(signal.SIGINT)
-        with child.stdout:
-            return child.wait(10), printed.decode()
-
-
-def in_order() -> list[str]:
-    """`up` makes the journal, `checkpoint` the name that others go back to."""
-    first = ["up", "checkpoint"]
-    return [*first, *(name for name in COMMANDS if name not in (*first, *LAST)), *LAST]
-
-
-@pytest.mark.real
-def test_the_example_of_every_command_runs(daemon) -> None:  # type: ignore[no-untyped-def]
-    checkout = Checkout(daemon())
-    wrong = []
-    for name in in_order():
-        if name in FIRST:
-            status, printed = checkout.type(FIRST[name])
-            assert status == 0, f"before {name}: {printed}"
-        if name == "adopt":
-            checkout.root = checkout.root.with_name("site-renamed")
-        status, printed = checkout.type(example(name))
-        if status != 0 or PRINTS.get(name, "") not in printed:
-            wrong.append(f"{example(name)}\n{status}: {printed}")
-        if name == "checkpoint":
-            checkout.alice_edits()
-    assert not wrong, "\n\n".join(wrong)
-    assert (checkout.top / "projects" / "as-it-was" / "src" / "app.py").read_text().splitlines() == checkout.lines
+def test_what_a_method_says_that_it_is_refused_with_is_what_it_is_refused_with(served: live.Live) -> None:
+    for name, data in {"there.txt": b"a\n", "other.txt": b"b\n", "binary": b"\0"}.items():
+        served.write(name, data)
+    client = served.connect(agent="refused", session="newcomer")
+    live.caught_up(client)
+    for name, (code, act) in DOCUMENTED.items():
+        reply = act(client)
+        assert reply.get("error") == code, (name, reply)
+        told = re.search(r"^(?:Refused: )(.*?)^Source:", inspect.getdoc(getattr(Client, name)) or "", re.S | re.M)
+        assert told
+        assert f"`{code}`" in told[1] or "as `undo`" in told[1], name

@@ -1,0 +1,67 @@
+"""An agent that tidies what others write: no blanks at the ends of lines, one line break at the end of the file.
+
+    python client/examples/formatter.py PATH [--since POINT] [--rounds N]
+
+It says which version it has read (`base`), so a file that somebody has changed since is left alone, and looked at
+again with the next news. What it writes is one burst (`quire undo --burst N` takes it all back), and what another agent
+has an exclusive lease on is refused to it like to everybody.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from quire_client import Client, connect
+
+ME = "formatter"
+
+
+def main() -> int:
+    """Follow the journal; `--rounds 0` goes on until it is interrupted."""
+    parser = argparse.ArgumentParser(description="Tidy what others write.")
+    parser.add_argument("path")
+    parser.add_argument("--since", help="begin with what was written after this point; now, if not said")
+    parser.add_argument("--rounds", type=int, default=0, help="so many looks at the news")
+    parser.add_argument("--wait-ms", type=int, default=30_000, help="how long one of them waits for something")
+    parser.add_argument("--state-dir")
+    given = parser.parse_args()
+    with connect(given.path, agent=ME, session="example", state_dir=given.state_dir) as client:
+        cursor = given.since or client.since()["cursor"]
+        looks = 0
+        while not given.rounds or looks < given.rounds:
+            looks += 1
+            news = client.since(cursor, wait_ms=given.wait_ms)
+            if not news["ok"]:
+                print(f"{news['message']} [{news['error']}]", file=sys.stderr)
+                return 1
+            cursor = news["cursor"]
+            others = [record for record in news["records"] if record["version"] and record["writer"]["agent"] != ME]
+            tidy_all(client, sorted({record["path"] for record in others}))
+    return 0
+
+
+def tidy_all(client: Client, paths: list[str]) -> None:
+    """Tidy those of `paths` that need it, as one burst."""
+    needed = [(path, *found) for path in paths if (found := untidy(client, path)) is not None]
+    if not needed:
+        return
+    burst = client.burst("begin", label="tidied", kind="formatter", outside=False)
+    for path, version, text in needed:
+        reply = client.write_file(path, text, base=version)
+        print(f"{path}: {'tidied' if reply['ok'] else reply['error']}", flush=True)
+    client.burst("end", burst=burst.get("burst"))
+
+
+def untidy(client: Client, path: str) -> tuple[str, str] | None:
+    """The version that was read, and the text as it should be; None for what is tidy, or none of our business."""
+    shown = client.read_file(path)
+    if not shown["ok"] or shown["truncated"] or shown["newlineStyle"] not in ("lf", "none") or shown["hasBom"]:
+        return None
+    text: str = shown["content"]
+    tidy = "\n".join(line.rstrip(" \t") for line in text.split("\n")).rstrip("\n") + "\n"
+    return None if text in (tidy, "") else (shown["version"], tidy)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

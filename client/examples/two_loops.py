@@ -1,0 +1,102 @@
+"""Two agents share one file: one hands out tasks, the other does them, at the same time, and nothing is lost.
+
+    python client/examples/two_loops.py PATH [--tasks 3]
+
+Both edit by anchors, which name a line by what it says, so that a line that somebody else has changed is not hit by
+mistake. Both take a refusal for what it is, news: they read again and decide again. The worker waits with `since`,
+which answers when something has happened; nothing is polled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from quire_client import Client, connect
+
+FILE = "TASKS.md"
+OPEN, DONE = "- [ ] ", "- [x] "
+ATTEMPTS = 20
+
+
+def main() -> int:
+    """Run both until every task is done; the file at the end is on stdout, who wrote which line before each."""
+    parser = argparse.ArgumentParser(description="Two agents share one file.")
+    parser.add_argument("path")
+    parser.add_argument("--tasks", type=int, default=3)
+    parser.add_argument("--state-dir")
+    given = parser.parse_args()
+
+    def agent(name: str) -> Client:
+        return connect(given.path, agent=name, session="example", state_dir=given.state_dir)
+
+    with agent("planner") as planner, agent("worker") as worker:
+        made = planner.write_file(FILE, "# Tasks\n")
+        if not made["ok"]:
+            print(f"{made['message']} [{made['error']}]", file=sys.stderr)
+            return 1
+        start = planner.since()["cursor"]
+        working = threading.Thread(target=work, args=(worker, start, given.tasks))
+        working.start()
+        for number in range(1, given.tasks + 1):
+            hand_out(planner, f"task {number}")
+        working.join()
+        for line in planner.blame(FILE)["lines"]:
+            print(f"{line['writer']['agent']:>8}  {line['text']}")
+    return 0
+
+
+def hand_out(client: Client, what: str) -> None:
+    """Add a task below the last line, which the worker may be changing just now."""
+
+    def below_the_last(lines: list[tuple[str, str]]) -> dict[str, Any]:
+        return {"op": "insert_after", "hash": lines[-1][0], "content": f"{OPEN}{what}"}
+
+    edit(client, below_the_last)
+
+
+def work(client: Client, cursor: str, tasks: int) -> None:
+    """Tick off what is open, then wait for more, until all tasks are done."""
+    while True:
+        while edit(client, first_open):
+            pass
+        if sum(text.startswith(DONE) for _, text in read(client)) >= tasks:
+            return
+        cursor = client.since(cursor, path=FILE, wait_ms=10_000)["cursor"]
+
+
+def first_open(lines: list[tuple[str, str]]) -> dict[str, Any] | None:
+    """The edit that ticks off the first open task; None when there is none."""
+    for anchor, text in lines:
+        if text.startswith(OPEN):
+            return {"op": "replace_line", "hash": anchor, "content": DONE + text.removeprefix(OPEN)}
+    return None
+
+
+def edit(client: Client, decide: Callable[[list[tuple[str, str]]], dict[str, Any] | None]) -> bool:
+    """Read, decide, edit; when the file has moved on, all of it again. False: there was nothing to do."""
+    for _ in range(ATTEMPTS):
+        operation = decide(read(client))
+        if operation is None:
+            return False
+        reply = client.edit(FILE, [operation])
+        if reply["ok"]:
+            return True
+        print(f"{client.caller.agent} reads again: {reply['message']}", file=sys.stderr)
+    raise RuntimeError(f"{FILE} changes faster than it can be edited")
+
+
+def read(client: Client) -> list[tuple[str, str]]:
+    """(anchor, text) of every line: `12#ab12cd3 [high]|text` in the reply."""
+    reply = client.read_file(FILE, hashes=True)
+    if not reply["ok"]:
+        raise RuntimeError(reply["message"])
+    rows = [row.partition("|") for row in reply["lines"]]
+    return [(head.split()[0], text) for head, _, text in rows]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
