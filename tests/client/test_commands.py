@@ -1013,6 +1013,8 @@ def test_an_agent_is_told_what_was_changed_since_it_read_it_and_a_person_is_not(
     assert quire("who", "--agent", "ada", who=told).err == said
     assert quire("who", who=told).err == ""
     assert quire("who", "--agent", "ada", "--json", who=told).err == ""
+    told["changed_since_your_read"] = [{**entry, "path": "my a.py", "since": "v9"}]
+    assert quire("who", "--agent", "ada", who=told).err.endswith("; see `quire diff v9.. 'my a.py'`.\n")
 
 
 # -- watch -------------------------------------------------------------------------------------------------------

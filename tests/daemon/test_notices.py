@@ -111,6 +111,14 @@ def test_a_call_about_something_else_is_told_without_a_look_at_the_text() -> Non
     assert (entry["path"], entry["lines"], entry["touches"]) == ("f.txt", None, None)
 
 
+@pytest.mark.parametrize("tool", ["claims", "status"])
+def test_each_entry_says_from_where_a_diff_shows_what_happened(tool: str) -> None:
+    book = stale_book()
+    (entry,) = notices(book.call(tool, CALLS[tool]))
+    shown = book.call("diff", {"from": entry["since"], "path": entry["path"]})
+    assert [line for line in shown["diff"].splitlines() if line[0] in "+-"][-2:] == ["-one", "+ONE"]
+
+
 def test_it_is_repeated_until_the_caller_reads_again() -> None:
     book = stale_book()
     for _ in range(3):

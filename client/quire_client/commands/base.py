@@ -240,10 +240,14 @@ class Invocation:
         if not (self.options.get("agent") or self.environ.get("QUIRE_AGENT")):
             return
         newest = {entry.get("path"): entry for entry in reply.get("changed_since_your_read") or ()}
+        if newest:
+            from shlex import quote
         for path, entry in newest.items():
             hint = f" ({render.one_line(entry['hint'])})" if entry.get("hint") else ""
-            what = f"{render.one_line(path or reply.get('path', ''))} was changed since you read it"
-            self.say(f"{what}, by {render.writer(entry.get('writer'))} at {render.moment(entry.get('at', ''))}{hint}.")
+            named = render.one_line(path or reply.get("path", ""))
+            who = f"by {render.writer(entry.get('writer'))} at {render.moment(entry.get('at', ''))}{hint}"
+            look = f"; see `quire diff {render.one_line(entry['since'])}.. {quote(named)}`" if "since" in entry else ""
+            self.say(f"{named} was changed since you read it, {who}{look}.")
 
     def complain(self, reply: Mapping[str, Any]) -> None:
         """Say a refusal: the sentence, the code, and what to do next."""

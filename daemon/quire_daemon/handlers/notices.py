@@ -63,7 +63,7 @@ def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[st
         entries += about.get(FIELD, ())
         more += about.get(MORE, 0)
     rest = [path for path in candidates if path not in told and path not in named]
-    others = [_entry(path, version, world) for path, version in islice(_changed(rest, world), MOST_OTHERS)]
+    others = [_entry(*changed, world) for changed in islice(_changed(rest, world), MOST_OTHERS)]
     if len(others) == MOST_OTHERS:  # what follows is counted without a look: some may be as they were
         more += len(rest) - rest.index(others[-1]["path"]) - 1
     entries += others
@@ -95,8 +95,8 @@ def _named(params: Any, world: World) -> set[str]:
     return named
 
 
-def _changed(paths: Sequence[str], world: World) -> Iterator[tuple[str, Version]]:
-    """Each of these files that really has changed, with its newest version by somebody else."""
+def _changed(paths: Sequence[str], world: World) -> Iterator[tuple[str, int, Version]]:
+    """Each of these files that really has changed: the version that was read, and the newest by somebody else."""
     history, key = world.history, world.who.key
     for path in paths:
         seen, head = history.shown(key, path), history.file(path)
@@ -107,13 +107,14 @@ def _changed(paths: Sequence[str], world: World) -> Iterator[tuple[str, Version]
             later = islice(history.versions(path, after=seen.news_after, reverse=True), _NEWEST)
             version = next((v for v in later if history.caller_of(v.writer) != key), None)
         if version is not None:
-            yield path, version
+            yield path, seen.news_after, version
 
 
-def _entry(path: str, version: Version, world: World) -> dict[str, Any]:
+def _entry(path: str, since: int, version: Version, world: World) -> dict[str, Any]:
     """A change of a file that the call is not about. Its lines were not looked at."""
     return {
         "path": path,
+        "since": version_token(since),
         "writer": world.history.writer_json(version.writer, version.type),
         "evidence": version.evidence,
         "at": rfc3339(version.at_ns),

@@ -315,7 +315,7 @@ def news(world: World, path: str, needs: Ranges | None = None, needs_at: Version
     """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
 
     `touches` is about the lines `needs` of version `needs_at`, those of a call; without them, about all that the caller
-    has been shown.
+    has been shown. `since` is the version that the caller read: a `diff` from there shows all of it.
     """
     seen = world.history.shown(world.who.key, path)
     if seen is None:
@@ -328,7 +328,8 @@ def news(world: World, path: str, needs: Ranges | None = None, needs_at: Version
     lines, at = seen.lines, history.version(path, seen.version)
     if needs is not None and needs_at is not None:
         lines, at = needs, needs_at
-    told = [{"path": path, **entry} for entry in changes_told(history, path, others, lines, at)]
+    about = {"path": path, "since": version_token(seen.news_after)}
+    told = [{**about, **entry} for entry in changes_told(history, path, others, lines, at)]
     return {"changed_since_your_read": told, **_rest("changed_since_your_read_more", others)}
 
 
