@@ -446,6 +446,26 @@ def test_rollback_takes_back_what_the_caller_did_after_a_checkpoint_and_keeps_th
     assert desk.text("new") == lines("n")
 
 
+@pytest.mark.parametrize("conflicts", ["skip", "abort", "markers"])
+def test_rollback_does_not_lead_away_from_the_point_what_is_as_it_was_then(conflicts: str) -> None:
+    """Somebody removed a file since, and the caller brought it back: without the caller's work it would go again."""
+    desk = desk_with()
+    desk.note(CheckpointNamed("before", desk.journal.head), who=desk.ann)
+    desk.outside_deletes("f.txt")
+    assert desk.call(RESTORE_TOOL, desk.ann, path="f.txt", at="before")["ok"]
+    reply = desk.call(ROLLBACK_TOOL, desk.ann, to="before", conflicts=conflicts)
+    assert (reply["error"], desk.text("f.txt")) == ("not_found", START)
+    desk.write("new", lines("n"), desk.ann)
+    reply = desk.call(ROLLBACK_TOOL, desk.ann, to="before", conflicts=conflicts)
+    assert {f["path"]: (f["action"], f["skipped"]) for f in reply["files"]} == {
+        "f.txt": ("none", "as_then"),
+        "new": ("delete", None),
+    }
+    assert (desk.text("f.txt"), desk.text("new")) == (START, None)
+    assert desk.call(UNDO_TOOL, desk.ann)["ok"]
+    assert (desk.text("f.txt"), desk.text("new")) == (START, lines("n"))
+
+
 def test_restore_puts_back_the_bytes_of_a_point_and_says_what_it_takes_back() -> None:
     desk = desk_with()
     first = desk.head_of("f.txt")

@@ -116,7 +116,7 @@ def test_each_entry_says_from_where_a_diff_shows_what_happened(tool: str) -> Non
     book = stale_book()
     (entry,) = notices(book.call(tool, CALLS[tool]))
     shown = book.call("diff", {"from": entry["since"], "path": entry["path"]})
-    assert [line for line in shown["diff"].splitlines() if line[0] in "+-"][-2:] == ["-one", "+ONE"]
+    assert shown["files"][0]["patch"].splitlines()[3:5] == ["-one", "+ONE"], shown
 
 
 def test_it_is_repeated_until_the_caller_reads_again() -> None:

@@ -116,7 +116,7 @@ class Choice:
     how: How
     batches: tuple[int, ...] = ()
     paths: tuple[str, ...] = ()  # only in these; of a restore, what comes back
-    at: int = 0  # of a restore
+    at: int = 0  # of a restore or a rollback: the point
     conflicts: Conflicts = "skip"
 
 
@@ -130,7 +130,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
     paths = tuple(dict.fromkeys(given for given in (params.path, *params.paths) if given))
     if isinstance(params, RollbackParams):
         batches = _matching(_rollback_as_undo(params), known, who, paths, _everything_standing)
-        return Choice("rollback", batches, paths, conflicts=params.conflicts)
+        return Choice("rollback", batches, paths, parse_point(params.to, history), params.conflicts)
     if isinstance(params, RedoParams):
         batches, paths = _choose_redo(params, known, who, paths)
         return Choice("redo", batches, paths, conflicts=params.conflicts)

@@ -27,7 +27,7 @@ from quire_daemon.handlers.choosing import (
     UndoParams,
     read_token,
 )
-from quire_daemon.handlers.undoing import SKIPPED, Action, Performing, Planning, batches_json, file_json
+from quire_daemon.handlers.undoing import AS_THEN, SKIPPED, Action, Performing, Planning, batches_json, file_json
 from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, stayed
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -72,7 +72,7 @@ def decide(params: Params, world: World) -> Decision:
     choice, found = seen.choice, seen.found
     if params.token and choice.how != _HOW[type(params)]:
         raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
-    actions = Planning(world, params.allow_uncaptured).actions(found)
+    actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
     if params.token and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     _refuse_if_pointless(params, choice, actions, history)
@@ -93,7 +93,7 @@ def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
 def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Action], history: History) -> None:
     """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing."""
     doing = [a for a in actions if a.do != "none"]
-    blocked = [a for a in actions if a.conflicts or a.skipped]
+    blocked = [a for a in actions if a.conflicts or (a.skipped and a.skipped != AS_THEN)]
     files = [file_json(a, choice, history) for a in blocked]
     # Of a plan that is carried out, its own word counts, and the caller may still be stricter.
     aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)

@@ -72,6 +72,7 @@ class Planning:
 
     world: World
     allow_uncaptured: bool
+    point: int = 0  # that is gone back to; what is as it was then is not led away from it
     taken: set[str] = field(default_factory=set)
     leaving: set[str] = field(default_factory=set)  # paths that become free
 
@@ -87,6 +88,8 @@ class Planning:
             return self._skip(u, u.missing)
         if is_now(u):
             return Action("none", u, conflicts=u.conflicts)
+        if self.point and self._as_then(u.now):
+            return Action("none", u, skipped=AS_THEN)
         if self.taken & {u.now.path, u.path}:
             # Two histories end under one name; the first has it, the second would overwrite its result.
             return self._skip(u, "occupied")
@@ -94,6 +97,13 @@ class Planning:
         if not action.skipped:
             self.taken |= {u.now.path, u.path}
         return action
+
+    def _as_then(self, now: State) -> bool:
+        """Is the file as it was at the point?"""
+        was, head = self.world.history.version_at(now.path, self.point), now.version
+        if was is None or head is None or was.gone or head.gone:
+            return False
+        return (was.entry, was.mode, was.blob) == (head.entry, head.mode, head.blob)
 
     def _skip(self, u: Unwound, why: str, *conflicts: Conflict) -> Action:
         return Action("none", u, skipped=why, conflicts=(*u.conflicts, *conflicts))
@@ -170,6 +180,8 @@ class Planning:
 # ── told ──────────────────────────────────────────────────────────────────────
 
 
+AS_THEN: Final = "as_then"
+
 SKIPPED: Final = {
     "uncaptured": "bytes that are needed, or that would be lost, are not in the journal",
     "not_a_file": "it is not a regular file",
@@ -178,6 +190,7 @@ SKIPPED: Final = {
     "changed_meanwhile": "it is being changed at this moment",
     "creation_not_seen": "it was there when it was first looked at; nothing shows that it was made then",
     "not_there_then": "it was not there at that point",
+    AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
 }
 
 
