@@ -44,6 +44,7 @@ EDGES = {"quire_journal": {"quire_journal.stores", "quire_journal.places"}}
 DECISIONS = (
     "quire_daemon.arguments",
     "quire_daemon.dialects",
+    "quire_daemon.globs",
     "quire_daemon.handlers",
     "quire_daemon.manuals",
     "quire_daemon.rebase",

@@ -31,6 +31,8 @@ import msgspec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from quire_daemon.globs import linear
+
 ALWAYS: Final = frozenset({".git", ".quire"})
 """Names that are ignored wherever they stand, as folders or as files (the `.git` file of a worktree)."""
 
@@ -302,7 +304,7 @@ def _pattern(line: str) -> _Pattern | None:
         return None
     if source is None or ignores is None:
         return None
-    source, by_name = _whole(source)
+    source, by_name = _whole(linear(source))
     for number, part in enumerate(held):
         source = source.replace(_placeholder(number), part)
     try:

@@ -92,6 +92,14 @@ def test_a_kind_that_is_named_is_shown_and_an_unknown_one_refused() -> None:
     assert desk.call(LOG_TOOL, desk.ann, kind="file_painted")["error"] == "schema_invalid"
 
 
+@every("glob", ["[z-a]*", "*\\"])
+def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
+    desk, _ = busy_desk()
+    refused = desk.call(LOG_TOOL, desk.ann, path=glob)
+    assert refused["error"] == "schema_invalid"
+    assert repr(glob) in refused["message"]
+
+
 @every(
     ("path", "expected"),
     [

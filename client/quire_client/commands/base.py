@@ -168,8 +168,8 @@ class Invocation:
         text = self.options.get(name)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit()):
-            raise Usage(f"--{name} wants a whole number, not {text!r}.")
+        if not (text.isascii() and text.isdigit() and len(text) <= 18):  # more is more than a message can hold
+            raise Usage(f"--{name} wants a whole number of at most 18 digits, not {text[:40]!r}.")
         return int(text)
 
     def one_argument(self, name: str) -> str:

@@ -17,7 +17,10 @@ def run(call: Invocation) -> int:
         raise Usage("TOOL is missing.")
     arguments = _arguments(call.arguments[1] if len(call.arguments) > 1 else "{}")
     with call.connect() as client:
-        reply = client.call(call.arguments[0], arguments)
+        try:
+            reply = client.call(call.arguments[0], arguments)
+        except (OverflowError, UnicodeEncodeError) as error:
+            raise Usage(f"The arguments hold what no message can: {error}.") from error
     print(render.as_json(reply))
     return status_of(reply)
 

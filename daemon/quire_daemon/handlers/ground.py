@@ -14,11 +14,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Final
 
-from pathspec import GitIgnoreSpec
-
+from quire_daemon import globs
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
 from quire_journal.diff import diff
@@ -53,7 +51,7 @@ def is_glob(path: str) -> bool:
 def covers(lease: Lease, path: str) -> bool:
     """Is the file `path` on the ground of `lease`, some of its lines at least?"""
     if lease.form == GLOB:
-        return globbed(lease.path).match_file(path)
+        return globs.matches(lease.path)(path) is not None
     return path == lease.path or (lease.form == FOLDER and _within(path, lease.path))
 
 
@@ -67,18 +65,6 @@ def meet(a: Lease, b: Lease) -> bool:
         return _within(a.path, b.path) or _within(b.path, a.path)
     before, after = _beginning(a), _beginning(b)
     return before.startswith(after) or after.startswith(before)
-
-
-@lru_cache(maxsize=256)
-def globbed(glob: str) -> GitIgnoreSpec:
-    """What a glob matches, as `log` reads globs. Raises `ValueError` for one that could never match."""
-    try:
-        spec = GitIgnoreSpec.from_lines(["\\" + glob if glob[0] in "!#" else glob])
-    except re.error as error:
-        raise ValueError(str(error)) from None
-    if not any(pattern.include for pattern in spec.patterns):
-        raise ValueError("it matches nothing")
-    return spec
 
 
 def _within(path: str, folder: str) -> bool:

@@ -14,8 +14,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from quire_daemon import globs
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
-from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, globbed, is_glob, lines_at, meet
+from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, is_glob, lines_at, meet
 from quire_daemon.handlers.held import (
     in_force,
     in_the_way,
@@ -178,7 +179,7 @@ def _form(given: str, now: FileNow) -> str:
     """A name with wildcards is a glob, unless a file is really called so."""
     if now.kind == "missing" and is_glob(now.path):
         try:
-            globbed(now.path)
+            globs.matches(now.path)
         except ValueError as error:
             raise Refused("schema_invalid", f"path: {given!r} is no pattern: {error}", argument="path") from None
         return GLOB

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
+from quire_daemon import globs
 from quire_journal.events import BY_KIND, FOLDER, Event, Record
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE
@@ -82,12 +82,15 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
     """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?
 
     The answer counts as true or false. It is asked of every path that there is, so it is an expression's own `match`.
+    Raises `Refused` for a glob that is none.
     """
     if not given:
         return lambda path: True
     if _GLOB.search(given):
-        (pattern,) = GitIgnoreSpec.from_lines(["\\" + given if given[0] in "!#" else given]).patterns
-        return pattern.regex.match if pattern.regex is not None else lambda path: False
+        try:
+            return globs.matches(given)
+        except ValueError as error:
+            raise Refused("schema_invalid", f"path: {given!r} is not a glob: {error}.", argument="path") from None
     wanted = relative_path(given, history)
     return (lambda path: True) if wanted == "." else re.compile(f"{re.escape(wanted)}(?:/|\\Z)").match
 
