@@ -239,15 +239,18 @@ class Invocation:
         """What others changed since this agent read it; a person at a terminal does not work from what it read."""
         if not (self.options.get("agent") or self.environ.get("QUIRE_AGENT")):
             return
-        newest = {entry.get("path"): entry for entry in reply.get("changed_since_your_read") or ()}
-        if newest:
+        told: dict[str, list[Mapping[str, Any]]] = {}
+        for entry in reply.get("changed_since_your_read") or ():
+            told.setdefault(render.one_line(entry.get("path") or reply.get("path", "")), []).append(entry)
+        if told:
             from shlex import quote
-        for path, entry in newest.items():
-            hint = f" ({render.one_line(entry['hint'])})" if entry.get("hint") else ""
-            named = render.one_line(path or reply.get("path", ""))
-            who = f"by {render.writer(entry.get('writer'))} at {render.moment(entry.get('at', ''))}{hint}"
-            look = f"; see `quire diff {render.one_line(entry['since'])}.. {quote(named)}`" if "since" in entry else ""
-            self.say(f"{named} was changed since you read it, {who}{look}.")
+        for path, entries in told.items():
+            newest = entries[-1]
+            who = " and ".join(dict.fromkeys(render.writer(entry.get("writer")) for entry in entries))
+            hint = f" ({render.one_line(newest['hint'])})" if newest.get("hint") else ""
+            when = f"{', last' if len(entries) > 1 else ''} at {render.moment(newest.get('at', ''))}{hint}"
+            look = f"; see `quire diff {render.one_line(newest['since'])}.. {quote(path)}`" if "since" in newest else ""
+            self.say(f"{path} was changed since you read it, by {who}{when}{look}.")
 
     def complain(self, reply: Mapping[str, Any]) -> None:
         """Say a refusal: the sentence, the code, and what to do next."""
