@@ -14,6 +14,7 @@ from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Present
 from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_journal.events import (
+    FOLDER,
     Event,
     FileDeleted,
     FileMoved,
@@ -190,9 +191,9 @@ class Desk:
             self._require_agreement()
 
     def _require_agreement(self) -> None:
-        """The journal's heads are what lies on the desk."""
+        """The journal's heads are what lies on the desk. (It has no folders but those of its files' paths.)"""
         with self.history() as history:
-            heads = {path: head for path, head in history.paths() if not head.gone}
+            heads = {path: head for path, head in history.paths() if not head.gone and head.entry != FOLDER}
         assert {path: (head.blob, head.mode) for path, head in heads.items()} == {
             path: (blob_id(lying.data), lying.mode) for path, lying in self.files.items()
         }

@@ -14,7 +14,15 @@ from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.choosing import MAX_BATCHES
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import LINK, BatchUndone, CheckpointNamed, FileWritten, OutsideWritten, WorkspaceScanned
+from quire_journal.events import (
+    FOLDER,
+    LINK,
+    BatchUndone,
+    CheckpointNamed,
+    FileWritten,
+    OutsideWritten,
+    WorkspaceScanned,
+)
 from quire_journal.ids import BatchId, blob_id
 from quire_journal.journal import Entry
 
@@ -449,6 +457,17 @@ def test_a_restored_link_that_is_what_it_was_is_unchanged() -> None:
     at = desk.note(OutsideWritten("link", blob_id(b"to"), 2, 0o777, "watched", entry=LINK), blobs=(b"to",))
     reply = desk.call(RESTORE_TOOL, desk.ann, at=f"seq:{at}", path="link")
     assert (reply["ok"], reply["unchanged"], only_file(reply)["skipped"]) == (True, True, None)
+
+
+def test_a_folder_that_was_empty_before_the_point_is_no_part_of_a_restore_of_what_is_in_it() -> None:
+    desk = Desk()
+    desk.note(OutsideWritten("d", b"", 0, 0o700, "watched", entry=FOLDER))
+    desk.outside("d/f", START)
+    at = f"seq:{desk.journal.head}"
+    desk.outside("d/f", lines("later"))
+    reply = desk.call(RESTORE_TOOL, desk.ann, at=at, path="d")
+    assert [(f["path"], f["action"]) for f in reply["files"]] == [("d/f", "write")]
+    assert desk.text("d/f") == START
 
 
 def test_a_file_that_was_seen_before_the_first_whole_look_at_the_tree_is_not_deleted() -> None:

@@ -134,13 +134,19 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
     """The chosen files as they were at the point."""
     found: list[Unwound] = []
     paths = _restore_paths(history, choice)
-    inhabited = {path[:at] for path in paths for at, c in enumerate(path) if c == "/"}
-    for path in paths:
-        now, then = State(path, history.file(path)), State(path, history.version_at(path, choice.at))
+    states = {
+        path: (State(path, history.file(path)), State(path, history.version_at(path, choice.at))) for path in paths
+    }
+    inhabited = {
+        path[:at] for path, (_, then) in states.items() if then.present for at, c in enumerate(path) if c == "/"
+    }
+    for path, (now, then) in states.items():
         if then.version is None or not then.present:
             found.append(_left_alone(now, "not_there_then"))
-        elif _same_link(now.version, then.version) or (then.version.entry == FOLDER and path in inhabited):
-            found.append(_left_alone(now, ""))  # a folder comes with what is in it
+        elif then.version.entry == FOLDER and path in inhabited:
+            continue  # it was empty once, and at the point no more: it comes with what is in it
+        elif _same_link(now.version, then.version):
+            found.append(_left_alone(now, ""))
         elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
             found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
         elif then.version.entry != REGULAR:
