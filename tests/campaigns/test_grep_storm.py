@@ -51,7 +51,7 @@ def test_two_hundred_writes_under_two_recursive_greps_are_all_journaled(daemon) 
     if not shutil.which("grep"):
         pytest.skip("there is no grep")
     at = daemon()
-    paths = plant(at.root, live.length(800, 20_000))
+    paths = plant(at.root, live.length(400, 20_000))
     client = at.connect("boss")
     eventually("the first scan is through", lambda: first_scan_done(client), 120)
     forever = f"while :; do grep -r hay {at.root} >/dev/null; done"
@@ -96,7 +96,7 @@ def stopped(pid: int) -> Iterator[None]:
 def test_an_overflow_of_the_kernels_queue_is_recorded_and_survived(daemon) -> None:
     """The queue is made when the daemon starts, so the limit is back to what it was before anything else starts."""
     at = daemon()
-    paths = plant(at.root, live.length(400, 2_000))
+    paths = plant(at.root, live.length(200, 2_000))
     with short_queue(256):  # more than a test beside this one has waiting, whose queue is made at the same moment
         client = at.connect("boss")
     eventually("the first scan is through", lambda: first_scan_done(client), 60)

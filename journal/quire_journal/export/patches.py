@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from email.utils import format_datetime
 
 from quire_journal import VERSION
 from quire_journal.export import told
@@ -71,6 +70,8 @@ def differs(change: Change, source: Source) -> bool:
 
 def _head(step: Step, source: Source, number: int, missing: list[tuple[str, str]]) -> bytes:
     """The mail up to its diffs. The first line is the one by which mails in a file are told apart."""
+    from email.utils import format_datetime  # takes 7 ms, of each start of a daemon if it stood above
+
     author = told.identity(source, step.writers[0] if step.writers else OUTSIDE)
     when = format_datetime(datetime.fromtimestamp(step.at_ns // 10**9, UTC))
     lines = [
