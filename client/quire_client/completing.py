@@ -65,8 +65,8 @@ def known() -> list[Known]:
     for name, summary in COMMANDS.items():
         command = offered(name)
         first, _, rest = command.arguments.partition(" ")
-        if "|" in command.arguments and not command.words:
-            first = command.arguments
+        if " | " in command.arguments and not command.words:  # one of two
+            first, rest = command.arguments, ""
         words = command.words or _literal(first)
         table.append(Known(name, summary, command.options, Place(words, _kinds(first)), _rest(rest)))
     return table
@@ -151,6 +151,13 @@ _quire_takes_value() {{
     esac
 }}
 
+# Paths, which may have blanks.
+_quire_paths() {{
+    local path
+    compopt -o filenames 2>/dev/null
+    while IFS= read -r path; do COMPREPLY+=("$path"); done < <(compgen "$1" -- "$current")
+}}
+
 _quire() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
     local command= words= kinds= number=0 at word name
@@ -190,8 +197,8 @@ _quire() {{
     fi
     for name in $kinds; do
         case $name in
-            files|at) compopt -o filenames; COMPREPLY+=($(IFS=$'\\n'; compgen -f -- "$current")) ;;
-            folders) compopt -o filenames; COMPREPLY+=($(IFS=$'\\n'; compgen -d -- "$current")) ;;
+            files|at) _quire_paths -f ;;
+            folders) _quire_paths -d ;;
             *) words+=" $(quire completion names "$name" 2>/dev/null)" ;;
         esac
     done

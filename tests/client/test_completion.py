@@ -61,6 +61,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
     """A folder with `src/`, `app.py`, the scripts, and a `quire` that knows names; it is the current one."""
     (tmp_path / "src").mkdir()
     (tmp_path / "app.py").write_text("")
+    (tmp_path / "two words.py").write_text("")
     scripts = tmp_path / "home" / "scripts"
     scripts.mkdir()
     for shell in SHELLS:
@@ -94,7 +95,7 @@ def offered(shell: str, line: str, folder: Path, wanted: Sequence[str] = ()) -> 
     if shell == "zsh":
         return set(CONTROL.sub(" ", done.stdout).split())
     assert not done.stderr
-    return {row.partition("\t")[0] for row in done.stdout.splitlines()}
+    return {row.partition("\t")[0].rstrip("/") for row in done.stdout.splitlines()}
 
 
 CASES = [
@@ -108,7 +109,11 @@ CASES = [
     ("quire checkpoint ", {"create", "list", "drop"}, {"app.py"}),
     ("quire call r", {"read_file"}, {"edit"}),
     ("quire rollback bef", {"before-lunch"}, {"dinner"}),
-    ("quire read ", {"app.py"}, {"up", "create"}),
+    ("quire read ", {"app.py", "two words.py"}, {"up", "create"}),
+    ("quire -C src log --wr", {"--writer"}, {"--until"}),
+    ("quire service ", {"install", "status"}, {"app.py"}),
+    ("quire diff ", {"before-lunch", "dinner"}, {"up"}),
+    ("quire export-tree dinner ", {"src"}, {"app.py", "before-lunch"}),
     ("quire help un", {"undo"}, {"up"}),
 ]
 
@@ -134,6 +139,8 @@ def test_zsh_offers_commands_values_and_names(folder: Path) -> None:
         ("quire undo --conflicts ", "skip", "markers", "abort"),
         ("quire rollback ", "before-lunch", "dinner"),
         ("quire cl", "claim", "claims"),
+        ("quire cat app.py@", "before-lunch", "dinner"),
+        ("quire read ", "app.py", "src/"),
     ):
         found = offered("zsh", line, folder, wanted)
         assert {*wanted} <= found, (line, found)
