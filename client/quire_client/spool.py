@@ -7,11 +7,11 @@ been taken can be taken back, and then was not sent.
 
 from __future__ import annotations
 
+import _socket  # `socket` itself brings enum and selectors
 import contextlib
 import fcntl
 import json
 import os
-import socket
 import stat
 import time
 from pathlib import Path
@@ -43,17 +43,6 @@ def way_in(place: Place) -> SpoolLine | None:
         os.close(folder)
         return None
     return SpoolLine(folder, epoch)
-
-
-def blocked() -> bool:
-    """Is this process kept from making Unix sockets at all, as sandboxes do?"""
-    try:
-        socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).close()
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return False
 
 
 class SpoolLine:
@@ -198,9 +187,14 @@ def _epoch(folder: int) -> str:
 def _reachable(path: str) -> bool:
     """Does somebody take connections there, and may we make one?"""
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.settimeout(1.0)
-            line.connect(path)
+        line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     except OSError:
         return False
+    try:
+        line.settimeout(1.0)
+        line.connect(path)
+    except OSError:
+        return False
+    finally:
+        line.close()
     return True

@@ -7,6 +7,8 @@ before it gave up is the reason that the caller gets.
 
 from __future__ import annotations
 
+import _socket  # `socket` itself brings enum and selectors
+import errno
 import os
 import sys
 import time
@@ -14,13 +16,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from quire_client.connection import Connection, NoReply, NotSent
-from quire_client.spool import SpoolLine, blocked, way_in
 from quire_journal import VERSION
 from quire_journal.messages import Request, encode
 from quire_journal.places import Place, Running, checked, hold_lock, make_private_folder, running
+from quire_journal.spooled import FOLDER as SPOOL
 
 if TYPE_CHECKING:
     from subprocess import Popen
+
+    from quire_client.spool import SpoolLine
 
 Told = Callable[[str], None]
 """Called with what the daemon does before it listens, in words."""
@@ -54,10 +58,10 @@ class Door:
         Raises NoDaemon, or WorkspaceRefused when a daemon would have to be started where no journal may live.
         """
         while True:
-            by_files = way_in(self.place)
+            by_files = _by_files(self.place)
             if by_files is not None:
                 return by_files
-            if blocked():
+            if _blocked():
                 raise NoDaemon(
                     "This process may not make Unix sockets, so it cannot reach a daemon: a sandbox, probably. "
                     "`[spool] enabled = true` in your own config.toml lets such callers call by files, in .quire/spool."
@@ -92,6 +96,24 @@ class Door:
                 raise NoDaemon(reason)
             time.sleep(PAUSE_S)
         return None
+
+
+def _by_files(place: Place) -> SpoolLine | None:
+    """A line by files, where a daemon takes them and nothing better can be had. Most workspaces have no such folder."""
+    if not os.path.lexists(place.root.joinpath(*SPOOL)):
+        return None
+    from quire_client.spool import way_in
+
+    return way_in(place)
+
+
+def _blocked() -> bool:
+    """Is this process kept from making Unix sockets at all, as sandboxes do?"""
+    try:
+        _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM).close()
+    except OSError as error:
+        return error.errno in (errno.EPERM, errno.EACCES)
+    return False
 
 
 def start(place: Place, until: float, told: Told | None = None) -> None:

@@ -155,6 +155,7 @@ class App:
         self.reserve = Reserve(state_dir / "reserve", settings.retention.reserve_bytes)
         self._stopping = False
         self._read_settings = read_settings
+        self._no_spool = ""  # why there is none, though it is wanted
         self._bad_settings = ""  # why the settings file was not taken
         self._read_only = ""  # why the journal takes no more records
         self._flush_at = 0.0
@@ -218,8 +219,11 @@ class App:
             try:
                 self.server.spool = Spool(self.root, self.server.epoch, self.clock.now_ns)
             except OSError as error:
-                self.log.warning("no_spool", error=str(error))
+                if str(error) != self._no_spool:  # it is tried again each second
+                    self._no_spool = str(error)
+                    self.log.warning("no_spool", error=str(error))
                 return
+            self._no_spool = ""
             self.watcher.tell("/".join(SPOOL), ".request", self.server.spool.ring)
 
     @property
