@@ -887,8 +887,22 @@ class App:
         for path in paths:
             self.outside.name(path, "scanned", self.clock.mono_s())
 
-    def start_job(self, work: Callable[[], Callable[[], None]]) -> None:
-        """Run `work` on a worker thread; what it returns is called in the loop."""
+    def start_job(
+        self,
+        work: Callable[[], Callable[[], None]],
+        what: str = "job",
+        failed: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        """Run `work` on a worker thread; what it returns is called in the loop.
+
+        A fault in `work` is logged, and the reply that says so given to `failed`, in the loop: somebody may wait.
+        """
+
+        def tell() -> None:
+            body = self._fault(what)
+            if failed is not None:
+                self._jobs_done.put(lambda: failed(body))
+                self.server.wake()
 
         def run() -> None:
             try:
@@ -896,7 +910,7 @@ class App:
             except CrawlCancelled:
                 return  # the daemon stops
             except Exception:  # noqa: BLE001
-                self.log.fault("job")
+                tell()
                 return
             self._jobs_done.put(then)
             self.server.wake()

@@ -40,6 +40,8 @@ SHORT_FILE: Final = 64
 
 _CACHE_BYTES: Final = 32 << 20
 
+_FLAGS_IN_FRONT: Final = re.compile(rb"\A\s*(?:\(\?[aiLmsux]+\)\s*)+")
+
 _decode_version: Final = msgspec.msgpack.Decoder(Version).decode
 _decode_stored: Final = msgspec.msgpack.Decoder(blobs.Stored).decode
 
@@ -198,7 +200,9 @@ def _one_of(texts: Iterable[bytes], wanted: Wanted) -> re.Pattern[bytes] | None:
         return pattern
     if pattern is None:
         return wanted.matching
-    return re.compile(pattern.pattern + b"|(?:" + wanted.matching.pattern + b")", wanted.matching.flags)
+    # Flags may stand in front of an expression, and nowhere else; `flags` has them. A remark ends with its line.
+    asked, flags = _FLAGS_IN_FRONT.sub(b"", wanted.matching.pattern), wanted.matching.flags
+    return re.compile(pattern.pattern + b"|(?:" + asked + (b"\n)" if flags & re.VERBOSE else b")"), flags)
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: Wanted) -> bool:

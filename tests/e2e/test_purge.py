@@ -52,6 +52,15 @@ def require_gone(at: Live, secret: str) -> None:
     (at.state_dir / "journal" / "clean").unlink(missing_ok=True)
 
 
+def test_an_expression_may_begin_with_its_flags(at: Live) -> None:
+    at.write("a.py", f'KEY = "{SECRET}"\n# the end\n')
+    client = at.connect(agent="ann")
+    caught_up(client)
+    for matching in (f"(?s){SECRET}.*end", f"(?ix) {SECRET.upper()}  # a remark"):
+        plan = ok(client.call("purge", {"matching": matching, "plan": True}))
+        assert [one["path"] for one in plan["versions"]] == ["a.py"], matching
+
+
 def told_often(at: Live) -> str:
     """A journal in which the secret is in versions, kept replies and refusals; the version with it."""
     at.write("a.py", FILLING + f'KEY = "{SECRET}"\n' + FILLING)

@@ -41,8 +41,11 @@ class Host(Protocol):
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""
 
-    def start_job(self, work: Job) -> None:
-        """Run `work` on a worker thread, and what it returns in the loop. A fault in it is logged, and nobody told."""
+    def start_job(self, work: Job, what: str, failed: Callable[[dict[str, Any]], None]) -> None:
+        """Run `work` on a worker thread, and what it returns in the loop.
+
+        A fault in it is logged, and `failed` is given the reply that says so, by the name `what`.
+        """
 
     def settle(self) -> None:
         """Commit everything that is noted, so that the store holds all that happened."""

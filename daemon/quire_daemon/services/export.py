@@ -77,7 +77,7 @@ def _make_page(export: Export, call: Call, host: Host) -> None:
 
         return answer
 
-    host.start_job(work)
+    host.start_job(work, "export", lambda body: host.answer(call, body))
 
 
 def _begun(params: ExportParams, call: Call, host: Host) -> Export:

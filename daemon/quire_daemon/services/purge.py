@@ -100,7 +100,7 @@ class _Purge:
 
             return lambda: then(act)
 
-        self._host.start_job(work)
+        self._host.start_job(work, "purge", self._answer)
 
     def _answer(self, body: dict[str, Any]) -> None:
         if self._compaction is not None:
