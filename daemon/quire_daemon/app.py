@@ -631,7 +631,12 @@ class App:
         return call.news_head >= 0 and call.news_head != self.recorder.journal.head
 
     def _catch_up(self, call: Call) -> None:
-        """Wait until the watcher has told of everything that happened before this call."""
+        """Wait until the watcher has told of everything that happened before this call. That is so once for all.
+
+        So a call that stays for news is answered with the first, whatever else is to be looked at by then.
+        """
+        if call.caught_up:
+            return
         now = self.clock.mono_s()
         if not call.cookie:
             call.cookie = self.watcher.cookie()
@@ -640,6 +645,7 @@ class App:
         patience_s = call.tool.settle_s if told else 0.0
         if now < call.give_up_s + patience_s and not (told and self.outside.idle()):
             raise _NotYet(now + RETRY_S)
+        call.caught_up = True
 
     def _gather(self, call: Call, taken: set[str]) -> tuple[dict[str, FileNow], dict[str, str], Implied]:
         """The files that the call names, by the names that the caller used.

@@ -6,6 +6,7 @@ from typing import Final
 
 import rows_edit
 import rows_many
+import rows_scripts
 import rows_tree
 from table import Row
 
@@ -27,6 +28,12 @@ ROWS: Final[dict[str, Row]] = {
         Row("undo", "undo of a burst, beside git checkout", rows_tree.undo, "files"),
         Row("restart", "the first answer after kill -9", rows_tree.restart),
         Row("rest", "memory and processor at rest and under load", rows_many.rest),
+        Row("queries", "the first page of every query of a long log", rows_scripts.queries, "events"),
+        Row("blames", "who wrote each line of a file with many versions", rows_scripts.blames, "versions"),
+        Row("bytes", "what a real history takes up (QUIRE_BENCH_REPO), beside git", rows_scripts.storage),
+        Row("collection", "edits beside a gc", rows_scripts.collection),
+        Row("hooks", "how long a hook keeps an agent waiting", rows_scripts.hooks),
+        Row("server", "the first answer of `quire mcp`, beside an empty server of its SDK", rows_scripts.mcp),
         Row("commands", "whole processes of the command line", rows_tree.commands),
     )
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -67,3 +68,18 @@ def test_a_program_that_opens_a_displaced_file_rings_and_does_not_wait_for_the_n
             waited.append(time.monotonic() - begun)
             os.close(found)
     assert sorted(waited)[2] < SWEEP_S / 4, waited
+
+
+def test_who_waits_for_news_is_told_of_it_though_another_file_is_being_written(served: live.Live) -> None:
+    with served.connect("ada") as client, ThreadPoolExecutor(1) as beside:
+        cursor = live.caught_up(client)
+        waiting = beside.submit(client.call, "since", {"cursor": cursor, "wait_ms": 20_000})
+        time.sleep(0.1)  # until it waits
+        with (served.root / "growing.log").open("w") as growing:
+            growing.write("a line\n")
+            growing.flush()
+            begun = time.monotonic()
+            served.write("saved.txt", "whole\n")
+            paths = [record["path"] for record in live.ok(waiting.result())["records"]]
+            assert "saved.txt" in paths
+            assert time.monotonic() - begun < 1.0

@@ -1,0 +1,100 @@
+"""Rows that stand for a whole benchmark of their own: each is a script beside this one, run with `--json`.
+
+The scripts say more than a row does; `scripts/bench NAME` with their options shows it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from table import Line, Scale, bounded, compared
+
+HERE = Path(__file__).resolve().parent
+
+
+def told_by(script: str, *words: str | int) -> dict[str, Any]:
+    """What the script measured. A status that is not 0 only says that it missed its own budget."""
+    command = [sys.executable, str(HERE / f"{script}.py"), *map(str, words), "--json"]
+    ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if not ran.stdout:
+        raise RuntimeError(f"{script}.py ended with status {ran.returncode} and said nothing")
+    told: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return told
+
+
+def queries(scale: Scale) -> Iterator[Line]:
+    """The first page of every query of the log, in a journal of so many events."""
+    for events in scale.events:
+        told = told_by("log", "--events", events, "--files", min(events // 5, 20_000), "--rounds", 5)
+        slowest, row = max(told["queries"].items(), key=lambda one: one[1]["median_ms"])
+        what = f"slowest first page of {len(told['queries'])} queries, {events:,} events"
+        yield bounded(what, row["median_ms"], "ms", 20.0, note=slowest, size=events)
+        yield bounded(f"opening a journal of {events:,} events", told["open_ms"], "ms", 1000.0)
+        yield Line(f"journal of {events:,} events, for a version", "bytes", told["journal_bytes"] / told["versions"])
+
+
+def blames(scale: Scale) -> Iterator[Line]:
+    """Who wrote each line of a file of 2,000 lines, with as many versions; each line equals a model's."""
+    for versions in (scale.versions // 100, scale.versions // 10):
+        told = told_by("blame", "--versions", versions, "--rounds", max(scale.rounds // 20, 3))
+        took = told["figures"]["blame, call to reply"]["median_ms"]
+        yield bounded(f"blame of 2,000 lines, {versions:,} versions", took, "ms", told["budget_ms"], size=versions)
+
+
+def storage(scale: Scale) -> Iterator[Line]:
+    """Bytes a version of the history of the repository that `QUIRE_BENCH_REPO` names, beside git."""
+    repository = os.environ.get("QUIRE_BENCH_REPO", "")
+    if not repository:
+        yield Line("bytes a version", "bytes", 0.0, note="QUIRE_BENCH_REPO names no repository, skipped")
+        return
+    few = [] if scale.name == "full" else ["--commits", 50]
+    told = told_by("storage", "--repo", repository, *few)
+    each = told["bytes a version"]
+    what = f"a version, of {told['versions']:,}"
+    yield compared(
+        f"content of {what}",
+        [each["content"]],
+        "git packed",
+        [each["git packed"]],
+        at_most=2,
+        unit="bytes",
+        note="packed with --aggressive",
+    )
+    yield bounded(f"content of {what}", each["content"], "bytes", 300.0)
+    yield bounded(f"all of {what}", each["all"], "bytes", 800.0)
+    yield compared(f"all of {what}", [each["all"]], "git loose, on disk", [each["git loose, on disk"]], unit="bytes")
+
+
+def hooks(scale: Scale) -> Iterator[Line]:
+    """How long a hook keeps an agent waiting: a whole process, beside an empty Python."""
+    told = told_by("hook", "--rounds", max(scale.rounds // 20, 3))["rows"]
+    empty = told.pop("python, nothing")
+    for name, row in told.items():
+        if name.startswith("hook"):
+            note = f"processor time {row['cpu_ms']:.0f} ms; an empty Python takes {empty['median_ms']:.0f} ms"
+            yield bounded(name, row["median_ms"], "ms", 120.0, note=note)
+
+
+def mcp(scale: Scale) -> Iterator[Line]:
+    """The first answer of `quire mcp`, and its tools, beside a server of the same SDK that offers nothing."""
+    told = told_by("mcp", "--rounds", max(scale.rounds // 25, 3))
+    for what, row in (("first answer", told["first_answer_ms"]), ("list of tools", told["tools_ms"])):
+        budget = f"≤ {told['budget_ms']} ms more" if what == "first answer" else ""
+        held = row["more"] <= told["budget_ms"] if budget else None
+        yield Line(f"quire mcp, {what}", "ms", row["quire"], (0.0, 0.0), "empty server", row["empty"], budget, held)
+
+
+def collection(scale: Scale) -> Iterator[Line]:
+    """Edits of four clients, without a collection and beside one."""
+    told = told_by("gc", "--events", scale.events[-1] // 2, "--files", 200, "--seconds", 3)
+    alone, beside = told["alone"], told["beside_gc"]
+    what = f"an edit beside gc of {told['events']:,} events, p99"
+    budget, held = f"≤ {told['promised_p99_ms']:g} ms", beside["p99"] <= told["promised_p99_ms"]
+    note = f"p50 {beside['p50']:.1f} ms, without {alone['p50']:.1f} ms; gc took {told['gc_seconds']} s"
+    yield Line(what, "ms", beside["p99"], (0.0, 0.0), "without gc", alone["p99"], budget, held, note)
