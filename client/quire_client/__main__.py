@@ -112,8 +112,11 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
 
 
 def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: str) -> str:
-    """getopt's sentence; of an option that there is not, which there are, and the nearest."""
+    """What getopt found: an option that there is not (which there are, and the nearest), or one without its value."""
     if "not recognized" not in error.msg:
+        meant = next((option for option in known if error.opt in (option.name, option.short)), None)
+        if meant is not None and meant.value:
+            return f"--{meant.name} wants {meant.value}: {meant.meaning}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
     from quire_journal.refusals import did_you_mean
 

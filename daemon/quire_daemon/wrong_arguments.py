@@ -33,7 +33,7 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refuse
         if choices:
             given = (value or field)["given"]  # type: ignore[index]  # one of them matched
             details = {"argument": given, **details} if field else details
-            there_are = f"{'It is one of' if value else 'There are'} {', '.join(choices)}."
+            there_are = f"{'It is one of' if value else 'It takes'} {', '.join(choices)}."
             message = f"{message}. {there_are}{did_you_mean(given, choices)}"
             details["choices"] = choices
     return Refused("schema_invalid", message, "fix_arguments", **details)

@@ -118,7 +118,10 @@ def test_the_version_is_one_line(quire: Quire) -> None:
     [
         (["fly"], "There is no command 'fly'; `quire help` lists them."),
         (["lgo"], "There is no command 'lgo'; `quire help` lists them. Did you mean log?"),
-        (["log", "--limit"], "Option --limit requires argument."),
+        (["log", "--limit"], "--limit wants N: at most so many; 50 if not said."),
+        (["log", "-S"], "--changed-text wants TEXT: changes after which TEXT occurs more or less often than before."),
+        (["log", "--oldest=yes"], "Option --oldest must not have an argument."),
+        (["log", "--un", "x", "--c", "y"], "Option --c not a unique prefix."),
         (["log", "--limit", "many"], "--limit wants a whole number of at most 18 digits, not 'many'."),
         (["log", "--limit", "9" * 19], f"--limit wants a whole number of at most 18 digits, not '{'9' * 19}'."),
         (["log", "a", "b"], "There is no use for 'b'."),

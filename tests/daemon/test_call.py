@@ -108,7 +108,7 @@ def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are() -
         decode(TOOLS["read_file"], msgspec.msgpack.encode({"pth": "a"}))
     refused = caught.value
     assert refused.details["argument"] == "pth"
-    assert refused.message.startswith("read_file: Object contains unknown field `pth`. There are path, hashes, ")
+    assert refused.message.startswith("read_file: Object contains unknown field `pth`. It takes path, hashes, ")
     assert refused.message.endswith(" Did you mean path?")
 
 

@@ -12,7 +12,7 @@ from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
 from quire_daemon.manuals.filling import filled
-from quire_journal.refusals import Refused
+from quire_journal.refusals import Refused, did_you_mean
 
 MOST_SHOWN: Final = 80
 """Characters of an unknown name that a refusal repeats."""
@@ -47,8 +47,9 @@ def answer(dialect: str | None, settings: Settings) -> dict[str, Any]:
     if dialect == writing.NAME:
         return _told("What every writing tool takes.", writing.MANUAL, dialect, listed)
     if dialect not in manuals:
-        names = ", ".join([*manuals, writing.NAME])
-        message = f"There is no manual of {dialect[:MOST_SHOWN]!r}; there are {names}."
+        names = [*manuals, writing.NAME]
+        nearest = did_you_mean(dialect, names)
+        message = f"There is no manual of {dialect[:MOST_SHOWN]!r}; there are {', '.join(names)}.{nearest}"
         raise Refused("not_found", message, "choose_dialect", argument="dialect", dialects=listed)
     return _told(f"The manual of {dialect}.", writing.below(manuals[dialect], dialect), dialect, listed)
 
