@@ -20,8 +20,10 @@ from typing import Final
 import msgspec
 
 from quire_client.connection import NoReply, NotSent
+from quire_client.start import NoDaemon
 from quire_journal.messages import Reply, decode_reply
 from quire_journal.places import Place, running
+from quire_journal.refusals import Refused
 from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES, caller_name, reply_name, request_name, unfinished_name
 
 FIRST_PAUSE_S: Final = 0.001
@@ -42,21 +44,24 @@ def way_in(place: Place) -> SpoolLine | None:
     if not epoch or (found is not None and found.socket and _reachable(found.socket)):
         os.close(folder)
         return None
-    return SpoolLine(folder, epoch)
+    try:
+        return SpoolLine(folder, epoch)
+    except OSError:  # a sandbox in which the workspace cannot be written, for example
+        os.close(folder)
+        return None
 
 
 class SpoolLine:
     """A line to the run of the daemon that holds the folder's lock. One thread at a time."""
 
     def __init__(self, folder: int, epoch: str) -> None:
-        """Takes over the descriptor `folder`."""
+        """Takes over the descriptor `folder`. Raises OSError, and leaves it open, where nothing can be left."""
         self.epoch = epoch
         self._folder = folder
         self._pid = os.getpid()
         self._client = os.urandom(8).hex()
-        self._caller = -1
+        self._caller = self._create(caller_name(self._client))
         with contextlib.suppress(OSError):  # it only tells that we are there
-            self._caller = self._create(caller_name(self._client))
             fcntl.flock(self._caller, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def usable(self) -> bool:
@@ -68,9 +73,13 @@ class SpoolLine:
         return self._folder >= 0 and _epoch(self._folder) == self.epoch
 
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
-        """Leave `frame` and return the reply to `request_id`. Raises NotSent or NoReply."""
+        """Leave `frame` and return the reply to `request_id`. Raises NotSent or NoReply; NoDaemon where no file can be
+        left, which would not be better the next time.
+        """
         if len(frame) > MAX_BYTES:
-            raise NotSent(f"The call has {len(frame)} bytes; as a file (`[spool]`) it may have {MAX_BYTES}.")
+            message = f"The call has {len(frame)} bytes; as a file it may have {MAX_BYTES}. Nothing was sent."
+            refused = Refused("file_too_large", message, "split_the_call", sizeBytes=len(frame), limit=MAX_BYTES)
+            return Reply(request_id, refused.reply(), self.epoch)
         name = request_name(self._client, request_id)
         self._leave(name, frame)
         pause_s, look_at = FIRST_PAUSE_S, time.monotonic() + _LOOK_S
@@ -92,10 +101,9 @@ class SpoolLine:
         """Give the line back. Nothing happens after a fork: it is the parent's."""
         if self._pid != os.getpid() or self._folder < 0:
             return
-        if self._caller >= 0:
-            with contextlib.suppress(OSError):
-                os.unlink(caller_name(self._client), dir_fd=self._folder)
-            os.close(self._caller)
+        with contextlib.suppress(OSError):
+            os.unlink(caller_name(self._client), dir_fd=self._folder)
+        os.close(self._caller)
         os.close(self._folder)
         self._folder = -1
 
@@ -112,7 +120,9 @@ class SpoolLine:
                 raise NotSent("The daemon ended.")
             os.rename(part, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         except OSError as error:
-            raise NotSent(f"The call cannot be left in {'/'.join(FOLDER)}: {error.strerror or error}.") from error
+            if not self.alive():
+                raise NotSent("The daemon ended.") from error
+            raise NoDaemon(f"The call cannot be left in {'/'.join(FOLDER)}: {error.strerror or error}.") from error
         finally:
             with contextlib.suppress(OSError):
                 os.unlink(part, dir_fd=self._folder)

@@ -111,6 +111,22 @@ def test_links_pipes_and_second_names_are_not_read(door: Spool, folder: Path, tm
     assert door.take() == []  # the folder cannot be removed, and is not looked at again
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_what_belongs_to_another_user_is_not_taken(door: Spool, folder: Path, tmp_path: Path) -> None:
+    request = folder / f"{CLIENT}-1.request"
+    request.write_bytes(b"frame")
+    os.chown(request, 12345, 12345)
+    door.ring()
+    ((_, said),) = door.take()
+    assert isinstance(said, str)
+    assert "of the workspace's owner" in said
+    theirs = tmp_path.joinpath("site", *FOLDER)
+    theirs.mkdir(parents=True)
+    os.chown(theirs, 12345, 12345)
+    with pytest.raises(PermissionError, match="belongs to another user"):
+        Spool(tmp_path / "site", "epoch", time.time_ns)
+
+
 def test_a_request_that_is_too_large_is_a_sentence(door: Spool, folder: Path) -> None:
     with open(folder / f"{CLIENT}-1.request", "wb") as file:
         file.truncate(MAX_BYTES + 1)
