@@ -134,7 +134,8 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
 def _activated(place: Place, until: float) -> bool:
     """Does somebody else (systemd) listen for the daemon, and start it now that we have called? False: nobody does.
 
-    Returns when the daemon has its lock. Raises NoDaemon when that does not come to be.
+    Returns when the daemon has its lock. Raises NoDaemon when that does not come to be. Who hangs up was a daemon that
+    is being killed (the kernel may take its lock before its socket), or gives up: then we start one ourselves.
     """
     import socket
 
@@ -151,7 +152,14 @@ def _activated(place: Place, until: float) -> bool:
                     f"systemd listens on {place.socket}, but no daemon has come; see `quire service status` and "
                     f"`journalctl --user`, or remove the service with `quire service uninstall`."
                 )
-            time.sleep(PAUSE_S)
+            caller.settimeout(PAUSE_S)
+            try:
+                if not caller.recv(64):
+                    return False
+            except TimeoutError:
+                continue
+            except OSError:
+                return False
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator
@@ -73,6 +74,27 @@ def test_clients_that_come_at_once_get_one_daemon(fake_program: Place) -> None:
         pids = set(pool.map(pid, range(6)))
     assert len(pids) == 1
     assert starts(fake_program) == list(pids)
+
+
+def test_a_socket_whose_daemon_is_being_killed_is_not_taken_for_one_that_systemd_holds(fake_program: Place) -> None:
+    """The kernel may take a dying process's lock before its socket: for a moment somebody listens and nobody serves."""
+    fake_program.socket.parent.mkdir(mode=0o700)
+    dying = socket.socket(socket.AF_UNIX)
+    dying.bind(str(fake_program.socket))
+    dying.listen()
+
+    def die() -> None:
+        time.sleep(0.1)  # the client has connected by then, or is refused: both must end well
+        dying.close()
+        fake_program.socket.unlink()
+
+    with ThreadPoolExecutor(1) as pool:
+        dead = pool.submit(die)
+        with connect(fake_program.root, state_dir=fake_program.state, timeout_s=20) as client:
+            assert client.call("edit")["ok"]
+            dead.result()
+            client.shutdown_daemon()
+    assert len(starts(fake_program)) == 1
 
 
 def test_the_daemons_last_words_are_the_reason(fake_program: Place) -> None:
