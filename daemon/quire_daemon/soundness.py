@@ -151,8 +151,9 @@ def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callab
             f"the journal in {journal} is damaged ({why}), and could not be salvaged ({reason}); "
             "nothing of it was changed; keep a copy of its folder before anything else"
         )
-    (into / "done").write_text(name)
-    _sync(into / "done")
+    (into / "done.new").write_text(name)
+    _sync(into / "done.new")
+    os.rename(into / "done.new", into / "done")  # whole or not at all: it says where the damaged one goes
     _sync(into)
     _finish_salvage(journal)
     return str(sentence)

@@ -73,6 +73,12 @@ def disk_path(journal: str) -> str:
     return unquote_to_bytes(journal[len(_ESCAPED) :]).decode("utf-8", "surrogateescape")
 
 
+def leads_inside(journal: str) -> bool:
+    """Can this be the path of something inside a workspace? Not what is absolute, or goes up, or names nothing."""
+    names = disk_path(journal).split("/")
+    return not any(name in ("", ".", "..") or "\0" in name for name in names)
+
+
 def is_escaped(journal: str) -> bool:
     """Does this path stand for one that is not UTF-8 on disk?"""
     return journal.startswith(_ESCAPED)

@@ -2,7 +2,8 @@
 
 Only into a store that holds no record. The records are not judged again: they are what happened, elsewhere. Every
 hash is checked, of blobs and of records; a record of which a later one says that it was replaced (after a purge) may
-differ from what the next one remembers. The views are folded from the records as always.
+differ from what the next one remembers. Paths must lead to something inside a workspace, and the bytes of every version
+must have come, or be said to be missing. The views are folded from the records as always.
 """
 
 from __future__ import annotations
@@ -14,16 +15,42 @@ import msgspec
 
 from quire_journal import blobs, replay
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import GENESIS, Event, Record, decode_record, record_hash
-from quire_journal.export.lines import FORMAT, BlobLine, EndLine, EventLine, Header, Line, decode_line, stored_record
-from quire_journal.ids import blob_id
+from quire_journal.events import (
+    GENESIS,
+    Event,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    OutsideModeChanged,
+    OutsideMoved,
+    OutsideWritten,
+    Record,
+    decode_record,
+    record_hash,
+)
+from quire_journal.export.lines import (
+    FORMAT,
+    BlobLine,
+    EndLine,
+    EventLine,
+    Header,
+    Line,
+    MissingLine,
+    decode_line,
+    stored_record,
+)
+from quire_journal.ids import blob_id, leads_inside
 from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.salvage import not_held
 from quire_journal.views.losses import hash_of_replaced
 
 _CHUNK_LINES: Final = 500
 _CHUNK_BYTES: Final = 8 << 20
 _CACHE_BYTES: Final = 24 << 20
+
+_PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
+"""What puts something at a path, from where it may be brought back; a refused edit may name any path."""
 
 
 class NotAnExport(ValueError):
@@ -53,7 +80,7 @@ def import_lines(
     for number, raw in enumerate(lines, 1):
         try:
             reading.take(decode_line(raw))
-        except (msgspec.MsgspecError, ValueError, TypeError, KeyError) as wrong:
+        except (msgspec.MsgspecError, ValueError, TypeError, KeyError, OverflowError) as wrong:
             raise NotAnExport(f"line {number}: {wrong}") from wrong
         if number % _CHUNK_LINES == 0:
             progress(reading.events, reading.upto)
@@ -72,6 +99,7 @@ class _Import:
         self._prev = GENESIS
         self._bytes: list[BlobLine] = []
         self._records: list[tuple[bytes, Record, Event | None]] = []
+        self._missing: set[bytes] = set()  # blobs of which the export says so
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
         self._breaks: dict[int, bytes] = {}  # record → the hash that the next one has of it, where that differs
@@ -94,8 +122,9 @@ class _Import:
             if (line.events, line.hash) != (self.events, self._prev.hex()):
                 raise ValueError(f"the export had {line.events} events; {self.events} came in")
             self._ended = True
-        else:
+        elif isinstance(line, MissingLine):
             self.missing += 1
+            self._missing.add(bytes.fromhex(line.sha256))
         if self._held > _CHUNK_BYTES or len(self._records) >= _CHUNK_LINES:
             self._commit()
 
@@ -108,6 +137,9 @@ class _Import:
             for seq, known in self._breaks.items():
                 if hash_of_replaced(r, seq) != known:
                     raise NotAnExport(f"record {seq + 1} does not hold the hash of record {seq}: one was changed")
+            for blob in not_held(r)[0]:
+                if blob not in self._missing:
+                    raise NotAnExport(f"the bytes {blob.hex()}, which a version has, are on no line")
 
     def _begin(self, header: Header) -> None:
         if self._header is not None:
@@ -127,7 +159,12 @@ class _Import:
             raise ValueError(f"the record at {line.seq} says that it is record {record.seq}")
         if record.prev != self._prev:
             self._breaks[line.seq - 1] = record.prev
-        self._records.append((stored, record, record.event()))
+        event = record.event()
+        if isinstance(event, _PLACED):
+            for path in (event.path, getattr(event, "to", event.path)):
+                if not leads_inside(path):
+                    raise ValueError(f"record {line.seq} tells of {path!r}, which is no path inside a workspace")
+        self._records.append((stored, record, event))
         self._prev = record_hash(stored)
         self._held += len(stored)
         self.events += 1

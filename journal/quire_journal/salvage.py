@@ -46,6 +46,7 @@ CHUNK: Final = 1000
 """Rows of one transaction."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
+_RECORDS_OF_A_PAGE: Final = 64  # more do not fit: a record holds a hash
 _FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
@@ -179,6 +180,8 @@ class _Found:
                 found._take(source, row)
             if page % CHUNK == 0:
                 tell("pages", page, source.count)
+        if found.head > max(found.records, default=0) + source.count * _RECORDS_OF_A_PAGE:
+            found.head = 0  # damaged itself: the lost ones would not have had room
         for some in (found.records, found.blobs):
             for several in some.values():
                 several.sort(key=lambda row: not row.live)

@@ -176,12 +176,24 @@ def test_every_kind_of_event_comes_back_from_its_line_without_its_bytes_beside_i
         (lambda lines: [lines[0].replace(b'"format":1', b'"format":9'), *lines[1:]], "format 9"),
         (lambda lines: [*lines, lines[-1]], "after the end"),
         (lambda lines: [b"no json\n"], "line 1"),
+        (lambda lines: [re.sub(rb'"at":"[^"]*"', b'"at":"9999-12-31T23:59:59Z"', line) for line in lines], "line "),
+        (lambda lines: [line for line in lines if b'"type":"blob"' not in line], "on no line"),
     ],
 )
 def test_what_is_no_whole_and_true_export_is_refused_with_a_reason(scribe: Scribe, spoil: Any, said: str) -> None:
     lines = exported(scribe.store, "jsonl").splitlines(keepends=True)
     with pytest.raises(NotAnExport, match=said):
         import_lines(spoil(lines), MemoryStore())
+
+
+@pytest.mark.parametrize(
+    "path", ["../x", "/etc/x", "a/../../x", "", ".", "a//b", "a/", "x\0y", "%/..%2fx", "%/%2e%2e/x"]
+)
+def test_a_record_of_a_file_outside_of_any_workspace_is_refused(path: str) -> None:
+    scribe = Scribe()
+    scribe.write(path, b"planted\n")
+    with pytest.raises(NotAnExport, match="no path inside a workspace"):
+        imported(exported(scribe.store, "jsonl"))
 
 
 def test_a_journal_that_holds_records_takes_no_import(scribe: Scribe) -> None:

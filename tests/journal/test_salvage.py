@@ -13,6 +13,7 @@ from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import u64
+from quire_journal.migrating import HEAD_KEY
 from quire_journal.salvage import salvage, sentence
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.lmdb_pages import Pages
@@ -139,3 +140,11 @@ def test_a_damaged_journal_of_a_newer_format_is_left_to_a_newer_version(folder: 
     store.close()
     with pytest.raises(NewerFormat), Pages(folder / "db" / "data.mdb") as source:
         salvage(source, MemoryStore(), "w", 100, "a test", "db.damaged-1")
+
+
+@pytest.mark.parametrize("said", [1 << 30, (1 << 60) + 11])
+def test_an_end_of_the_log_that_no_such_file_could_hold_is_not_believed(folder: Path, said: int) -> None:
+    row = stored(folder, "meta", HEAD_KEY)
+    damage(folder, row, u64(said) + row[8:])
+    _, event = salvaged(folder)
+    assert sentence(event) == "Lost: whatever came after record 11, if anything did; 11 records could be kept."
