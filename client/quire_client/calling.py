@@ -17,7 +17,7 @@ import msgspec
 
 from quire_client.connection import NoReply, NotSent
 from quire_client.start import NoDaemon
-from quire_journal import VERSION
+from quire_journal import VERSION, WIRE
 from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode
 from quire_journal.places import Place, running
 from quire_journal.refusals import Refused
@@ -136,7 +136,7 @@ class Calls:
         while True:
             connection = self._connected(until)
             self._last_id += 1
-            request = Request(self._last_id, tool, body, caller, op, deadline_ns, client=VERSION, epoch=self.epoch)
+            request = Request(self._last_id, tool, body, caller, op, deadline_ns, WIRE, VERSION, self.epoch)
             frame = encode(request)
             if len(frame) > MAX_MESSAGE:
                 return _too_large(len(frame))

@@ -62,6 +62,7 @@ from quire_daemon.search import NeedsSearch, Search
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.services import SERVICES
+from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.spool import Spool
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
@@ -377,7 +378,7 @@ class App:
     def _call(self, incoming: Incoming) -> Call:
         request = incoming.request
         assert request is not None
-        if request.wire != WIRE:
+        if request.wire != WIRE and request.tool != SHUTDOWN.name:  # which the refusal tells it to ask for
             raise Refused(
                 "schema_invalid",
                 f"The client speaks wire version {request.wire}, this daemon ({VERSION}) version {WIRE}; "

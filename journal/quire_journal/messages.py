@@ -36,7 +36,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     caller: Caller = Caller()
     op: bytes = b""  # operation id, 16 random bytes made by the client; `op_status` settles it
     deadline_ns: int = 0  # wall clock; a request looked at later is not performed. 0: none
-    wire: int = 1
+    wire: int = 1  # the default stays 1 for good: it is left out, and both sides must take that for the same
     client: str = ""  # version of the client
     epoch: str = ""  # the run of the daemon that answered the client last, for the daemon's log
 

@@ -11,6 +11,7 @@ import pytest
 
 import live
 import quire_client
+from quire_client import calling
 from quire_daemon.app import SWEEP_S
 
 pytestmark = pytest.mark.real
@@ -42,6 +43,20 @@ def test_a_removed_quire_folder_comes_back_with_the_next_daemon(daemon: Any) -> 
         assert refused["error"] == "busy", refused
         live.eventually("the daemon has ended", lambda: not at.pids())
         live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
+
+
+def test_a_client_of_another_wire_is_told_to_end_the_daemon_and_can(
+    daemon: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = daemon()
+    with at.connect("ada") as client:
+        live.ok(client.call("status", {}))
+        monkeypatch.setattr(calling, "WIRE", 99)
+        refused = client.call("status", {})
+        assert refused["suggested_action"] == "restart_daemon"
+        assert "`quire down`" in refused["message"]
+        live.ok(client.shutdown_daemon())
+    live.eventually("the daemon has ended", lambda: not at.pids())
 
 
 def test_two_agents_whose_long_names_begin_alike_stay_two(served: live.Live) -> None:
