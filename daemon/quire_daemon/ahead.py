@@ -30,7 +30,10 @@ CHUNK_BYTES: Final = 8 << 20
 MOST_OUT: Final = 2
 """Chunks that are being read: one while the other is handed over."""
 
-MOST_READY: Final = 1024
+ENOUGH: Final = 512
+"""Files that are worth a transaction: a commit writes every page that a random key falls on, however few there are."""
+
+MOST_READY: Final = 2048
 """Files that have been read and are not noted, from which on no further chunk is handed out."""
 
 
@@ -64,8 +67,8 @@ class Ahead:
 
     @property
     def ready(self) -> bool:
-        """Is there something to take?"""
-        return bool(self._ready)
+        """Is there enough to take, or the last of it?"""
+        return len(self._ready) >= ENOUGH or (self.over and bool(self._ready))
 
     @property
     def over(self) -> bool:

@@ -30,7 +30,8 @@ from quire_journal.views.files import Version
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
 IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
-HURRIED_AHEAD = 48  # the same, of files that were read ahead, while callers wait
+AHEAD_EVERY = 1024  # the same, of files that were read ahead
+HURRIED_AHEAD = 48  # and while callers wait
 RETRY_S = 0.002  # between two looks at a file that is held open
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
@@ -115,7 +116,7 @@ class Outside:
             if len(observed) >= COMMIT_EVERY or self._now() > end:
                 break
         self._record(observed)
-        self._record_ahead(now, HURRIED_AHEAD if hurried else COMMIT_EVERY)
+        self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self._finish_scan()
         minutes = self._gather.settings.capture.scan_minutes
         if self._captured and minutes and now >= self._next_scan_s:
@@ -149,7 +150,7 @@ class Outside:
 
     def _record_ahead(self, now: float, most: int) -> None:
         """Commit new files that the workers have read."""
-        found = self._ahead.take(most)
+        found = self._ahead.take(most) if self._ahead.ready else []
         if not found:
             return
         left = set(self._gather.note_ahead(found, "captured"))

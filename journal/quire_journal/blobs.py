@@ -210,17 +210,19 @@ def put(
         if stored is None:
             frame = compress(data)
             stored = Stored(0, 0, frame.size, frame.kind, frame.body)
-        _add(w, blob, stored, path, chain)
+        _add(w, _next_number(w), blob, stored, path, chain)
     if cache is not None:
         cache.keep(blob, data)
     return blob
 
 
-def put_prepared(w: Writing, frame: Frame, path: str | None = None) -> BlobId:
-    """Store a frame from `compress`, as it is. Where the path has earlier versions, `put` would store less."""
-    if not _join(w, frame.blob, path, _chain(w, path)):
-        _add(w, frame.blob, Stored(0, 0, frame.size, frame.kind, frame.body), path, None)
-    return frame.blob
+def put_prepared(w: Writing, frames: Iterable[tuple[Frame, str | None]]) -> None:
+    """Store frames from `compress`, as they are, each for a path. Where it has earlier versions, `put` stores less."""
+    number = _next_number(w)
+    for frame, path in frames:
+        if not _join(w, frame.blob, path, _chain(w, path)):
+            _add(w, number, frame.blob, Stored(0, 0, frame.size, frame.kind, frame.body), path, None)
+            number += 1
 
 
 def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
@@ -329,6 +331,7 @@ def _stored(r: Reading, number: int) -> Stored | None:
         raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
 
 
+@functools.lru_cache(maxsize=16)  # asked for and written, one after the other
 def _chain_key(path: str) -> bytes:
     # Not the path's number: chains outlive the views, and the first blob of a path comes before its number.
     return hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:16]
@@ -354,10 +357,13 @@ def _join(w: Writing, blob: bytes, path: str | None, chain: Chain | None) -> boo
     return True
 
 
-def _add(w: Writing, blob: bytes, stored: Stored, path: str | None, chain: Chain | None) -> None:
-    """Give the blob the next number, and the path its place in the chain: a keyframe begins another."""
-    last = next(w.scan("blobs", reverse=True), (b"", b""))[0]
-    number = int.from_bytes(max(last, w.get("meta", _NEWEST) or b""), "big") + 1
+def _next_number(r: Reading) -> int:
+    last = next(r.scan("blobs", reverse=True), (b"", b""))[0]
+    return int.from_bytes(max(last, r.get("meta", _NEWEST) or b""), "big") + 1
+
+
+def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None, chain: Chain | None) -> None:
+    """Store the blob under the next number, and give the path its place in the chain: a keyframe begins another."""
     w.append("blobs", u64(number), _encode(stored))
     w.put("addresses", blob, u64(number))
     if path is not None:

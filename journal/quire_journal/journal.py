@@ -133,11 +133,14 @@ class Journal:
             sealed.append((record, entry.event))
         if not sealed and not bytes_named:
             return []
+        prepared = [(data, path) for data, path in bytes_named if isinstance(data, Frame)]
         with self._store.writing() as w:
+            if prepared:
+                blobs.put_prepared(w, prepared)
             for data, path in bytes_named:
                 if isinstance(data, Frame):
-                    blobs.put_prepared(w, data, path)
-                elif isinstance(data, Text | Addressed):
+                    continue
+                if isinstance(data, Text | Addressed):
                     blobs.put(w, data.data, path, self._cache, data.blob)
                 else:
                     blobs.put(w, data, path, self._cache)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.ahead import CHUNK, CHUNK_BYTES, MOST_OUT, MOST_READY, Ahead, ReadAhead
+from quire_daemon.ahead import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Ahead, ReadAhead
 from quire_daemon.reader import Reader, Task, ahead, read_one
 from quire_daemon.workspace import Signature, Workspace
 from quire_journal.blobs import compress
@@ -84,6 +84,19 @@ def test_what_goes_wrong_on_a_worker_leaves_its_files_to_the_loop() -> None:
     workers.work()
     assert workers.missed == ["bomb", "a"]
     assert workers.ahead.over
+
+
+def test_few_files_wait_for_more_as_long_as_more_are_read() -> None:
+    workers = Workers()
+    workers.ahead.begin({f"f{n}": 1 for n in range(ENOUGH + CHUNK)})
+    ready = []
+    while workers.jobs:
+        workers.work()
+        ready.append(workers.ahead.ready)
+    assert ready == sorted(ready)
+    assert (ready[0], ready[-1]) == (False, True)
+    workers.ahead.take(ENOUGH)
+    assert workers.ahead.ready  # the last of it
 
 
 def test_only_so_much_is_read_and_held_at_once() -> None:
