@@ -70,3 +70,22 @@ def test_a_line_that_is_too_long_is_answered_and_the_next_one_is_read() -> None:
     assert [message.method for message in read] == ["ping"]
     assert b"longer than 1000 bytes" in out.getvalue()
     assert out.getvalue().startswith(b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600')
+
+
+def test_what_was_asked_before_stdin_ended_is_answered() -> None:
+    """As where a script pipes its requests in and does not wait."""
+    out = io.BytesIO()
+
+    async def main() -> None:
+        async with messages(io.BytesIO(PING), out) as (incoming, outgoing), incoming:
+            await incoming.receive()
+            with anyio.move_on_after(0.05):
+                await incoming.receive()
+            assert incoming.statistics().open_send_streams == 1, "it has ended before the answer"
+            await outgoing.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
+            with pytest.raises(anyio.EndOfStream):
+                await incoming.receive()
+            await outgoing.aclose()
+
+    anyio.run(main)
+    assert out.getvalue() == b'{"jsonrpc":"2.0","id":1,"result":{}}\n'

@@ -42,9 +42,14 @@ async def standard_streams() -> AsyncIterator[tuple[BinaryIO, BinaryIO]]:
         os.close(wire)
 
 
+GRACE_S: Final = 1.5
+"""How long requests that are being answered when stdin ends may still take; clients kill after two seconds."""
+
+
 @asynccontextmanager
 async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) -> AsyncIterator[Streams]:
-    """The two streams that the SDK serves from; they end with stdin."""
+    """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first."""
+    asked: set[str | int] = set()  # the requests that are being answered
     received, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     complaints = outgoing.clone()
@@ -56,14 +61,21 @@ async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) 
                     continue
                 message = parsed(line, most)
                 target: Any = complaints if isinstance(message, types.JSONRPCError) else received
+                if isinstance(message, types.JSONRPCRequest):
+                    asked.add(message.id)
                 with suppress(anyio.BrokenResourceError):
                     await target.send(SessionMessage(message))
+            with anyio.move_on_after(GRACE_S):
+                while asked:
+                    await anyio.sleep(0.02)
 
     async def write() -> None:
         async with sent:
             async for message in sent:
                 json = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await anyio.to_thread.run_sync(_write, stdout, json.encode() + b"\n")
+                if isinstance(message.message, types.JSONRPCResponse | types.JSONRPCError):
+                    asked.discard(message.message.id)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
