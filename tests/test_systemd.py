@@ -103,11 +103,13 @@ def test_a_path_that_makes_too_long_a_name_is_refused(tmp_path: Path) -> None:
         units.systemd(place_of(tmp_path / ("ü" * 60)), "/bin/true", {}, tmp_path, on_demand=False)
 
 
-def test_a_socket_of_its_own_is_where_clients_look(tmp_path: Path) -> None:
+def test_a_socket_of_its_own_is_where_clients_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`%t` is the XDG_RUNTIME_DIR of the user's logins."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/tmp")
     place = place_of(tmp_path)
     listening = units.systemd(place, "/bin/true", {}, tmp_path, on_demand=True).parts[3]
     assert listening.path.parent.name == f"quired@{units.escaped(place.root)}.socket.d"
-    assert re.findall(r"^ListenStream=(.*)$", listening.text, re.MULTILINE) == [str(place.socket)]
+    assert re.findall(r"^ListenStream=(.*)$", listening.text, re.MULTILINE) == [f"%t/quire/{place.socket.name}"]
 
 
 def test_launchd_gets_a_property_list(tmp_path: Path) -> None:

@@ -129,8 +129,8 @@ def home_of_journals() -> Path:
 
 
 def _listening(place: Place) -> str:
-    socket = os.fspath(place.socket).replace("%", "%%")
-    return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream={socket}\n"
+    """Where clients look who have the XDG_RUNTIME_DIR of a login; whoever installs may have none (su, cron)."""
+    return f"# {MARK}.\n[Socket]\n# Where clients look.\nListenStream=%t/quire/{place.socket.name}\n"
 
 
 def _plist(label: str, place: Place, quired: str, environ: Mapping[str, str]) -> str:
