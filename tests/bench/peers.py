@@ -65,6 +65,17 @@ PEERS: Final[tuple[Peer, ...]] = (
             edit='editor(command="str_replace", path=path, old_str=old, new_str=new)',
         ),
     ),
+    Peer(
+        "agentfs-sdk",
+        "agentfs_sdk",
+        "write_file: the whole file into a database beside it, the version before is gone",
+        _AROUND.format(
+            prepare="import asyncio\nfrom agentfs_sdk import AgentFS, AgentFSOptions\n"
+            "run = asyncio.new_event_loop().run_until_complete\n"
+            "files = run(AgentFS.open(AgentFSOptions(path=path + '.db'))).fs\ntext = open(path).read()",
+            edit='run(files.write_file("/big.py", text.replace(old, new)))',
+        ),
+    ),
 )
 
 
