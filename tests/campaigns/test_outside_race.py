@@ -216,7 +216,7 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
 def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
     """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal."""
     with running(sys.executable, "-c", PULSE, at.top / "pulse") as pulse:
-        seconds, until = live.length((20, (12, 12)), (60, (10**9, 0)))
+        seconds, until = live.length((20, (3, 12)), (60, (10**9, 0)))
         account, editors = race(at, style, seconds, pause_ms="30", until=until, pace_s=0.04)
         pulse.kill()
         stalls = [tuple(map(float, line.split())) for line in pulse.stdout]
