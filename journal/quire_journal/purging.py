@@ -21,7 +21,16 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import BytesGone, Purged, Record, ReplyKept, decode_record, encode_record, record_hash
+from quire_journal.events import (
+    BytesGone,
+    Purged,
+    Record,
+    ReplyKept,
+    WriterIntroduced,
+    decode_record,
+    encode_record,
+    record_hash,
+)
 from quire_journal.log import Damaged, Reading, u64
 from quire_journal.views import VIEWS, losses
 from quire_journal.views.files import Version
@@ -119,10 +128,13 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
             again = blobs.Stored(0, 0, frame.size, frame.kind, frame.body)
             done.rows.append(("blobs", key, msgspec.msgpack.encode(again)))
     replaced: list[tuple[int, bytes]] = []
+    named = False  # does anybody have another name now? Views tell by names who is who, some by hashes of them
     for seq in found.records:
         stored_record = r.get("records", u64(seq))
         assert stored_record is not None
-        done.rows.append(("records", u64(seq), encode_record(_masked(decode_record(stored_record), found))))
+        record = decode_record(stored_record)
+        named = named or record.kind == WriterIntroduced.kind
+        done.rows.append(("records", u64(seq), encode_record(_masked(record, found))))
         replaced.append((seq, losses.hash_of_replaced(r, seq) or record_hash(stored_record)))
     done.events.append(Purged(wanted.how, found.paths, len(found.blobs), tuple(replaced), note))
     gone = list(found.blobs)
@@ -130,7 +142,8 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
         some = tuple(gone[at : at + 1000])
         paths = sorted({path for blob in some for path, _ in found.versions.get(blob, ())})
         done.events.append(BytesGone(some, losses.PURGED, tuple(paths)))
-    done.views = tuple(_views_with_texts(r, found)) if replaced else ()
+    every = (view.name for view in VIEWS)
+    done.views = tuple(every if named else _views_with_texts(r, found)) if replaced else ()
     return done
 
 

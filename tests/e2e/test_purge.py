@@ -61,6 +61,14 @@ def test_an_expression_may_begin_with_its_flags(at: Live) -> None:
         assert [one["path"] for one in plan["versions"]] == ["a.py"], matching
 
 
+def test_who_read_is_told_alike_by_views_and_log_after_a_purge_of_names(at: Live) -> None:
+    at.write("a.py", f'KEY = "{SECRET}"\n')
+    client = at.connect(agent="ann", session="a-session-of-ann")
+    ok(client.call("read_file", {"path": "a.py", "hashes": True}))
+    ok(client.call("purge", {"matching": f"a-session-of-ann|{SECRET}"}))
+    verified(client)
+
+
 def told_often(at: Live) -> str:
     """A journal in which the secret is in versions, kept replies and refusals; the version with it."""
     at.write("a.py", FILLING + f'KEY = "{SECRET}"\n' + FILLING)
