@@ -159,7 +159,8 @@ def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
         wanted: dict[str, list[dict[str, Any]]] = {}
         for entry in standing:
             if entry["kind"] == "folder":
-                writing.folder(entry)
+                with _naming(entry):
+                    writing.folder(entry)
             elif entry.get("sha256"):
                 wanted.setdefault(entry["sha256"], []).append(entry)
         links: list[tuple[dict[str, Any], bytes]] = []
@@ -170,13 +171,26 @@ def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
                 elif entry["kind"] == "link":
                     links.append((entry, data))
                 else:
-                    writing.file(entry, data)
+                    with _naming(entry):
+                        writing.file(entry, data)
         for entry, target in links:
-            writing.link(entry, target)
+            with _naming(entry):
+                writing.link(entry, target)
         writing.finish()
     finally:
         writing.close()
     return missing
+
+
+@contextlib.contextmanager
+def _naming(entry: dict[str, Any]) -> Iterator[None]:
+    """Let what the disk refuses be told with the entry that it refused."""
+    try:
+        yield
+    except OSError as error:
+        raise Unwritable(
+            f"{entry['path']} cannot be written there: {error.strerror}; nothing is left of it."
+        ) from error
 
 
 class _Writing:

@@ -124,6 +124,14 @@ def test_a_path_that_leads_elsewhere_is_refused_and_nothing_is_left(path: str, t
     assert beside(tmp_path) == []
 
 
+@pytest.mark.parametrize("path", ["n" * 300, "good/below"])
+def test_an_entry_that_the_disk_refuses_is_named(path: str, tmp_path: Path) -> None:
+    journal = FakeJournal().file("good", b"1").file(path, b"2")
+    with pytest.raises(Unwritable, match=f"{path} cannot be written"):
+        export(journal, fetch(journal), tmp_path / "out")
+    assert beside(tmp_path) == []
+
+
 def test_no_file_is_written_through_a_link(tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
