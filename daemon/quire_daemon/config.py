@@ -80,7 +80,7 @@ class Limits(Strict, frozen=True):
     edit_bytes: int = 8 * 1024 * 1024  # text tools refuse larger files
     edit_lines: int = 250_000  # and files of more lines
     reply_bytes: int = 256 * 1024  # of lines in one `read_file`
-    regex_ms: int = 2000  # how long one pattern of `regex_replace` may run
+    regex_ms: int = 2000  # how long one pattern of `regex_replace` or `purge` may run
 
 
 class Journal(Strict, frozen=True):

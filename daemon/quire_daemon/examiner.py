@@ -148,7 +148,7 @@ def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
 def main() -> int:
     """Do the task on standard input. Exit status 0 when the last line was said."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
-    _die_with(int(sys.argv[1]))
+    die_with(int(sys.argv[1]))
     teller = Teller()
     try:
         end = run(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), teller)
@@ -163,7 +163,7 @@ def main() -> int:
     return 0
 
 
-def _die_with(parent: int) -> None:
+def die_with(parent: int) -> None:
     """End when whoever started this process does, where there is such a call."""
     import resource
 

@@ -14,8 +14,8 @@ it can be guessed from that; the plan warns of files of few bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -55,12 +55,29 @@ _decode_version: Final = msgspec.msgpack.Decoder(Version).decode
 _decode_stored: Final = msgspec.msgpack.Decoder(blobs.Stored).decode
 
 
+class Expression(Protocol):
+    """What `re.Pattern[bytes]` can do, as far as it is needed: whoever asks may bound the time that it takes."""
+
+    @property
+    def pattern(self) -> bytes: ...
+
+    @property
+    def flags(self) -> int: ...
+
+    def search(self, data: bytes, /) -> re.Match[bytes] | None: ...
+
+    def finditer(self, data: bytes, /) -> Iterable[re.Match[bytes]]: ...
+
+    def sub(self, to: bytes | Callable[[re.Match[bytes]], bytes], data: bytes, /) -> bytes: ...
+
+
 class Wanted(msgspec.Struct, frozen=True):
     """What is to go: one of these."""
 
     path: str = ""
     blob: bytes = b""
-    matching: re.Pattern[bytes] | None = None
+    matching: Expression | None = None
+    limited: Callable[[re.Pattern[bytes]], Expression] = lambda pattern: pattern  # for those that are made of it
 
     @property
     def how(self) -> str:
@@ -72,7 +89,7 @@ class Found(msgspec.Struct):
 
     blobs: dict[bytes, int] = {}  # → bytes that it has
     versions: dict[bytes, list[tuple[str, int]]] = {}  # → path and seq of those with these bytes
-    texts: re.Pattern[bytes] | None = None  # what is masked in records and logs
+    texts: Expression | None = None  # what is masked in records and logs
     records: list[int] = []  # that hold such texts
 
     @property
@@ -147,11 +164,9 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
     return done
 
 
-def mask(data: bytes, found: Found) -> bytes:
+def mask(data: bytes, texts: Expression) -> bytes:
     """`data`, as long as before, with stars for what is purged: for a log that somebody appends to."""
-    if found.texts is None:
-        return data
-    return found.texts.sub(lambda match: b"*" * len(match[0]), data)
+    return texts.sub(lambda match: b"*" * len(match[0]), data)
 
 
 # ── finding ──────────────────────────────────────────────────────────────────
@@ -202,7 +217,7 @@ def _secret_lines(data: bytes, wanted: Wanted) -> Iterator[bytes]:
                 yield line.strip()
 
 
-def _one_of(texts: Iterable[bytes], wanted: Wanted) -> re.Pattern[bytes] | None:
+def _one_of(texts: Iterable[bytes], wanted: Wanted) -> Expression | None:
     """What finds any of the lines, the longest first; and what was asked for."""
     listed = sorted(texts, key=len, reverse=True)
     # A log writes its texts as JSON, where quotes and backslashes are escaped.
@@ -210,12 +225,13 @@ def _one_of(texts: Iterable[bytes], wanted: Wanted) -> re.Pattern[bytes] | None:
     either = [re.escape(text) for text in dict.fromkeys([*listed, *escaped])]
     pattern = re.compile(b"|".join(either)) if either else None
     if wanted.matching is None or not wanted.matching.pattern:
-        return pattern
+        return wanted.limited(pattern) if pattern is not None else None
     if pattern is None:
         return wanted.matching
     # Flags may stand in front of an expression, and nowhere else; `flags` has them. A remark ends with its line.
     asked, flags = _FLAGS_IN_FRONT.sub(b"", wanted.matching.pattern), wanted.matching.flags
-    return re.compile(pattern.pattern + b"|(?:" + asked + (b"\n)" if flags & re.VERBOSE else b")"), flags)
+    either_or_asked = pattern.pattern + b"|(?:" + asked + (b"\n)" if flags & re.VERBOSE else b")")
+    return wanted.limited(re.compile(either_or_asked, flags))
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: Wanted) -> bool:
@@ -264,5 +280,5 @@ def _views_with_texts(r: Reading, found: Found) -> Iterator[str]:
             yield view.name
 
 
-def _stands_in(r: Reading, tables: Iterable[str], texts: re.Pattern[bytes]) -> bool:
+def _stands_in(r: Reading, tables: Iterable[str], texts: Expression) -> bool:
     return any(texts.search(value) for table in tables for _, value in r.scan(table))

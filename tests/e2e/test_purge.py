@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,20 @@ def test_what_is_not_one_clear_wish_is_refused(at: Live) -> None:
     )
     for wanted in wishes:
         refused(client.purge(**wanted), "schema_invalid", "invalid_regex")
+
+
+def test_an_expression_that_never_ends_is_stopped_and_the_daemon_answers_others_meanwhile(at: Live) -> None:
+    at.write(".quire.toml", "[limits]\nregex_ms = 300\n")
+    at.write("a.txt", "a" * 60 + "!\n")
+    client = at.connect(agent="ann")
+    caught_up(client)
+    version = ok(client.call("read_file", {"path": "a.txt"}))["version"]
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(lambda: at.connect(agent="bob").purge(matching="(a+)+$", timeout_s=60))
+        eventually("the purge looks", lambda: "purge" in ok(client.call("status", {})).get("progress", {}))
+        assert ok(client.call("read_file", {"path": "a.txt"}))["ok"]
+        stopped = refused(asked.result(), "regex_timeout")
+    assert "(a+)+$" in stopped["message"]
+    assert stopped["limit_ms"] == 300
+    assert ok(client.call("read_file", {"path": "a.txt", "at": version}))["content"] == "a" * 60 + "!\n"
+    assert "progress" not in ok(client.call("status", {}))

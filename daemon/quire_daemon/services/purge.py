@@ -1,9 +1,11 @@
 """`purge`: bytes go from everywhere that Quire controls. For people: no door for agents offers it.
 
-    1. find      on a worker thread (`purging.find`): blobs, and records that tell of them
-    2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so
+    1. find      in a process of its own (`purger`), which ends when an expression takes too long: blobs, records that
+                 tell of them, and what has to stand in their place
+    2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so; found again
+                 before, when there are new records meanwhile
     3. compact   pair by pair, so that no byte of the old database is in the new one; then the old one is given back
-    4. sweep     displaced files in `.quire/tmp` are waited for, logs masked, damaged databases set aside removed
+    4. sweep     displaced files in `.quire/tmp` are waited for, logs masked (`purger`), damaged databases removed
 
 A crash in between leaves a sound journal; what is left of the old bytes then is told by a purge that is made again,
 which compacts whether it finds anything or not.
@@ -22,17 +24,20 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.call import Call
+from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, ask
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
-from quire_journal import purging
 from quire_journal.ids import disk_path, version_token
 from quire_journal.log import Compaction, Damaged, StoreFailed
-from quire_journal.purging import Found, Wanted
+from quire_journal.purging import Found
 from quire_journal.refusals import Refused
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
 """How long displaced files are waited for: they are let go after a second."""
+
+MOST_LOOKS: Final = 3
+"""In how many processes beside the loop it is looked for, while records come in, before the loop waits for one."""
 
 REMAIN: Final = (
     "the files of the checkout themselves",
@@ -56,20 +61,22 @@ class PurgeParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 def run(call: Call, host: Host) -> None:
     """Answer `blobs`, `versions` (path and version of those that lose their bytes), `records`, `remain`, `on_disk`."""
-    wanted = _wanted(call.params)
+    task = _task(call.params, host)
     if "purge" in host.progress:
         raise Refused("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
     host.settle()
-    _Purge(call, host, wanted).begin()
+    _Purge(call, host, task).begin()
 
 
 class _Purge:
     """One purge on its way."""
 
-    def __init__(self, call: Call, host: Host, wanted: Wanted) -> None:
-        self._call, self._host, self._wanted = call, host, wanted
+    def __init__(self, call: Call, host: Host, task: FindTask) -> None:
+        self._call, self._host, self._task = call, host, task
         self._found = Found()
-        self._head = 0
+        self._texts: Compiled | None = None
+        self._looks = 0
+        self._unmasked = ""  # why logs may still hold it
         self._compaction: Compaction | None = None
 
     def begin(self) -> None:
@@ -111,12 +118,17 @@ class _Purge:
     # ── the steps ──
 
     def _find(self) -> Callable[[], None]:
-        with self._host.recorder.journal.store.reading() as r:
-            self._head = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
-            self._found = purging.find(r, self._wanted)
-        return self._change
+        looked = self._look()
+        return lambda: self._change(looked)
 
-    def _change(self) -> None:
+    def _look(self) -> Looked:
+        looked = ask(self._task)
+        assert isinstance(looked, Looked)
+        self._looks += 1
+        self._found, self._texts = looked.found(), looked.texts
+        return looked
+
+    def _change(self, looked: Looked) -> None:
         recorder = self._host.recorder
         if self._call.params.plan:
             self._answer(self._body())
@@ -124,14 +136,15 @@ class _Purge:
         if self._host.collecting.going_on:  # it relies on what stands in the journal to be made from what it was
             raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
         self._host.settle()  # first: what is committed from the beginning of the compaction on is made in its copy, too
-        compaction = recorder.journal.store.compacting()  # refused while another is going on, before anything is done
-        self._compaction = compaction
-        with recorder.journal.store.reading() as r:
-            if recorder.journal.head != self._head:  # what came meanwhile may hold it, too
-                self._found = purging.find(r, self._wanted)
-            change = purging.change(r, self._wanted, self._found, self._call.params.note[:200])
+        if recorder.journal.head != looked.head:  # what came meanwhile may hold it, too
+            if self._looks < MOST_LOOKS:
+                self._work(self._find)
+                return
+            looked = self._look()  # records come in faster than they are looked through: now none does
+        # Refused while another is going on, before anything is done.
+        self._compaction = recorder.journal.store.compacting()
         if self._found.blobs or self._found.records:
-            recorder.purge(change, self._call.who.writer)
+            recorder.purge(looked.change(), self._call.who.writer)
             recorder.mark_seen({disk_path(path): None for path in self._found.paths})
             recorder.save_seen()
         self._host.progress["purge"] = {"what": "compacting", "done": 0, "total": 0}
@@ -151,7 +164,7 @@ class _Purge:
 
         def release() -> Callable[[], None]:
             compaction.release()
-            _sweep(self._host, self._found)
+            self._unmasked = _sweep(self._host, self._texts, self._task.limit_ms)
             return lambda: self._answer(self._body())
 
         self._host.look_at([disk_path(path) for path in self._found.paths])
@@ -176,6 +189,8 @@ class _Purge:
             )
         if found.short:
             told.append(f"{', '.join(found.short[:5])} was so short that its hash in the log may give it away.")
+        if self._unmasked:
+            told.append(f"Logs in {self._host.state_dir} may still hold it ({self._unmasked}); remove daemon.log*.")
         told.append(f"Copies may remain in {'; '.join(REMAIN)}.")
         return {
             "ok": True,
@@ -195,37 +210,44 @@ def _told(error: Exception) -> str:
     return f"The purge could not be ended, make it again: {error}."
 
 
-def _wanted(params: PurgeParams) -> Wanted:
+def _task(params: PurgeParams, host: Host) -> FindTask:
     """What is asked for. Raises `Refused`."""
     if sum(map(bool, (params.path, params.blob, params.matching))) != 1:
         raise Refused("schema_invalid", "Say one of path, blob and matching.", argument="path")
-    if params.path:
-        return Wanted(path=params.path)
-    if params.blob:
-        if not re.fullmatch("[0-9a-f]{64}", params.blob):
-            raise Refused("schema_invalid", "blob: must be a sha256 of 64 hexadecimal digits.", argument="blob")
-        return Wanted(blob=bytes.fromhex(params.blob))
-    try:
-        pattern = re.compile(params.matching.encode(), re.MULTILINE)
-    except re.error as error:
-        raise Refused("invalid_regex", f"matching: {error}.", argument="matching") from None
-    if pattern.search(b""):
-        raise Refused("invalid_regex", "matching: it matches nothing at all, so everything would go.")
-    return Wanted(matching=pattern)
+    if params.blob and not re.fullmatch("[0-9a-f]{64}", params.blob):
+        raise Refused("schema_invalid", "blob: must be a sha256 of 64 hexadecimal digits.", argument="blob")
+    return FindTask(
+        os.fspath(host.state_dir / "journal"),
+        max(host.settings.limits.regex_ms, 1),
+        params.path,
+        bytes.fromhex(params.blob),
+        params.matching,
+        params.note[:200],
+        _logs(host),
+    )
 
 
 # ── files beside the journal ──
 
 
-def _sweep(host: Host, found: Found) -> None:
-    """Logs, displaced files, and damaged databases."""
+def _sweep(host: Host, texts: Compiled | None, limit_ms: int) -> str:
+    """Logs, displaced files, and damaged databases. Returns why logs could not be masked, if so."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
-    for log in (*host.state_dir.glob("daemon.log*"), host.state_dir / "start.err"):
-        _mask_file(log, found)
+    why = ""
+    if texts is not None:
+        try:
+            ask(MaskTask(texts, limit_ms, _logs(host)))
+        except (Refused, StoreFailed) as error:
+            why = str(error)
     until = time.monotonic() + TMP_S
     while time.monotonic() < until and _any_file(host.root / ".quire" / "tmp"):
         time.sleep(0.1)
+    return why
+
+
+def _logs(host: Host) -> tuple[str, ...]:
+    return tuple(map(os.fspath, (*host.state_dir.glob("daemon.log*"), host.state_dir / "start.err")))
 
 
 def _any_file(folder: Path) -> bool:
@@ -233,22 +255,6 @@ def _any_file(folder: Path) -> bool:
         return any(entry.is_file(follow_symlinks=False) for entry in os.scandir(folder))
     except OSError:
         return False
-
-
-def _mask_file(path: Path, found: Found) -> None:
-    """Put stars over texts in place: somebody appends to this file meanwhile."""
-    try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
-        return
-    with os.fdopen(fd, "r+b") as file:
-        was = file.read()
-        now = purging.mask(was, found)
-        if now != was:
-            file.seek(0)
-            file.write(now)
-            file.flush()
-            os.fsync(file.fileno())
 
 
 PURGE: Final = Service("purge", PurgeParams, run)
