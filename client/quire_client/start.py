@@ -22,6 +22,7 @@ from quire_journal.places import Place, Running, checked, hold_lock, make_privat
 from quire_journal.spooled import FOLDER as SPOOL
 
 if TYPE_CHECKING:
+    import socket
     from subprocess import Popen
 
     from quire_client.spool import SpoolLine
@@ -31,6 +32,9 @@ Told = Callable[[str], None]
 
 PATIENCE_S: Final = 30.0
 """How much longer a daemon is waited for that says what it does."""
+
+LEAVING_S: Final = 4.0
+"""How long a daemon that listens without its lock is waited for: it looks for its state folder once a second."""
 
 PAUSE_S: Final = 0.01
 """Between two looks at a daemon that is starting."""
@@ -146,8 +150,16 @@ def _activated(place: Place, until: float) -> bool:
             caller.connect(os.fspath(place.socket))
         except OSError:
             return False  # no socket, or one that a daemon left behind
+        stray = _daemon_behind(caller)
+        until = min(until, time.monotonic() + LEAVING_S) if stray else until
         while running(place) is None:
             if time.monotonic() >= until:
+                if stray:
+                    raise NoDaemon(
+                        f"A daemon (pid {stray}) listens on {place.socket}, but does not hold {place.lock}: the state "
+                        f"folder was removed or replaced while it ran. It should have ended by itself; end it with "
+                        f"`kill {stray}` and call again."
+                    )
                 raise NoDaemon(
                     f"systemd listens on {place.socket}, but no daemon has come; see `quire service status` and "
                     f"`journalctl --user`, or remove the service with `quire service uninstall`."
@@ -161,6 +173,22 @@ def _activated(place: Place, until: float) -> bool:
             except OSError:
                 return False
     return True
+
+
+def _daemon_behind(caller: socket.socket) -> int:
+    """The process id of the daemon that made the listener `caller` is connected to; 0: somebody else, or not known."""
+    import socket
+    import struct
+
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    try:
+        pid = int(struct.unpack("3i", caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0])
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            words = file.read().split(b"\0")
+    except OSError:
+        return 0
+    return pid if b"quire_daemon" in words[1:] or any(word.endswith(b"/quired") for word in words[:2]) else 0
 
 
 def _longer(found: Running, told: Told | None, until: float) -> float:

@@ -26,6 +26,7 @@ import os
 import queue
 import secrets
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -165,6 +166,7 @@ class App:
         self._save_at = 0.0
         self._sweep_at = 0.0
         self._root_at = 0.0
+        self._lock = _file_id(state_dir / "lock")
         self._first_event_ns = 0
         self._asked_s = -1e9  # when the last request about a file came
 
@@ -332,6 +334,7 @@ class App:
             self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S
+            self._check_state()  # first: the others fault where there is no such folder
             self._follow_spool()
             self.reserve.take()
             self.collecting.tidy()
@@ -356,6 +359,19 @@ class App:
             self.log.warning("root_replaced", root=os.fspath(self.root))
             self.recorder.note(WatchLost("root_replaced"))
             self.stop()
+
+    def _check_state(self) -> None:
+        """The state folder was removed or replaced: nobody finds this daemon any more, so it ends and says why.
+
+        What is at its path now is another's: no mark is left there.
+        """
+        if self._stopping or _file_id(self.state_dir / "lock") == self._lock:
+            return
+        self.sound = False
+        self.log.warning("state_folder_gone", state_dir=os.fspath(self.state_dir))
+        # The log has probably gone with its folder; systemd keeps this.
+        print(f"quired: the state folder {self.state_dir} was removed or replaced; this daemon ends.", file=sys.stderr)
+        self.stop()
 
     # ── taking requests ──
 
@@ -944,6 +960,15 @@ def _active(protection: Protection) -> dict[str, bool]:
     found: dict[str, bool] = msgspec.to_builtins(protection)
     del found["folds_case"], found["sync_many"]  # what the file system is like, not protections
     return found
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Which file stands at the path; None: none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _NotYet(Exception):

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -95,6 +96,33 @@ def test_a_socket_whose_daemon_is_being_killed_is_not_taken_for_one_that_systemd
             dead.result()
             client.shutdown_daemon()
     assert len(starts(fake_program)) == 1
+
+
+LISTENER = """
+import socket, sys, time
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[2])
+listener.listen()
+print(flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_daemon_that_lost_its_state_folder_is_named_and_not_taken_for_systemd(
+    fake_program: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start, "LEAVING_S", 0.1)
+    fake_program.socket.parent.mkdir(mode=0o700)
+    words = [sys.executable, "-c", LISTENER, "quire_daemon", str(fake_program.socket)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as stray:
+        assert stray.stdout is not None
+        stray.stdout.readline()
+        with pytest.raises(NoDaemon) as refused:
+            connect(fake_program.root, state_dir=fake_program.state, timeout_s=20)
+        stray.kill()
+    assert f"A daemon (pid {stray.pid}) listens" in str(refused.value)
+    assert "state folder was removed" in str(refused.value)
+    assert "systemd" not in str(refused.value)
 
 
 def test_the_daemons_last_words_are_the_reason(fake_program: Place) -> None:

@@ -45,6 +45,19 @@ def test_a_removed_quire_folder_comes_back_with_the_next_daemon(daemon: Any) -> 
         live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
 
 
+def test_a_daemon_whose_state_folder_is_removed_ends_and_the_next_one_serves(daemon: Any) -> None:
+    at = daemon()
+    with at.connect("ada", timeout_s=8.0) as client:
+        live.ok(client.call("write_file", {"path": "a.txt", "content": "one\n"}))
+        first = at.daemon_pid()
+        os.rename(at.state_dir, at.top / "moved")  # as a removal, but its log can be read
+        live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
+        assert at.daemon_pid() != first
+        live.eventually("the first has ended", lambda: at.pids() == [at.daemon_pid()])
+    assert '"state_folder_gone"' in (at.top / "moved" / "daemon.log").read_text()
+    assert not (at.top / "moved" / "journal" / "clean").exists()
+
+
 def test_a_client_of_another_wire_is_told_to_end_the_daemon_and_can(
     daemon: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
