@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import Desk, lines
+from desk import BEGAN_NS, Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import CaptureFailed, CheckpointNamed
+from quire_journal.events import BytesGone, CaptureFailed, CheckpointNamed
+from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.journal import Entry
 
 START = lines("one", "two", "three", "four", "five", "six")
 
@@ -376,6 +378,26 @@ def test_an_undo_does_not_overwrite_bytes_that_are_not_in_the_journal() -> None:
     desk.note(CaptureFailed("f.txt", "too_large", 1 << 40, mode=0o644))
     assert desk.call(UNDO_TOOL, desk.ann)["error"] == "uncaptured"
     assert desk.call(RESTORE_TOOL, desk.ann, path="f.txt", at="v3")["error"] == "uncaptured"
+
+
+def test_a_restore_of_dropped_bytes_names_the_file_what_became_of_them_and_what_to_do() -> None:
+    desk = desk_with()
+    desk.outside("g.txt", lines("kept"))
+    then = desk.journal.head
+    desk.write_all({"f.txt": lines("new"), "g.txt": lines("new")}, desk.ann)
+    old = blob_id(START)
+    gone = Entry(BytesGone((old,), "dropped", ("f.txt",)), WriterId(0), BEGAN_NS, BatchId(desk.journal.head + 1))
+    desk.journal.append([gone], dropped=[old])
+
+    refused = desk.call(RESTORE_TOOL, desk.ann, path="f.txt", at=f"seq:{then}")
+    assert refused["error"] == "uncaptured"
+    assert "f.txt (its bytes were dropped by retention on 2" in refused["message"]
+    assert "`quire log f.txt`" in refused["message"]
+    assert "dropped by retention on 2" in only_file(refused)["why"]
+
+    done = desk.call(RESTORE_TOOL, desk.ann, path=".", at=f"seq:{then}")
+    assert desk.text("g.txt") == lines("kept")
+    assert "Restored 1 file; 1 file left alone, for bytes that the journal does not hold: f.txt (" in done["message"]
 
 
 # ── plans ────────────────────────────────────────────────────────────────────

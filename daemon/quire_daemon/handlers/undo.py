@@ -27,7 +27,16 @@ from quire_daemon.handlers.choosing import (
     UndoParams,
     read_token,
 )
-from quire_daemon.handlers.undoing import AS_THEN, SKIPPED, Action, Performing, Planning, batches_json, file_json
+from quire_daemon.handlers.undoing import (
+    AS_THEN,
+    SKIPPED,
+    Action,
+    Performing,
+    Planning,
+    batches_json,
+    file_json,
+    lacking_sentence,
+)
 from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, stayed
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -99,8 +108,9 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
     aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)
     if blocked and (not doing or aborting):
         if all(a.skipped == "uncaptured" for a in blocked):
-            message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed."
-            raise Refused("uncaptured", message, files=files)
+            files_told = lacking_sentence(blocked, choice, history)
+            message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
+            raise Refused("uncaptured", message, "log", files=files)
         if all(a.skipped == "not_there_then" for a in blocked):
             raise Refused("not_found", "None of these files was there at that point.", "log", files=files)
         if all(a.skipped == "changed_meanwhile" for a in blocked):

@@ -28,7 +28,7 @@ from quire_journal.events import (
     ModeChanged,
     ReadServed,
 )
-from quire_journal.history import History
+from quire_journal.history import History, Missing
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.splice import carry_ranges
@@ -180,6 +180,9 @@ class Planning:
 # ── told ──────────────────────────────────────────────────────────────────────
 
 
+MOST_NAMED: Final = 5
+"""Files in a sentence."""
+
 AS_THEN: Final = "as_then"
 
 SKIPPED: Final = {
@@ -220,11 +223,45 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         entry["to"] = u.path
     if action.skipped:
         entry["why"] = SKIPPED.get(action.skipped, action.skipped)
-        if u.needed and history.gone(u.needed) is not None:
-            entry["why"] += f": they were {history.missing_blob(u.needed).told}"
+        lacking = lacking_bytes(action, choice, history)
+        if lacking is not None and lacking.why != "not_held":
+            entry["why"] += f": they were {lacking.told}"
     if action.do in ("write", "create", "delete", "move"):
         entry.update(_lines_json(action))
     return entry
+
+
+def lacking_bytes(action: Action, choice: Choice, history: History) -> Missing | None:
+    """What became of the bytes that a file would need; None where it is left alone for another reason."""
+    u = action.unwound
+    if action.skipped != "uncaptured" or not u.missing:
+        return None
+    then = history.version_at(u.path, choice.at) if choice.how == "restore" else None
+    if then is not None and then.uncaptured:
+        return Missing(then.uncaptured, f"never kept ({then.uncaptured.replace('_', ' ')})")
+    if then is not None:
+        return history.missing_blob(then.blob)
+    return history.missing_blob(u.needed)
+
+
+def lacking_sentence(actions: Sequence[Action], choice: Choice, history: History) -> str:
+    """Which files are left alone for bytes that the journal does not hold, what became of them, and what to do."""
+    told: list[str] = []
+    gone = lost = ""
+    for action in actions:
+        lacking = lacking_bytes(action, choice, history)
+        if lacking is not None:
+            gone = gone or action.path
+            told.append(f"{action.path} (its bytes were {lacking.told})")
+        elif action.skipped == "uncaptured":
+            lost = lost or action.path
+            told.append(f"{action.path} (what is there now would be lost)")
+    said = ", ".join(told[:MOST_NAMED]) + (f" and {len(told) - MOST_NAMED} more" if len(told) > MOST_NAMED else "")
+    if gone:
+        said += f". `quire log {gone}` tells its other versions; a backup, or git, may have this one"
+    if lost:
+        said += f". `allow_uncaptured` goes over what is in {lost} now"
+    return said
 
 
 def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
@@ -322,11 +359,13 @@ class Performing:
         return () if self.choice.how == "restore" else self.choice.paths
 
     def _message(self, actions: Sequence[Action], done: int) -> str:
+        history = self.world.history
         if not done:
             return "The files are like that already."
         unseen = sum(c.why == "creation_not_seen" for a in actions for c in a.conflicts)
         conflicts = sum(len(a.conflicts) for a in actions) - unseen
         skipped = sum(bool(a.skipped) for a in actions)
+        lacking = [a for a in actions if a.skipped == "uncaptured"]
         said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
         marked = sum(places_marked(a) for a in actions) if self.choice.conflicts == "markers" else 0
         if marked:
@@ -337,6 +376,8 @@ class Performing:
             said += f"; {unseen} file{' stays' if unseen == 1 else 's stay'} as first looked at"
         if skipped:
             said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
+        if lacking:
+            said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, self.choice, history)}"
         return said + "."
 
     def _note(self, event: Event) -> int:

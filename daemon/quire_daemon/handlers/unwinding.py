@@ -149,7 +149,7 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
             found.append(_left_alone(now, ""))
         elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
             found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
-        elif then.version.entry != REGULAR:
+        elif then.version.entry != REGULAR and now.present:
             found.append(_left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
             found.append(_left_alone(now, "uncaptured", then.blob))
