@@ -1,9 +1,10 @@
 """A tree as it was: asked of the daemon page by page, and written into a folder of its own.
 
 What a journal says is not trusted here: a journal may have been handed over, and its paths may have been made to lead
-elsewhere. So every folder is opened from the one above it without following links, nothing is written over anything,
-links are made after everything else, and the bytes must have the sha256 that they were promised under. The tree is
-written beside the folder that was asked for and renamed when it is complete: what is there is all of it, or nothing.
+elsewhere, or to git's configuration and hooks, which are left out. So every folder is opened from the one above it
+without following links, nothing is written over anything, links are made after everything else, and the bytes must have
+the sha256 that they were promised under. The tree is written beside the folder that was asked for and renamed when it
+is complete: what is there is all of it, or nothing.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal.ids import disk_path
+from quire_journal.reserved import is_reserved
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+RESERVED: Final = "reserved_name"
+"""Why an entry is left out that is git's or Quire's own."""
+
 _AT_ONCE: Final = 200
 """Blobs that are asked for together."""
 
@@ -152,8 +157,10 @@ def _remove(folder: Path) -> None:
 
 
 def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
-    missing = tree.uncaptured
-    standing = [entry for entry in tree.entries if not entry.get("uncaptured")]
+    missing = [{**entry, "uncaptured": RESERVED} for entry in tree.entries if is_reserved(entry["path"])]
+    allowed = [entry for entry in tree.entries if not is_reserved(entry["path"])]
+    missing += [entry for entry in allowed if entry.get("uncaptured")]
+    standing = [entry for entry in allowed if not entry.get("uncaptured")]
     writing = _Writing(top)
     try:
         wanted: dict[str, list[dict[str, Any]]] = {}

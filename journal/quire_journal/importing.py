@@ -2,8 +2,9 @@
 
 Only into a store that holds no record. The records are not judged again: they are what happened, elsewhere. Every
 hash is checked, of blobs and of records; a record of which a later one says that it was replaced (after a purge) may
-differ from what the next one remembers. Paths must lead to something inside a workspace, and the bytes of every version
-must have come, or be said to be missing. The views are folded from the records as always.
+differ from what the next one remembers. Paths must lead to something inside a workspace that is not git's or Quire's
+own, and modes, sizes and kinds must be ones that a disk can have. The bytes of every version must have come, or be said
+to be missing. The views are folded from the records as always.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ import msgspec
 from quire_journal import blobs, replay
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import (
+    FOLDER,
     GENESIS,
+    LINK,
+    REGULAR,
+    CaptureFailed,
     Event,
     FileMoved,
     FileWritten,
@@ -42,12 +47,18 @@ from quire_journal.export.lines import (
 from quire_journal.ids import blob_id, leads_inside
 from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
 from quire_journal.views.losses import hash_of_replaced
 
 _CHUNK_LINES: Final = 500
 _CHUNK_BYTES: Final = 8 << 20
 _CACHE_BYTES: Final = 24 << 20
+
+_MOST_MODE: Final = 0o7777
+_MOST_SIZE: Final = (1 << 63) - 1
+_ADDRESS: Final = 32
+"""Bytes of a sha256."""
 
 _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
 """What puts something at a path, from where it may be brought back; a refused edit may name any path."""
@@ -86,6 +97,22 @@ def import_lines(
             progress(reading.events, reading.upto)
     reading.finish()
     return Imported(reading.events, reading.blobs, reading.missing)
+
+
+def _require_sense(seq: int, event: FileWritten | FileMoved | CaptureFailed | Event) -> None:
+    """Raises `ValueError` for a version that no disk can have had."""
+    size, mode, blob = (getattr(event, name) for name in ("size", "mode", "blob"))
+    entry, base = getattr(event, "entry", REGULAR), getattr(event, "base", 0)
+    if not 0 <= mode <= _MOST_MODE:
+        raise ValueError(f"record {seq} has the mode {mode:o}, which is more than permission bits")
+    if not 0 <= size <= _MOST_SIZE:
+        raise ValueError(f"record {seq} has a size of {size} bytes")
+    if entry not in (REGULAR, LINK, FOLDER):
+        raise ValueError(f"record {seq} has an entry of the kind {entry}, which there is not")
+    if len(blob) not in (0, _ADDRESS) or (entry == FOLDER and blob):
+        raise ValueError(f"record {seq} names its bytes by {len(blob)} bytes, which is no sha256 of a file")
+    if not 0 <= base < seq:
+        raise ValueError(f"record {seq} is made from record {base}, which does not come before it")
 
 
 class _Import:
@@ -164,6 +191,10 @@ class _Import:
             for path in (event.path, getattr(event, "to", event.path)):
                 if not leads_inside(path):
                     raise ValueError(f"record {line.seq} tells of {path!r}, which is no path inside a workspace")
+                if is_reserved(path):
+                    raise ValueError(f"record {line.seq} tells of {path!r}, which is git's or Quire's own")
+        if isinstance(event, (*_PLACED, CaptureFailed)):
+            _require_sense(line.seq, event)
         self._records.append((stored, record, event))
         self._prev = record_hash(stored)
         self._held += len(stored)

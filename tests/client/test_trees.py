@@ -116,6 +116,14 @@ def test_nothing_is_written_over_what_is_there(what: str, tmp_path: Path) -> Non
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("path", [".git/hooks/post-checkout", "sub/.GIT/config", ".Quire/id", "a/.git", "%/.git/%ff"])
+def test_what_would_be_gits_or_quires_own_is_left_out_and_named(path: str, tmp_path: Path) -> None:
+    journal = FakeJournal().file("good", b"1").file(path, b"2", kind="file")
+    (left_out,) = export(journal, fetch(journal), tmp_path / "out")
+    assert (left_out["path"], left_out["uncaptured"]) == (path, "reserved_name")
+    assert [str(p.relative_to(tmp_path / "out")) for p in (tmp_path / "out").rglob("*")] == ["good"]
+
+
 @pytest.mark.parametrize("path", ["../out", "a/../../b", "/etc/x", "a//b", "./a", "", "a\0b", "%/..%2Fb", "..", "a/"])
 def test_a_path_that_leads_elsewhere_is_refused_and_nothing_is_left(path: str, tmp_path: Path) -> None:
     journal = FakeJournal().file("good", b"1").file(path, b"2")

@@ -196,6 +196,37 @@ def test_a_record_of_a_file_outside_of_any_workspace_is_refused(path: str) -> No
         imported(exported(scribe.store, "jsonl"))
 
 
+@pytest.mark.parametrize(
+    "path",
+    [".git/config", "a/.git/hooks/pre-commit", ".GIT/config", "git~1/config", ".git./x", ".g\u200cit/x", ".quire/id",
+     "a/.Quire/id", "%/.git/%ff"],
+)  # fmt: skip
+def test_a_record_of_what_is_gits_or_quires_own_is_refused(path: str) -> None:
+    scribe = Scribe()
+    scribe.write(path, b"planted\n")
+    with pytest.raises(NotAnExport, match="git's or Quire's own"):
+        imported(exported(scribe.store, "jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        (FileWritten("a", b"", 0, 0o100644), "permission bits"),
+        (FileWritten("a", b"", 0, -1), "permission bits"),
+        (FileWritten("a", b"", -1, 0o644), "a size of -1"),
+        (FileWritten("a", b"", 0, 0o644, entry=7), "kind 7"),
+        (FileWritten("a", b"short", 0, 0o644), "no sha256"),
+        (FileWritten("a", b"", 0, 0o644, base=9), "record 9"),
+        (CaptureFailed("a", "too_large", -5), "a size of -5"),
+    ],
+)
+def test_a_version_that_no_disk_can_have_had_is_refused(event: Event, said: str) -> None:
+    scribe = Scribe(folding=False)
+    scribe.note(event)
+    with pytest.raises(NotAnExport, match=said):
+        imported(exported(scribe.store, "jsonl"))
+
+
 def test_a_journal_that_holds_records_takes_no_import(scribe: Scribe) -> None:
     with pytest.raises(NotAnExport, match="holds records already"):
         import_lines([], scribe.store)

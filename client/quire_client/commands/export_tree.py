@@ -12,7 +12,7 @@ from quire_client.commands.ls import beside
 
 def run(call: Invocation) -> int:
     """Write it, and say what is not in it."""
-    from quire_client.trees import Stopped, Unwritable, export, fetch
+    from quire_client.trees import RESERVED, Stopped, Unwritable, export, fetch
 
     call.at_most(2)
     if len(call.arguments) < 2:
@@ -42,8 +42,11 @@ def run(call: Invocation) -> int:
         "entries": len(tree.entries),
         "uncaptured": missing,
     }
-    for sentence in beside(tree.complete, len(missing)):
+    left_out = sum(entry["uncaptured"] == RESERVED for entry in missing)
+    for sentence in beside(tree.complete, len(missing) - left_out):
         call.say(sentence)
+    if left_out:
+        call.say(f"Left out, because there they would be git's or Quire's own: {render.count(left_out, 'path')}.")
     for entry in missing:
         why = render.one_line(entry["uncaptured"]).replace("_", " ")
         call.say(f"  {render.one_line(entry['path'], 4096)}: {why}")
@@ -55,7 +58,7 @@ COMMAND = Command(
     arguments="POINT DIR",
     about="Writes everything that there was at a point (a version, seq:N, a checkpoint, a time) into DIR, which must\n"
     "be new or empty and outside of the workspace: files, modes, links and empty folders. All of it or nothing.\n"
-    "Files whose bytes are not in the journal are named.",
+    "Files whose bytes are not in the journal are named, and what is left out as git's or Quire's own (.git, .quire).",
     example="quire export-tree before-refactoring ../as-it-was",
     run=run,
     options=(Option("path", "PATH", "only this file, folder, or quoted glob"),),

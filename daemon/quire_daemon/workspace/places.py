@@ -22,6 +22,8 @@ from quire_daemon.config import Policy
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.values import HeldOpen, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
+from quire_journal.reserved import disguised as disguised_name
+from quire_journal.reserved import fold
 
 _MAX_LINKS: Final = 40  # the kernel's own limit
 _MAX_PATH: Final = 4095  # bytes, PATH_MAX without its NUL
@@ -31,19 +33,6 @@ _MAX_GITFILE: Final = 4096
 _ANYWHERE: Final = frozenset({".git", "git~1", ".quireignore"})
 _AT_ROOT: Final = frozenset({".quire", "quire~1", ".quire.toml"})
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
-
-# Code points that HFS+ ignores in names; the list is git's (utf8.c, next_hfs_char).
-_IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF], None)
-
-
-def fold(name: str) -> str:
-    """`name` as a file system that ignores case and Unicode form would compare it."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-
-
-def _disguised(name: str) -> str:
-    """`fold`, and without what HFS+ and NTFS overlook: ignorable characters, streams, final dots and spaces."""
-    return fold(name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
 
 
 class _Route(msgspec.Struct):
@@ -197,7 +186,7 @@ class Places:
 
     def _check_names(self, path: str, given: str, policy: Policy) -> None:
         names = path.split("/")
-        disguised = [_disguised(name) for name in names]
+        disguised = [disguised_name(name) for name in names]
         if _ANYWHERE.intersection(disguised) or disguised[0] in _AT_ROOT:
             raise Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
         globs = self._compiled(policy.forbidden_globs)

@@ -1,0 +1,33 @@
+"""Names that are git's or Quire's own, in whatever disguise a file system takes for them.
+
+What stands below them is configuration that is obeyed, hooks that are run, or which journal a folder has. No journal
+tells of such files; one that was made to, and handed over, must not bring them into anybody's folder.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+from quire_journal.ids import disk_path
+
+RESERVED: Final = frozenset({".git", "git~1", ".quire", "quire~1"})
+"""As `disguised` gives them; those with `~1` are the short names that FAT and NTFS make."""
+
+# Code points that HFS+ ignores in names; the list is git's (utf8.c, next_hfs_char).
+_IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF], None)
+
+
+def fold(name: str) -> str:
+    """`name` as a file system that ignores case and Unicode form would compare it."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def disguised(name: str) -> str:
+    """`fold`, and without what HFS+ and NTFS overlook: ignorable characters, streams, final dots and spaces."""
+    return fold(name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
+
+
+def is_reserved(journal: str) -> bool:
+    """Does this path of a journal lead to, or into, what is git's or Quire's own, at whatever depth?"""
+    return any(disguised(name) in RESERVED for name in disk_path(journal).split("/"))
