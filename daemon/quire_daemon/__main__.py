@@ -53,9 +53,25 @@ def main(argv: Sequence[str] | None = None) -> int:
                 return 3
             identity = places.settle(place)
             return _serve(place, identity, Path(options["socket"]) if options.get("socket") else place.socket, lock)
+    except _Mistrusted as error:
+        print(f"quired: {error}; the journal is checked now.", file=sys.stderr)
+        sys.stderr.flush()
+        _begin_again()
+        return 2
     except (places.WorkspaceRefused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
         print(f"quired: {error}", file=sys.stderr)
         return 2
+
+
+class _Mistrusted(Exception):
+    """The journal bears the mark of a good end, was therefore not checked, and cannot be opened."""
+
+
+def _begin_again() -> None:
+    """Start this program anew in this process, which gives all of the damaged journal back. The mark is gone by now."""
+    if os.environ.get("LISTEN_PID") == str(os.getpid()):
+        os.set_inheritable(3, True)  # the listener of systemd
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
@@ -108,32 +124,39 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
     )
     if found.checked:
         log.warning("journal_checked", **found._asdict())
-    store = STORES["lmdb"](place.journal, settings.journal.durability)
-    if found.views_differ:
-        replay.rebuild(store)
-    journal = Journal.open(store, clock.now_ns(), identity.id)
-    workspace = Workspace(place.root, steps=step, owner=identity.id)
-    if not workspace.own():
-        journal.close()
-        print(
-            f"quired: a daemon with another state folder serves {place.root} already; stop that first.", file=sys.stderr
-        )
-        return 3
-    recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
-    epoch = secrets.token_hex(8)
-    inherited = _inherited_listener()
-    if inherited is not None:
-        listener, socket_path = inherited, Path(os.fsdecode(inherited.getsockname()))
-    else:
-        places.make_private_folder(socket_path.parent)
-        listener = server.listen(socket_path)
-    door = server.Server(listener, socket_path, epoch, ours=inherited is None)
-    ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
-    app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
-    _collect_seldom()
-    sys.setswitchinterval(SWITCH_S)
-    lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
-    app.run()
+    try:
+        store = STORES["lmdb"](place.journal, settings.journal.durability)
+        if found.views_differ:
+            replay.rebuild(store)
+        journal = Journal.open(store, clock.now_ns(), identity.id)
+        workspace = Workspace(place.root, steps=step, owner=identity.id)
+        if not workspace.own():
+            journal.close()
+            print(
+                f"quired: a daemon with another state folder serves {place.root} already; stop that first.",
+                file=sys.stderr,
+            )
+            return 3
+        recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
+        epoch = secrets.token_hex(8)
+        inherited = _inherited_listener()
+        if inherited is not None:
+            listener, socket_path = inherited, Path(os.fsdecode(inherited.getsockname()))
+        else:
+            places.make_private_folder(socket_path.parent)
+            listener = server.listen(socket_path)
+        door = server.Server(listener, socket_path, epoch, ours=inherited is None)
+        ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
+        app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
+        _collect_seldom()
+        sys.setswitchinterval(SWITCH_S)
+        lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
+        app.run()
+    except Damaged as error:  # at the opening: a loop that runs deals with it
+        log.problem("damaged", error)
+        if found.trusted:
+            raise _Mistrusted(str(error)) from error
+        raise
     if app.sound:
         soundness.leave_mark(place.journal)
     return 0

@@ -773,8 +773,9 @@ class App:
             self._try_again(one)
         else:
             self.log.problem("perform", outcome.error)
-            self.sound = self.sound and not isinstance(outcome.error, Damaged)
-            if isinstance(outcome.error, StoreFailed):
+            if isinstance(outcome.error, Damaged):
+                self.answer(call, {**self._damaged(outcome.error), "outcome": "unknown"})
+            elif isinstance(outcome.error, StoreFailed):
                 self.answer(call, {**self._store_failed(outcome.error), "outcome": "unknown"})
             else:
                 self.answer(call, {**self._fault(call.tool.name), "outcome": "unknown"})

@@ -2,8 +2,9 @@
 
 A daemon that stops in good order leaves a mark, with what the database's file looks like then; a start that finds the
 mark, and a file that looks so, goes on at once. Any other start has another process check the journal first, because
-opening a damaged one can end a process (`examiner`). So a daemon that died of its journal is followed by one that
-checks it, never by one that dies again.
+opening a damaged one can end a process (`examiner`). A disk can damage a file that bears the mark, too: a daemon that
+cannot open such a journal begins again, without the mark, as another program in the same process. So a daemon that
+died of its journal is followed by one that checks it, never by one that dies again.
 
     journal/clean          the mark; taken away before the database is opened
     journal/repair         somebody asked for everything to be looked at; taken away when that is done
@@ -43,6 +44,7 @@ _REPAIR: Final = "repair"
 class Prepared(NamedTuple):
     """How the journal was found."""
 
+    trusted: bool = False  # it was not looked at, because of the mark of a good end
     checked: bool = False  # it was not known to be sound
     whole: bool = True  # all of it was looked at
     views_differ: bool = False  # they have to be folded again
@@ -101,8 +103,10 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
         return Prepared()
     _finish_salvage(journal)
     asked = (journal / _REPAIR).exists()
-    if not (journal / "db").exists() or (take_mark(journal) and not asked):
+    if not (journal / "db").exists():
         return Prepared()
+    if take_mark(journal) and not asked:
+        return Prepared(trusted=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"))
@@ -130,9 +134,9 @@ def _put_right(
         return Prepared(checked=True, whole=bool(examined.end.get("whole", True)))
     few = tuple(examined.sentences[:5])
     if only_views(examined):
-        return Prepared(True, views_differ=True, found=few)
+        return Prepared(checked=True, views_differ=True, found=few)
     lost = salvage(journal, workspace_id, now_ns, few[0], say, by)
-    return Prepared(True, found=few, salvaged=lost)
+    return Prepared(checked=True, found=few, salvaged=lost)
 
 
 def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str = "") -> str:

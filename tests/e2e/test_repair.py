@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from live import Live, caught_up, eventually, ok, refused, verified
+from quire_daemon.soundness import leave_mark
 from quire_journal.log import u64
 from quire_journal.stores.lmdb import LmdbStore
 
@@ -29,8 +30,6 @@ def stopped(at: Live) -> LmdbStore:
 
 def looks_clean(at: Live, store: LmdbStore) -> None:
     """Whoever damaged it left no trace of that: the mark of a good end fits."""
-    from quire_daemon.soundness import leave_mark
-
     store.close()
     leave_mark(at.state_dir / "journal")
 
@@ -76,3 +75,31 @@ def test_views_that_differ_are_folded_again_and_nothing_is_lost(at: Live) -> Non
     eventually("the daemon has ended", lambda: not at.pids())
     verified(client)
     assert "salvaged" not in ok(client.call("status", {}))
+
+
+def zero_the_first_page(data: bytearray) -> None:
+    data[:4096] = bytes(4096)
+
+
+def zero_every_table(data: bytearray) -> None:
+    data[2 * 4096 :] = bytes(len(data) - 2 * 4096)
+
+
+@pytest.mark.parametrize("spoil", [zero_the_first_page, zero_every_table])
+def test_a_journal_that_was_damaged_after_a_good_end_is_salvaged_at_the_first_start(
+    at: Live, spoil: Callable[[bytearray], None]
+) -> None:
+    client = at.connect()
+    ok(client.call("write_file", {"path": "a.txt", "content": "one\n"}))
+    stopped(at).close()
+    file = at.state_dir / "journal" / "db" / "data.mdb"
+    data = bytearray(file.read_bytes())
+    spoil(data)
+    file.write_bytes(data)
+    leave_mark(at.state_dir / "journal")  # as if nothing had touched it since the end
+
+    assert ok(client.call("status", {}))["salvaged"]
+    caught_up(client)
+    assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == "one\n"
+    verified(client)
+    assert '"damaged"' in at.log_tail()

@@ -353,7 +353,8 @@ class LmdbStore:
 
     def failure(self, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
         """`error` in the words of the port."""
-        if isinstance(error, _DAMAGE):
+        # A transaction is given up by LMDB itself (MDB_BAD_TXN) when it met a page that makes no sense.
+        if isinstance(error, (*_DAMAGE, lmdb.BadTxnError)):
             return Damaged(f"{what}: {error}; {ADVICE}", everywhere=True)
         full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or is_full(self._path)
         return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
