@@ -36,6 +36,9 @@ PATIENCE_S: Final = 30.0
 LEAVING_S: Final = 4.0
 """How long a daemon that listens without its lock is waited for: it looks for its state folder once a second."""
 
+DIED_OF_ITS_JOURNAL: Final = (-7, -11, -6)
+"""How a daemon ends that opens a damaged journal, if it dies of it: SIGBUS, SIGSEGV, SIGABRT (numbers of Linux)."""
+
 PAUSE_S: Final = 0.01
 """Between two looks at a daemon that is starting."""
 
@@ -243,8 +246,11 @@ def _spawn(place: Place) -> Popen[bytes]:
     return child
 
 
-def _wait_until_up(place: Place, child: Popen[bytes], until: float, told: Told | None) -> None:
-    """Return when the lock's holder answers. Raises NoDaemon when the child ended, or at `until`."""
+def _wait_until_up(place: Place, child: Popen[bytes], until: float, told: Told | None, again: bool = True) -> None:
+    """Return when the lock's holder answers. Raises NoDaemon when the child ended, or at `until`.
+
+    One that was ended by its own journal, mapped into its memory and damaged, is started `again`: that one checks it.
+    """
     doing = ""
     while time.monotonic() < until:
         found = running(place)
@@ -252,6 +258,9 @@ def _wait_until_up(place: Place, child: Popen[bytes], until: float, told: Told |
             doing = f" It is {found.doing}."
             until = _longer(found, told, until)
         if found is None and child.poll() is not None:
+            if again and child.returncode in DIED_OF_ITS_JOURNAL:
+                _wait_until_up(place, _spawn(place), until, told, again=False)
+                return
             raise NoDaemon(_last_words(place, child))
         if found is not None and found.socket:
             connection = Connection(place, found)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import threading
 import time
@@ -91,7 +92,7 @@ def asked(request: Request) -> dict[str, object]:
 
 
 def main() -> int:
-    """The process: counts its starts. In a workspace with a file `refuse` it refuses, with `break` it breaks down."""
+    """The process: counts its starts. With a file `refuse` in the workspace it refuses, with `die`, `break` it ends."""
     parser = argparse.ArgumentParser()
     for name in ("--workspace", "--state-dir", "--socket"):
         parser.add_argument(name, type=Path, required=True)
@@ -100,6 +101,9 @@ def main() -> int:
     if (place.root / "refuse").exists():
         print("Settings are read.\nquired: .quire.toml: line 3: there is no key `edti`.", file=sys.stderr)
         return 2
+    if (place.root / "die").exists():
+        (place.root / "die").unlink()  # the next one lives
+        os.kill(os.getpid(), signal.SIGBUS)
     if (place.root / "break").exists():
         raise RuntimeError("nobody expected that")
     try:

@@ -132,6 +132,14 @@ def test_the_daemons_last_words_are_the_reason(fake_program: Place) -> None:
     assert str(refused.value) == "The daemon did not start: .quire.toml: line 3: there is no key `edti`."
 
 
+def test_a_daemon_that_dies_of_a_damaged_journal_is_followed_by_one_that_checks_it(fake_program: Place) -> None:
+    (fake_program.root / "die").touch()
+    with connect(fake_program.root, state_dir=fake_program.state) as client:
+        assert client.call("edit")["ok"]
+        client.shutdown_daemon()
+    assert not (fake_program.root / "die").exists()
+
+
 def test_a_daemon_that_breaks_down_at_its_start_says_where_all_of_it_is(fake_program: Place) -> None:
     (fake_program.root / "break").touch()
     with pytest.raises(NoDaemon) as refused:

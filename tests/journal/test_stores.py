@@ -178,6 +178,14 @@ def test_a_file_that_is_something_else_is_damage(tmp_path: Path) -> None:
         LmdbStore.open(tmp_path)
 
 
+def test_a_transaction_that_lmdb_gave_up_is_damage(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path / "journal")
+    failed = store.failure("could not read versions", lmdb.BadTxnError("MDB_BAD_TXN: must abort"))
+    store.close()
+    assert isinstance(failed, Damaged)
+    assert failed.everywhere
+
+
 def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     with pytest.raises(UnfitFolder, match="others can write"):
