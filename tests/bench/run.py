@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rows import ROWS
-from table import FULL, QUICK, Line, markdown, printed
+from table import FULL, QUICK, Line, markdown, misses, printed
 
 
 def main() -> int:
@@ -54,7 +54,7 @@ def main() -> int:
         Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
     lines = {name: [_line(one) for one in kept] for name, kept in figures["rows"].items()}
     if options.markdown:
-        print(markdown([line for some in lines.values() for line in some]))
+        print(markdown(lines, {name: row.reason for name, row in ROWS.items()}))
     elif options.earlier:
         print("\n\n".join(printed(some) for some in lines.values()))
     if options.plot:
@@ -72,6 +72,8 @@ def measure(names: list[str], quick: bool) -> dict[str, object]:
         print(f"\n{name}: {ROWS[name].about}", flush=True)
         lines = list(ROWS[name].run(scale))
         print(printed(lines), flush=True)
+        if misses(lines) and ROWS[name].reason:
+            print(f"    Why: {ROWS[name].reason}", flush=True)
         rows[name] = [dataclasses.asdict(line) for line in lines]
     return {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "scale": scale.name, "rows": rows}
 

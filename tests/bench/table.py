@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -57,6 +57,7 @@ class Row:
     about: str
     run: Callable[[Scale], Iterator[Line]]
     grows_with: str = ""  # what `Line.size` counts; "" for a row without a plot
+    reason: str = ""  # why a budget is missed, where one is
 
 
 def spread(took: Sequence[float]) -> tuple[float, float]:
@@ -133,12 +134,20 @@ def printed(lines: Sequence[Line]) -> str:
     return "\n".join(out)
 
 
-def markdown(lines: Sequence[Line]) -> str:
-    """Lines as a table for the README."""
+def misses(lines: Sequence[Line]) -> bool:
+    """Is a budget missed in one of these?"""
+    return any(line.holds is False for line in lines)
+
+
+def markdown(rows: Mapping[str, Sequence[Line]], reasons: Mapping[str, str]) -> str:
+    """Rows as a table for the README, and under it for each row that misses a budget why it does."""
     out = ["| what | Quire | beside it | ratio | budget |", "|---|---|---|---|---|"]
-    for line in lines:
+    for line in (line for lines in rows.values() for line in lines if line.ours or line.holds is not None):
         what, ours, _, reference, theirs, ratio, budget, holds = cells(line)
         beside = f"{reference}: {theirs}" if reference else ""
         told = f"{budget}, {holds}" if budget and holds else budget
-        out.append(f"| {what}{f' ({line.note})' if line.note else ''} | {ours} | {beside} | {ratio} | {told} |")
+        out.append(f"| {what.strip()}{f' ({line.note})' if line.note else ''} | {ours} | {beside} | {ratio} | {told} |")
+    missed = [f"- {name}: {reasons[name]}" for name, lines in rows.items() if misses(lines) and reasons.get(name)]
+    if missed:
+        out += ["", "What misses its budget, and why:", "", *missed]
     return "\n".join(out)
