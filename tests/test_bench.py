@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 RUN = Path(__file__).parent / "bench" / "run.py"
+ROOT = Path(__file__).resolve().parents[1]
+FIGURES = ROOT / "docs" / "bench" / "figures.json"
 
 
 def bench(*words: str) -> str:
@@ -34,3 +36,11 @@ def test_a_row_that_there_is_not_is_named() -> None:
     ran = subprocess.run([sys.executable, str(RUN), "nosuch"], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "there is no row 'nosuch'" in ran.stderr
+
+
+def test_the_table_of_the_readme_is_that_of_the_figures_that_were_kept() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert bench("--from", str(FIGURES), "--markdown").strip() in readme
+    kept = json.loads(FIGURES.read_text())
+    assert kept["scale"] == "full"
+    assert f"{kept['machine']}, shared with others; {kept['date']}." in readme.replace("\n", " ")
