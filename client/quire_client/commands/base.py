@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -42,6 +43,10 @@ _STATUS_OF: Final = {
     "fault": FAULT,
 }
 """Exit status by error code; every other code is `REFUSED`."""
+
+
+_QUICK_S: Final = 2.0
+"""So long the quick way is waited for, at most half of the whole time, before the long one is gone."""
 
 
 class Usage(Exception):
@@ -147,10 +152,38 @@ class Invocation:
 
         `told` is called with what a daemon does that takes long to start, which is waited for then.
         """
-        agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
-        session = self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
-        self._client = self.opener(Opens(self.place, agent, session, self.timeout_s(30.0), start, told))
+        self._client = self.opener(Opens(self.place, *self._named, self.timeout_s(30.0), start, told))
         return self._client
+
+    def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:
+        """The reply to a call that changes nothing, so that it may be made twice. Raises as `connect`.
+
+        A daemon that runs is asked without ZeroMQ and msgspec (`quick`), whose import is half of what such a command
+        takes. Whatever goes wrong, the client for all else is asked anew: it starts a daemon, waits, and says why.
+        """
+        reply = self._quickly(tool, arguments) if self.opener is open_client else None
+        if reply is not None:
+            return reply
+        with self.connect(start=start) as client:
+            return client.call(tool, arguments)
+
+    def _quickly(self, tool: str, arguments: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        from quire_client.quick import Quick, Unreachable
+        from quire_journal import VERSION
+
+        until = time.monotonic() + min(self.timeout_s(30.0) / 2, _QUICK_S)
+        try:
+            with Quick(self.place, dict(zip(("agent", "agent_session"), self._named, strict=True)), until) as quick:
+                reply = quick.call(tool, arguments)
+                return reply if quick.version == VERSION else None
+        except Unreachable:
+            return None
+
+    @property
+    def _named(self) -> tuple[str, str]:
+        """(agent, agent session) that call."""
+        agent = self.options.get("agent", self.environ.get("QUIRE_AGENT", ""))
+        return agent, self.options.get("session", self.environ.get("QUIRE_SESSION", ""))
 
     def timeout_s(self, default: float) -> float:
         """`--timeout`, else `default`. Raises Usage."""

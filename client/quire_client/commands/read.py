@@ -20,8 +20,7 @@ def run(call: Invocation) -> int:
     arguments.update(line_range(call.options.get("lines", "")))
     if "at" in call.options:
         arguments["at"] = call.options["at"]
-    with call.connect() as client:
-        reply = client.call("read_file", arguments)
+    reply = call.ask("read_file", arguments)
     if reply.get("truncated"):
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")
     return call.answer(reply, shown, exact=True)

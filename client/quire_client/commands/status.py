@@ -13,8 +13,7 @@ from quire_journal import VERSION
 def run(call: Invocation) -> int:
     """Ask the daemon that runs; none is started for it."""
     call.at_most(0)
-    with call.connect(start=False) as client:
-        reply = client.status()
+    reply = call.ask("status", {}, start=False)
     if isinstance(reply.get("versions"), dict):
         reply["versions"].setdefault("client", VERSION)
     return call.answer(reply, lambda reply: "\n".join(render.columns(rows(reply, call.colours))))
