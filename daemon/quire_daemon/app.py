@@ -903,8 +903,7 @@ class App:
 
     def settle(self) -> None:
         """Commit everything that is noted, and that the writes performed are on disk."""
-        self.performing.note_settled()
-        self.recorder.commit()
+        self.performing.settle()
 
     def look_at(self, paths: Sequence[str]) -> None:
         """Compare these paths (as on disk) with the journal soon."""

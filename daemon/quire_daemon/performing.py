@@ -154,8 +154,7 @@ class Performing:
         self._step("before_commit")
         progress = [_Progress(one, [self._begin(each) for each in self._portions(one)]) for one in going]
         try:
-            self.note_settled()
-            self._recorder.commit()
+            self.settle()
         except BaseException:
             for one in progress:
                 self._abandon_temporary(one)
@@ -282,12 +281,20 @@ class Performing:
             self._recorder.commit()
             self._workspace.discard(late)
 
-    def note_settled(self) -> None:
-        """Note that everything performed so far is on disk; it rides on the next commit."""
-        if self._settle_upto:
+    def settle(self) -> None:
+        """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailed`.
+
+        What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
+        """
+        upto, self._settle_upto = self._settle_upto, Seq(0)
+        if upto:
             self._step("before_settle")
-            self._recorder.note(WritesSettled(self._settle_upto))
-            self._settle_upto = Seq(0)
+            self._recorder.note(WritesSettled(upto))
+        try:
+            self._recorder.commit()
+        except BaseException:
+            self._settle_upto = upto
+            raise
 
     def close(self) -> None:
         """End the worker threads."""
