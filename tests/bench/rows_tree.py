@@ -13,7 +13,7 @@ from pathlib import Path
 from floor import commits, timed
 from table import Line, Scale, bounded, compared
 
-from live import Live, caught_up, eventually, ok
+from live import Live, caught_up, eventually, ok, verified
 
 
 def sources(root: Path, files: int) -> None:
@@ -69,6 +69,7 @@ def capture(scale: Scale) -> Iterator[Line]:
             mine = timed(lambda a=at: _captured(a))
             what, other = f"restart on {files:,} files", "git add -A, commit again"
             yield compared(what, [mine], other, [again], size=files, curve="restart")
+            verified(at.connect("bench", "bench", timeout_s=600.0))
         finally:
             at.close()
 
@@ -104,6 +105,7 @@ def checkpoint(scale: Scale) -> Iterator[Line]:
             cookie, commit_ms = statistics.median(waits), statistics.median(floor)
             note = f"the cookie takes {cookie:.1f} ms; a synced commit, of which there is one, {commit_ms:.1f} ms"
             yield bounded("   beyond the cookie", statistics.median(mine) - cookie, "ms", 1.0, note)
+            verified(client)
         finally:
             at.close()
 
@@ -142,6 +144,7 @@ def restart(scale: Scale) -> Iterator[Line]:
         yield bounded(
             f"start after kill -9, {scale.versions * 2:,} records", sorted(took)[1], "ms", 1000.0, size=scale.versions
         )
+        verified(at.connect("bench", "bench", timeout_s=300.0))
     finally:
         at.close()
 

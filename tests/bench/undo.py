@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from live import Live, caught_up, eventually, ok
+from live import Live, caught_up, eventually, ok, verified
 
 
 def text(lines: int, n: int) -> str:
@@ -66,6 +66,7 @@ def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> d
             for n, name in enumerate(names(files)):
                 assert at.read(name) == text(lines, n).encode(), name
             between()
+        verified(client)
     finally:
         at.close()
     return took
