@@ -45,7 +45,10 @@ class Quick:
         _check_owner(Path(found.socket))
         self._caller = {name: value for name, value in caller.items() if value}
         self._until = until
-        self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        try:
+            self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        except OSError as error:  # a sandbox
+            raise Unreachable(f"Unix sockets are not to be had here: {error}.") from error
         self._buffer = b""
         self._last_id = 0
         self.version = ""  # of the daemon, as its last reply says
