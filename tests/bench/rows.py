@@ -20,7 +20,7 @@ _READ = (
     "2,000 strings are packed and unpacked: 1.2 ms of processor, where the echo is one copy."
 )
 _CLIENTS = (
-    "one thread of Python decides and performs: 2.6 ms of processor an edit bound the rate, whatever the number of "
+    "one thread of Python decides and performs: 2.6 to 3.6 ms of it an edit bound the rate, whatever the number of "
     "clients. They share the commits, and one client alone leaves a third of that thread idle."
 )
 _VISIBLE = (
