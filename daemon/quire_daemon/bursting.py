@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from quire_daemon.clock import Clock
+from quire_daemon.connections import Bound
 from quire_journal.events import BurstBegun, BurstEnded, Event
 from quire_journal.ids import OUTSIDE, WriterId, journal_path
 from quire_journal.views.bursts import claiming
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from quire_daemon.call import Call
     from quire_daemon.recorder import Recorder
     from quire_daemon.server import Server
-
-LOOK_S: Final = 0.25  # between two looks at connections
 
 STAMP_NS: Final = 12_000_000
 """How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
@@ -32,9 +31,8 @@ class Bursting:
     """The open bursts, as far as they end without being asked to."""
 
     def __init__(self, server: Server, recorder: Recorder, clock: Clock) -> None:
-        self._server, self._recorder, self._clock = server, recorder, clock
-        self._bound: dict[int, bytes] = {}  # burst → connection
-        self._looked_s = -1e9
+        self._recorder, self._clock = recorder, clock
+        self._bound = Bound(server, clock)  # burst → connection
 
     def open(self) -> None:
         """End what was bound to connections of an earlier run."""
@@ -65,11 +63,7 @@ class Bursting:
 
     def look(self) -> None:
         """End what is bound to connections that have ended."""
-        now = self._clock.mono_s()
-        if not self._bound or now < self._looked_s + LOOK_S:
-            return
-        self._looked_s = now
-        gone = [number for number, connection in self._bound.items() if not self._server.reaches(connection)]
+        gone = self._bound.gone()
         if not gone:
             return
         with self._recorder.history() as history:

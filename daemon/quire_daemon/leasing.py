@@ -15,9 +15,10 @@ what ends with this run of the daemon:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from quire_daemon.clock import Clock
+from quire_daemon.connections import Bound, Connections
 from quire_daemon.handlers.base import World
 from quire_daemon.handlers.leases import ClaimParams, wanted_lease
 from quire_journal.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
@@ -30,17 +31,9 @@ if TYPE_CHECKING:
     from quire_daemon.recorder import Recorder
 
 AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
-LOOK_S: Final = 0.25  # between two looks at connections
 
 _CONNECTION: Final = "connection"
 _ENDED: Final = "connection_ended"
-
-
-class Connections(Protocol):
-    """What is asked of the server."""
-
-    def reaches(self, identity: bytes) -> bool:
-        """Is the other end of this connection still there?"""
 
 
 class Leasing:
@@ -49,8 +42,7 @@ class Leasing:
     def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._server, self._recorder, self._clock = server, recorder, clock
         self._queue: dict[int, Lease] = {}  # id of the call → what it waits for, in the order in which they came
-        self._bound: dict[int, bytes] = {}  # lease → connection
-        self._looked_s = -1e9
+        self._bound = Bound(server, clock)  # lease → connection
         self._unknown = False  # does someone wait whose introduction may not be committed?
 
     def open(self) -> None:
@@ -109,11 +101,7 @@ class Leasing:
         if self._unknown:
             self._unknown = False
             self._recorder.commit()
-        now = self._clock.mono_s()
-        if not self._bound or now < self._looked_s + LOOK_S:
-            return
-        self._looked_s = now
-        gone = [number for number, connection in self._bound.items() if not self._server.reaches(connection)]
+        gone = self._bound.gone()
         if not gone:
             return
         with self._recorder.history() as history:
@@ -128,7 +116,8 @@ class Leasing:
         """Note which leases are over, for those who read the log."""
         with self._recorder.history() as history:
             leases = history.leases()
-        self._bound = {number: self._bound[number] for number in {lease.number for lease in leases} & {*self._bound}}
+        for number in {*self._bound} - {lease.number for lease in leases}:
+            del self._bound[number]
         for lease in leases:
             if lease.expires_ns <= self._clock.now_ns():
                 self._recorder.note(LeaseExpired(lease.number, lease.path), OUTSIDE)

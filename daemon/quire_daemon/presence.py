@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 
 from quire_daemon.clock import Clock
+from quire_daemon.connections import Connections
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers.base import Present, Who
-from quire_daemon.leasing import Connections
 from quire_journal.events import WriterIntroduced
 
 MOST_CALLERS: Final = 1000

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from quire_daemon.bursting import LOOK_S, Bursting
+from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call
+from quire_daemon.connections import LOOK_S
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.recorder import Recorder

@@ -10,10 +10,11 @@ import pytest
 
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
+from quire_daemon.connections import LOOK_S
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import FileNow, Who, World
 from quire_daemon.handlers.held import under_leases
-from quire_daemon.leasing import LOOK_S, Leasing
+from quire_daemon.leasing import Leasing
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
 from quire_journal.events import LeaseExpired, LeaseReleased, WriterIntroduced
