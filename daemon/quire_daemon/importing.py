@@ -25,6 +25,7 @@ from quire_journal.journal import Journal, NewerFormat
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.stores import STORES, UnfitFolder
+from quire_journal.stores.disk import sync_path
 
 _BESIDE: Final = "journal.import"
 """Where the journal is made, in the state folder."""
@@ -68,7 +69,7 @@ def import_into(place: places.Place, lines: BinaryIO) -> dict[str, Any]:
             came, head = _made(place, beside, lines)
             shutil.rmtree(place.journal, ignore_errors=True)  # it has no record
             os.rename(beside, place.journal)
-            _sync_folder(place.state)
+            sync_path(place.state)
         finally:
             shutil.rmtree(beside, ignore_errors=True)
     message = f"{came.events} records and {came.blobs} versions of files are in the journal of {place.root}."
@@ -111,14 +112,6 @@ def _require_no_records(place: places.Place) -> None:
     if count:
         message = f"The journal of {place.root} has {count} records; an export goes into a workspace without a journal."
         raise Refused("already_exists", message, "quire import -C NEW_FOLDER", path=os.fspath(place.root))
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
 
 
 def _say(what: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from quire_daemon.examiner import CheckTask, SalvageTask
 from quire_daemon.examining import Examined, Told, examine
 from quire_journal.journal import NewerFormat
 from quire_journal.log import Damaged, StoreFailed
+from quire_journal.stores.disk import sync_path
 from quire_journal.views import VIEWS
 
 MOST_RECORDS: Final = 20_000
@@ -89,7 +90,7 @@ def take_mark(journal: Path) -> bool:
     except (OSError, ValueError, KeyError, TypeError):
         left = None
     mark.unlink(missing_ok=True)
-    _sync(journal)
+    sync_path(journal)
     return left is not None and left == Looks.of(journal)
 
 
@@ -119,7 +120,7 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
 def ask_for_repair(journal: Path) -> None:
     """Let the next start look at everything, and put right what it finds."""
     (journal / _REPAIR).touch()
-    _sync(journal)
+    sync_path(journal)
 
 
 def only_views(examined: Examined) -> bool:
@@ -156,9 +157,9 @@ def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callab
             "nothing of it was changed; keep a copy of its folder before anything else"
         )
     (into / "done.new").write_text(name)
-    _sync(into / "done.new")
+    sync_path(into / "done.new")
     os.rename(into / "done.new", into / "done")  # whole or not at all: it says where the damaged one goes
-    _sync(into)
+    sync_path(into)
     _finish_salvage(journal)
     return str(sentence)
 
@@ -173,9 +174,9 @@ def _finish_salvage(journal: Path) -> None:
         aside = journal / done.read_text()
         if (journal / "db").exists():
             os.rename(journal / "db", aside)
-            _sync(journal)
+            sync_path(journal)
         os.rename(into / "db", journal / "db")
-        _sync(journal)
+        sync_path(journal)
     shutil.rmtree(into)
 
 
@@ -196,11 +197,3 @@ def _in_words(say: Callable[[str], None], doing: str) -> Told:
         say(f"{doing} ({what}: {done * 100 // total} %)" if total else f"{doing} ({what})")
 
     return told
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -77,6 +77,7 @@ def settle(new: Path, path: Path) -> None:
 
 
 def sync_path(path: Path) -> None:
+    """Make the file, or the names in the folder, at `path` last. Raises `OSError`."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
