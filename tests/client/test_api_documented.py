@@ -21,7 +21,7 @@ from quire_journal.messages import Caller
 from quire_journal.places import Place
 from quire_journal.refusals import CODES
 
-METHODS = [name for name, value in vars(Client).items() if inspect.isfunction(value)]
+METHODS = [name for part in Client.__bases__ for name, value in vars(part).items() if inspect.isfunction(value)]
 NO_ARGUMENTS = {"timeout_s", "write", "told"}  # the client's own
 SECTIONS = re.compile(r"\n\nReply: (?P<reply>.+?)\nRefused: (?P<refused>.+?)\nSource: (?P<source>.+)", re.DOTALL)
 

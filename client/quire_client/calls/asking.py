@@ -1,0 +1,216 @@
+"""Questions: files as they are and were, and what the journal knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from quire_client.calling import Answer, Calls
+from quire_client.calls.stated import stated
+
+
+class Asking(Calls):
+    """Calls that change no file."""
+
+    def read_file(
+        self,
+        path: str,
+        *,
+        hashes: bool | None = None,
+        format: str | None = None,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        at: str | None = None,
+    ) -> Answer:
+        """The text of `path`, plain, or as lines with anchors.
+
+        `hashes` shows the anchors of `edit`, `format` is "plain", "hashed", "hashline" (for `hashline_edit`) or
+        "numbered". `start_line` to `end_line`, 1-based and inclusive, are clamped to the file; `at` is a point. From
+        now on the caller's base of the file is what it was shown here.
+
+        Reply: `path`, `version`, `sha256`, `sizeBytes`, `lineCount`, `startLine`, `endLine`, `newlineStyle`, `hasBom`,
+        `last_writer`, and `content` (plain) or `lines` (`"12#ab12cd3 [high]|text"`); `truncated` with `next_line` where
+        it does not fit into one reply.
+        Refused: `not_found`, `not_a_file`, `binary_file`, `file_too_large`, `uncaptured` (with `at`).
+        Source: quire_daemon.handlers.read
+        """
+        given = stated(path=path, hashes=hashes, format=format, start_line=start_line, end_line=end_line, at=at)
+        return self.call("read_file", given)
+
+    def status(self) -> Answer:
+        """How the daemon and its journal are.
+
+        Reply: `pid`, `epoch`, `seq` (the newest record), `workspace`, `state_dir`, `versions`, `writers`, `coverage`
+        (`state` full or degraded, `reasons`), `capture` (`finished`, `done`, `total` files), `protection`, `journal`
+        (`bytes`, `versions`, `records`). More may be added.
+        Refused: nothing of its own.
+        Source: quire_daemon.handlers.status, shape in quire_daemon.replies
+        """
+        return self.call("status")
+
+    def log(
+        self,
+        path: str | None = None,
+        *,
+        writer: str | None = None,
+        agent: str | None = None,
+        agent_session: str | None = None,
+        turn: str | None = None,
+        kind: str | Sequence[str] | None = None,
+        since: str | None = None,
+        until: str | None = None,
+        contains: str | None = None,
+        text_changed: str | None = None,
+        burst: int | None = None,
+        patch: bool | None = None,
+        stat: bool | None = None,
+        limit: int | None = None,
+        order: str | None = None,
+        cursor: str | None = None,
+    ) -> Answer:
+        """Records of the journal, newest first unless `order="oldest"`; a page of them.
+
+        `path` is a file, folder or glob, `writer` an agent's name, `w3` or `outside`, `since` and `until` are points,
+        `burst` the number of one. `text_changed` finds the changes after which a text occurs more or less often,
+        `contains` the versions that hold it. `patch` and `stat` tell of each record how it differs from the version
+        before.
+
+        Reply: `records` of `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and what the kind
+        has besides; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit`
+        (50), or none, and still have a `next`: the work of one call is bounded.
+        Refused: `not_found` (a point), `schema_invalid` (a cursor of other filters).
+        Source: quire_daemon.handlers.log, shape in quire_daemon.replies
+        """
+        kinds = kind if kind is None or isinstance(kind, str) else list(kind)
+        whose = stated(writer=writer, agent=agent, agent_session=agent_session, turn=turn, burst=burst)
+        what = stated(path=path, kind=kinds, contains=contains, text_changed=text_changed, patch=patch, stat=stat)
+        bounds = stated(since=since, until=until, limit=limit, order=order, cursor=cursor)
+        return self.call("log", {**what, **whose, **bounds})
+
+    def since(
+        self,
+        cursor: str | None = None,
+        *,
+        path: str | None = None,
+        writer: str | None = None,
+        kind: str | Sequence[str] | None = None,
+        wait_ms: int | None = None,
+        limit: int | None = None,
+    ) -> Answer:
+        """What was recorded after `cursor`, oldest first; without one, the cursor of now, when all on disk was noticed.
+
+        With `wait_ms` (milliseconds, at most 60,000) the call waits so long for something to tell; the client's own
+        limit is longer by that.
+
+        Reply: `records` as in `log`, `cursor` to ask with next, `more`, and `fresh`: the cursor was foreign or too old,
+        and this is the listing from the beginning.
+        Refused: `not_found` (a point).
+        Source: quire_daemon.handlers.log, shape in quire_daemon.replies
+        """
+        allowance = self.timeout_s + (wait_ms or 0) / 1000
+        kinds = kind if kind is None or isinstance(kind, str) else list(kind)
+        given = stated(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
+        return self.call("since", given, timeout_s=allowance)
+
+    def who(self, *, present: bool | None = None, minutes: float | None = None, limit: int | None = None) -> Answer:
+        """Who has called, who is present first. `minutes`: only callers of so long ago.
+
+        Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files, leases,
+        bursts}}`; `present` and `total` count them.
+        Refused: nothing of its own.
+        Source: quire_daemon.handlers.status
+        """
+        return self.call("who", stated(present=present, minutes=minutes, limit=limit))
+
+    def show(
+        self,
+        version: str | None = None,
+        *,
+        path: str | None = None,
+        at: str | None = None,
+        start_line: int | None = None,
+    ) -> Answer:
+        """A record by its version or `seq:N`; or of `path` the version at the point `at` (`version` may name it, too).
+
+        Reply: `record`; where it made a version also `path`, `version`, `sha256`, `sizeBytes`, `mode` (octal digits),
+        `content` from `start_line` on (`truncated`, `next_line`) or `content_base64`, and `diff` against the one
+        before.
+        Refused: `not_found`; where the bytes are not held, the reply has `uncaptured` with the reason instead.
+        Source: quire_daemon.handlers.show, shape in quire_daemon.replies
+        """
+        if (version is None) == (at is None):
+            raise TypeError("show takes a version, or `path` and the point `at`")
+        return self.call("show", stated(version=version or at, path=path, start_line=start_line))
+
+    def diff(self, start: str, end: str | None = None, paths: Sequence[str] = ()) -> Answer:
+        """What changed between two points (`end`: now), in `paths`: files, folders, globs.
+
+        Reply: `from`, `to`, `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them as a unified
+        diff; `truncated` where not all fits.
+        Refused: `not_found` (a point).
+        Source: quire_daemon.handlers.show, shape in quire_daemon.replies
+        """
+        return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None}))
+
+    def blame(
+        self, path: str, at: str | None = None, *, start_line: int | None = None, end_line: int | None = None
+    ) -> Answer:
+        """Who wrote each line of `path`, as it is or at a point, through renames. Lines are 1-based and inclusive.
+
+        Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, the same as
+        `runs` of `{start, end, …}`, `names` that the file had, `gaps` beyond which nothing is known; `truncated`,
+        `next_line`.
+        Refused: `not_found`, `binary_file`, `uncaptured`.
+        Source: quire_daemon.handlers.blame
+        """
+        return self.call("blame", stated(path=path, at=at, start_line=start_line, end_line=end_line))
+
+    def describe(self, tool: str | None = None, *, offered: bool | None = None) -> Answer:
+        """What each tool, or one of them, takes and may do. `offered`: only those that agents are offered.
+
+        Reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`; `schema` is a
+        flat JSON Schema of the arguments, of one asked for alone `reply` is that of the reply, where it is stated.
+        Refused: `not_found`.
+        Source: quire_daemon.handlers.describe
+        """
+        return self.call("describe", stated(tool=tool, offered=offered))
+
+    def why(self, path: str, line: int | None = None, at: str | None = None) -> Answer:
+        """Who made `path`, or its `line` (1-based), what it is, as of now or of the point `at`.
+
+        Reply: `record`, `operation` (the dialect or command), `diff` against the version before, `previous`, `next`,
+        `batch_files` (what else the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`,
+        `replaced`.
+        Refused: `not_found`, `line_out_of_range`, `binary_file`, `uncaptured`.
+        Source: quire_daemon.handlers.why
+        """
+        return self.call("why", stated(path=path, line=line, at=at))
+
+    def tree(self, at: str | None = None, path: str | None = None, *, cursor: int | None = None) -> Answer:
+        """What there was at a point, or is, in `path` (a file, folder or glob), page by page.
+
+        The next page is asked for with `at` of the reply and its `next` as `cursor`: together they are one state.
+
+        Reply: `at`, `time`, `entries` of `{path, kind, version, sha256, sizeBytes, mode, target?, uncaptured?}`, `next`
+        (None at the end), `complete` (the whole tree had been looked at by then).
+        Refused: `not_found` (a point), `schema_invalid` (a cursor).
+        Source: quire_daemon.handlers.tree
+        """
+        return self.call("tree", stated(at=at, path=path, cursor=cursor))
+
+    def blobs(self, sha256: Sequence[str], *, offset: int | None = None) -> Answer:
+        """The bytes with these addresses, as many as fit into one reply; `offset` in bytes, in the first of them.
+
+        Reply: `blobs` of `{sha256, content_base64, sizeBytes, offset}`, or `{sha256, uncaptured}`.
+        Refused: `schema_invalid` (no address).
+        Source: quire_daemon.handlers.tree
+        """
+        return self.call("blobs", stated(sha256=list(sha256), offset=offset))
+
+    def manual(self, dialect: str | None = None) -> Answer:
+        """The guidance of a dialect, for an agent's instructions; without a name, a list of them.
+
+        Reply: `manual` (Markdown), `dialect`, `dialects` of `{name, about}`.
+        Refused: `not_found`.
+        Source: quire_daemon.handlers.manual
+        """
+        return self.call("manual", stated(dialect=dialect))

@@ -1,0 +1,106 @@
+"""Edits: a method for each way to write that an agent may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict, Unpack
+
+from quire_client.calling import Answer, Calls
+from quire_client.calls.stated import stated
+
+
+class Writing(TypedDict, total=False):
+    """Arguments of every writing tool."""
+
+    base: str
+    on_stale: str  # "reject" or "rebase"
+    dry_run: bool
+    safety_check: str  # "strict", "warn" or "off"
+    idempotency_key: str
+    allow_uncaptured: bool
+
+
+class Editing(Calls):
+    """Calls that write files."""
+
+    def write_file(
+        self, path: str, content: str, *, expected_sha256: str | None = None, **common: Unpack[Writing]
+    ) -> Answer:
+        """Write the whole file. One that exists needs a gate: `base`, or `expected_sha256` of the bytes to be replaced.
+
+        Reply: as of every edit (above), with `created` for a new file.
+        Refused: `write_conflict` (no gate; `current_version`), `stale_file` (other bytes), `stale_base`.
+        Source: quire_daemon.handlers.write
+        """
+        return self.call("write_file", stated(path=path, content=content, expectedSha256=expected_sha256, **common))
+
+    def edit(self, path: str, operations: Sequence[Mapping[str, Any]], **common: Unpack[Writing]) -> Answer:
+        """Edit lines that anchors name (`read_file(hashes=True)`); all operations or none.
+
+        An operation is `{op, hash, content?, …}`: `replace_line`, `replace_range`, `insert_after`, `insert_before`,
+        `delete_line` and more; `manual("edit")` has them all.
+
+        Reply: as of every edit (above).
+        Refused: `anchor_stale`, `anchor_ambiguous`, `anchor_low_entropy`, `overlapping_operations`,
+        `safety_check_failed`.
+        Source: quire_daemon.handlers.edit, quire_daemon.dialects.edit
+        """
+        return self.call("edit", stated(path=path, operations=list(operations), **common))
+
+    def hashline_edit(
+        self,
+        path: str,
+        edits: Sequence[Mapping[str, Any]] = (),
+        *,
+        delete: bool | None = None,
+        rename: str | None = None,
+        **common: Unpack[Writing],
+    ) -> Answer:
+        """Edit by `LINE#ID`, as `read_file(format="hashline")` shows them; may `delete` or `rename` the file.
+
+        Reply: as of every edit (above).
+        Refused: `hash_mismatch`, `invalid_ref`, `line_out_of_range`, `overlapping_edits`, `no_op`.
+        Source: quire_daemon.handlers.hashline_edit, quire_daemon.dialects.hashline_edit
+        """
+        return self.call("hashline_edit", stated(path=path, edits=list(edits), delete=delete, rename=rename, **common))
+
+    def edit_file(
+        self, path: str, expected_sha256: str, edits: Sequence[Mapping[str, Any]], **common: Unpack[Writing]
+    ) -> Answer:
+        """Replace exact texts of the bytes whose sha256 is given; `edits` of `{oldText, newText, …}`.
+
+        Reply: as of every edit (above).
+        Refused: `stale_file`, `old_text_not_found`, `multiple_matches`, `overlapping_edits`, `schema_invalid` (no
+        edit).
+        Source: quire_daemon.handlers.edit_file, quire_daemon.dialects.edit_file
+        """
+        return self.call("edit_file", stated(path=path, expectedSha256=expected_sha256, edits=list(edits), **common))
+
+    def apply_patch(
+        self, patch: str, expected_sha256_by_path: Mapping[str, str] | None = None, **common: Unpack[Writing]
+    ) -> Answer:
+        """Apply a patch (the `*** Begin Patch` envelope, or a unified diff) to several files; all or none.
+
+        Reply: `files`, each as of an edit (above).
+        Refused: `patch_parse_error` (`line`), `patch_apply_error` (`reason`), `stale_base`, `stale_file`.
+        Source: quire_daemon.handlers.apply_patch, quire_daemon.dialects.apply_patch
+        """
+        return self.call("apply_patch", stated(patch=patch, expectedSha256ByPath=expected_sha256_by_path, **common))
+
+    def delete_file(self, path: str, **common: Unpack[Writing]) -> Answer:
+        """Delete a file; the journal keeps its bytes.
+
+        Reply: as of every edit (above), with `deleted`.
+        Refused: `not_found`, `stale_base`.
+        Source: quire_daemon.handlers.files
+        """
+        return self.call("delete_file", stated(path=path, **common))
+
+    def move_file(self, path: str, to: str, **common: Unpack[Writing]) -> Answer:
+        """Move a file, never over another; its history goes along.
+
+        Reply: as of every edit (above), with `moved_from`.
+        Refused: `not_found`, `already_exists` (something is at `to`), `stale_base`.
+        Source: quire_daemon.handlers.files
+        """
+        return self.call("move_file", stated(path=path, to=to, **common))

@@ -1,0 +1,125 @@
+"""Going back: undo and its kin, and the names for what one may go back to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from quire_client.calling import Answer, Calls
+from quire_client.calls.stated import stated
+
+
+class Choice(TypedDict, total=False):
+    """Which records `undo` and `redo` mean, and whether only to plan it; `token` executes a plan."""
+
+    writer: str
+    last: int
+    batch: int | str
+    turn: str
+    agent_session: str
+    burst: int
+    path: str
+    paths: Sequence[str]
+    conflicts: str  # "skip", "markers" or "abort"
+    plan: bool
+    token: str
+
+
+class GoingBack(Calls):
+    """Calls that take changes back, and those that name moments and what belongs together."""
+
+    def undo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
+        """Undo what `choice` names, or what lies between two points, else the caller's own last batch.
+
+        What others did stays. With `plan` nothing is done: `token` of that reply executes the plan, or is refused when
+        something moved meanwhile.
+
+        Reply: `batch` (of the undo), `batches` (that are undone), `files` of `{path, action, kept, conflicts, skipped,
+        …}`.
+        Refused: `not_found` (nothing to undo), `conflict` (with `conflicts="abort"`), `plan_stale`.
+        Source: quire_daemon.handlers.undo, quire_daemon.handlers.undoing
+        """
+        return self.call("undo", stated(**{"from": start, "to": end}, **choice))
+
+    def redo(self, *, start: str | None = None, end: str | None = None, **choice: Unpack[Choice]) -> Answer:
+        """Bring back, of what was undone, what `choice` names; else take the caller's own last undo back.
+
+        Reply: as of `undo`.
+        Refused: as `undo`.
+        Source: quire_daemon.handlers.undo
+        """
+        return self.call("redo", stated(**{"from": start, "to": end}, **choice))
+
+    def rollback(
+        self,
+        to: str | None = None,
+        *,
+        only: str | None = None,
+        paths: Sequence[str] | None = None,
+        conflicts: str | None = None,
+        plan: bool | None = None,
+        token: str | None = None,
+    ) -> Answer:
+        """Take back what the caller (or `only`, a writer, "*" for everyone) did since the point `to`, as new records.
+
+        Reply: as of `undo`.
+        Refused: as `undo`.
+        Source: quire_daemon.handlers.undo
+        """
+        given = stated(to=to, writer=only, paths=paths, conflicts=conflicts, plan=plan, token=token)
+        return self.call("rollback", given)
+
+    def restore(self, path: str, at: str, *, plan: bool | None = None, token: str | None = None) -> Answer:
+        """Bring `path` back to the point `at`, whoever changed it since, as a new record.
+
+        Reply: as of `undo`; of each file `takes_back`, the versions that are given up, and `unchanged` where none is.
+        Refused: `not_found`, `uncaptured` (the bytes of then are not held), `plan_stale`.
+        Source: quire_daemon.handlers.undo
+        """
+        return self.call("restore", stated(path=path, at=at, plan=plan, token=token))
+
+    def checkpoint(
+        self,
+        name: str | None = None,
+        *,
+        action: str | None = None,
+        note: str | None = None,
+        at: str | None = None,
+        move: bool | None = None,
+        to: str | None = None,
+        path: str | None = None,
+    ) -> Answer:
+        """Name this moment, or the point `at`; or `action`: "list", "show", "diff" (with `to`, `path`) or "drop".
+
+        `move` gives a name that exists to another point.
+
+        Reply: `{name, seq, at, named_at, note, writer, not_captured}`; of "list" `checkpoints` of these, of "diff" as
+        `diff`.
+        Refused: `not_found`, `already_exists`, `schema_invalid` (no name).
+        Source: quire_daemon.handlers.checkpoints
+        """
+        return self.call("checkpoint", stated(name=name, action=action, note=note, at=at, move=move, to=to, path=path))
+
+    def burst(
+        self,
+        action: str,
+        *,
+        label: str | None = None,
+        kind: str | None = None,
+        ttl_s: float | None = None,
+        outside: bool | None = None,
+        bind: str | None = None,
+        burst: int | None = None,
+    ) -> Answer:
+        """Either "begin" or "end" changes that belong together; "list" bursts or "show" one.
+
+        `kind` is "tool_call", "formatter", "git" or another word; `outside`: other programs' writes belong to it. It
+        ends by itself after `ttl_s` seconds (600), with `bind="connection"` also with this client's connection.
+
+        Reply: `{burst, label, kind, state, outside, bind, owner, yours, began_at, expires_at, ended_at, why, first,
+        last, batches, unclear}`; of "list" `bursts` of these.
+        Refused: `not_found`, `busy` (too many are open), `schema_invalid`.
+        Source: quire_daemon.handlers.bursts
+        """
+        given = stated(label=label, kind=kind, ttl_s=ttl_s, outside=outside, bind=bind, burst=burst)
+        return self.call("burst", {"action": action, **given})

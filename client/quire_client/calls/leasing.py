@@ -1,0 +1,65 @@
+"""Leases: who works where."""
+
+from __future__ import annotations
+
+from quire_client.calling import Answer, Calls
+from quire_client.calls.stated import stated
+
+
+class Leasing(Calls):
+    """Calls that claim files, and give them free."""
+
+    def claim(
+        self,
+        path: str | None = None,
+        kind: str | None = None,
+        *,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        ttl_s: float | None = None,
+        reason: str | None = None,
+        wait_ms: int | None = None,
+        dry_run: bool | None = None,
+        bind: str | None = None,
+        renew: int | None = None,
+    ) -> Answer:
+        """Announce work on a file, folder or glob (`kind="intent"`), or get a `shared` or `exclusive` lease on it.
+
+        Lines are 1-based and inclusive. It ends by itself after `ttl_s` seconds (600); `renew` is the number of a lease
+        to keep for longer. `wait_ms`: wait so long (milliseconds) for others. `bind="connection"`: it ends with this
+        client's.
+
+        Reply: `{lease, fencing, kind, path, form, lines, reason, holder, yours, granted_at, expires_at, expires_in_s,
+        bind}`, `conflicts` (leases of others there, `conflicts_total`), `queued`.
+        Refused: `lease_held` (`holder`, `expires_in_s`, `free`), `not_found` (of `renew`), `expired` (after a wait).
+        Source: quire_daemon.handlers.leases
+        """
+        bounds = stated(start_line=start_line, end_line=end_line, ttl_s=ttl_s, renew=renew, bind=bind)
+        given = stated(path=path, kind=kind, reason=reason, wait_ms=wait_ms, dry_run=dry_run, **bounds)
+        return self.call("claim", given, timeout_s=self.timeout_s + (wait_ms or 0) / 1000)
+
+    def release(
+        self,
+        path: str | None = None,
+        *,
+        lease: int | None = None,
+        all: bool | None = None,
+        force: bool | None = None,
+        reason: str | None = None,
+    ) -> Answer:
+        """Give up the leases on `path`, one by its number, or all; `force` breaks those of others, for a `reason`.
+
+        Reply: `released` (the caller's) and `broken` (others'), each as in `claim`.
+        Refused: `not_found`, `lease_held` (it is another's).
+        Source: quire_daemon.handlers.leases
+        """
+        return self.call("release", stated(path=path, lease=lease, all=all, force=force, reason=reason))
+
+    def claims(self, path: str | None = None) -> Answer:
+        """The leases in force, and the claims that wait; about `path` only those that touch it.
+
+        Reply: `leases` and `waiting` as in `claim`, oldest first; `broken`, own leases that somebody broke.
+        Refused: nothing of its own.
+        Source: quire_daemon.handlers.leases
+        """
+        return self.call("claims", stated(path=path))
