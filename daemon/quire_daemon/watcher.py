@@ -16,15 +16,12 @@ import contextlib
 import errno
 import logging
 import os
-import re
-import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from watchdog.observers.inotify_c import (
     CallbackId,
     InotifyConstants,
@@ -34,6 +31,9 @@ from watchdog.observers.inotify_c import (
     Watch,
     WatchDescriptor,
 )
+
+from quire_daemon.cookies import COOKIES, Cookies, new_token
+from quire_daemon.noticed import Batch, Coverage, outermost
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -54,45 +54,6 @@ _MASK: Final = Mask(
 
 _MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
 _MOST_RENAMES: Final = 256  # halves of renames that wait for the other half; a half without one stays a plain event
-_MOST_COOKIES: Final = 1024  # remembered; an older one counts as not seen
-_TOKEN: Final = re.compile(r"[0-9a-f]+-[0-9a-f]{16}")
-_COOKIES: Final = (".quire", "cookies")
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class Batch(msgspec.Struct):
-    """What to look at. Paths are workspace-relative, "/" between names, undecodable bytes as surrogates."""
-
-    dirty: set[str] = msgspec.field(default_factory=set)
-    """Look at each: it may have been written, created, removed, replaced or its mode changed; or nothing."""
-    folders: set[str] = msgspec.field(default_factory=set)
-    """Compare each, with all that is or was below it: it came, went or moved. "" is the whole workspace."""
-    unseen: set[str] = msgspec.field(default_factory=set)
-    """Those of `folders` that were there before anyone watched them: what is in them may be older than it seems."""
-    overflowed: bool = False
-    """Events were lost: compare the whole workspace."""
-    moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
-    """(from, to) of renames inside the workspace, in their order; both names are in `dirty` or `folders` too."""
-
-    def __bool__(self) -> bool:
-        return bool(self.dirty or self.folders or self.overflowed)
-
-
-class Coverage(msgspec.Struct, frozen=True):
-    """How much the watcher sees."""
-
-    watched: int  # folders
-    expected: int  # folders that it knows of; more than `watched` where watching one failed
-    alive: bool  # the thread that reads events runs
-    root_replaced: bool  # another folder stands at the root's path: stop this watcher and start a new one
-    reasons: tuple[str, ...]  # why it is blind; empty: it is not
-    unwatched: tuple[str, ...]  # folders that only a crawl can tell about
-    overflows: int  # since the start; not a reason by itself, the scan that follows repairs it
-
-    @property
-    def full(self) -> bool:
-        """Whether a change anywhere will be noticed."""
-        return not self.reasons
 
 
 class Watcher:
@@ -106,9 +67,9 @@ class Watcher:
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
-        self._lock = threading.Lock()  # over what `drain`, `seen` and `health` read; never held across a system call
+        self._lock = threading.Lock()  # over what `drain` and `health` read; never held across a system call
         self._batch = Batch()
-        self._cookies: dict[str, bool] = {}  # the newest, by token: whether its event came
+        self._cookies = Cookies(self._root)
         self._faults: set[str] = set()
         self._overflows = 0
         self._root_gone = False
@@ -160,7 +121,7 @@ class Watcher:
         """What has been noticed since the last call. Never blocks."""
         with self._lock:
             batch, self._batch = self._batch, Batch()
-        batch.folders = _outermost(batch.folders)
+        batch.folders = outermost(batch.folders)
         return batch
 
     def has_news(self) -> bool:
@@ -172,7 +133,7 @@ class Watcher:
         """How much is seen now. Cheap: two stats."""
         tree, inotify = self._tree, self._inotify
         watched, unwatched = tree.coverage() if tree is not None else (0, {})
-        blind_cookies = unwatched.pop("/".join(_COOKIES), "")
+        blind_cookies = unwatched.pop(COOKIES, "")
         alive = inotify is not None and inotify.is_alive()
         with self._lock:
             reasons = set(self._faults)
@@ -227,16 +188,13 @@ class Watcher:
 
         Never blocks. When the file cannot be written, or nobody would notice it, the token is never seen.
         """
-        token = _new_token()
+        token = new_token()
         if self._inotify is None or not self._inotify.is_alive():
             return token
-        with self._lock:
-            while len(self._cookies) >= _MOST_COOKIES:
-                del self._cookies[next(iter(self._cookies))]
-            self._cookies[token] = False
+        self._cookies.expect(token)
         for _ in range(2):
             try:
-                self._touch_cookie(token, os.O_EXCL)
+                self._cookies.write(token)
                 break
             except FileNotFoundError:
                 self._prepare_cookies()  # someone removed the folder
@@ -247,8 +205,7 @@ class Watcher:
 
     def seen(self, token: str) -> bool:
         """Whether the event of a `cookie` came; its file is gone by then. Never blocks."""
-        with self._lock:
-            return self._cookies.get(token, False)
+        return self._cookies.came(token)
 
     # ── in the watcher's thread ──
 
@@ -262,8 +219,9 @@ class Watcher:
             self._note(overflowed=True)
 
     def _take(self, folder: str, event: InotifyEvent) -> None:
-        if folder == "/".join(_COOKIES):
-            self._see(os.fsdecode(event.name))
+        if folder == COOKIES:
+            if self._cookies.take(os.fsdecode(event.name)):
+                self._wake()
         elif folder in self._bells:
             ending, ring = self._bells[folder]
             if event.name.endswith(os.fsencode(ending)) and (event.is_moved_to or event.is_create):
@@ -313,20 +271,11 @@ class Watcher:
         """The kernel dropped events. The tree has been watched anew; the batch tells that a scan is due."""
         with self._lock:
             self._overflows += 1
-            waiting = [token for token, came in self._cookies.items() if not came]
+        waiting = self._cookies.expected()
         self._note(overflowed=True)
         for token in waiting:  # their events may be among those dropped
             with contextlib.suppress(OSError):
-                self._touch_cookie(token, 0)
-
-    def _see(self, token: str) -> None:
-        with self._lock:
-            if self._cookies.get(token) is not False:
-                return
-        self._remove_cookie(token)  # before anyone is told, so that whoever is told finds no file
-        with self._lock:
-            self._cookies[token] = True
-        self._wake()
+                self._cookies.write(token, again=True)
 
     def _note(
         self,
@@ -376,74 +325,19 @@ class Watcher:
         return (now.st_dev, now.st_ino) != (held.st_dev, held.st_ino)
 
     def _prepare_cookies(self) -> None:
-        """Make and watch the cookie folder, and sweep what earlier runs left there."""
+        """Make and watch their folder."""
         try:
-            fd = self._cookie_folder(make=True)
+            self._cookies.prepare()
         except OSError as error:
             self._fault(f"no cookie folder: {error.strerror or error}")
             return
-        try:
-            for name in os.listdir(fd):
-                if _TOKEN.fullmatch(name) and name not in self._cookies:
-                    with contextlib.suppress(OSError):
-                        os.unlink(name, dir_fd=fd)
-        finally:
-            os.close(fd)
         if self._tree is not None:
-            self._tree.add_single("/".join(_COOKIES))
-
-    def _cookie_folder(self, make: bool = False) -> int:
-        """A descriptor of the cookie folder; no link on the way is followed. Raises `OSError`."""
-        fd = os.open(self._root, _FOLDER & ~os.O_NOFOLLOW)
-        for name in _COOKIES:
-            try:
-                if make:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(name, 0o700, dir_fd=fd)
-                below = os.open(name, _FOLDER, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = below
-        return fd
-
-    def _touch_cookie(self, token: str, flags: int) -> None:
-        folder = self._cookie_folder()
-        try:
-            flags |= os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(token, flags, 0o600, dir_fd=folder))  # closing it is an event as well
-        finally:
-            os.close(folder)
-
-    def _remove_cookie(self, token: str) -> None:
-        with contextlib.suppress(OSError):
-            folder = self._cookie_folder()
-            try:
-                os.unlink(token, dir_fd=folder)
-            finally:
-                os.close(folder)
-
-
-def _new_token() -> str:
-    return f"{os.getpid():x}-{secrets.token_hex(8)}"
+            self._tree.add_single(COOKIES)
 
 
 def _came_or_went(event: InotifyEvent) -> bool:
     """Did the folder come into being under this name, or end? Else it was there, and can be watched at last."""
     return event.is_create or event.is_moved_to or event.is_moved_from or event.is_delete
-
-
-def _outermost(folders: set[str]) -> set[str]:
-    """Without those that are below another."""
-    if "" in folders:
-        return {""}
-    return {f for f in folders if not any(above in folders for above in _above(f))}
-
-
-def _above(path: str) -> Iterable[str]:
-    at = path.find("/")
-    while at >= 0:
-        yield path[:at]
-        at = path.find("/", at + 1)
 
 
 # ── the watches ──────────────────────────────────────────────────────────────

@@ -1,0 +1,56 @@
+"""What a watcher tells: where to look, and how much it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Batch(msgspec.Struct):
+    """What to look at. Paths are workspace-relative, "/" between names, undecodable bytes as surrogates."""
+
+    dirty: set[str] = msgspec.field(default_factory=set)
+    """Look at each: it may have been written, created, removed, replaced or its mode changed; or nothing."""
+    folders: set[str] = msgspec.field(default_factory=set)
+    """Compare each, with all that is or was below it: it came, went or moved. "" is the whole workspace."""
+    unseen: set[str] = msgspec.field(default_factory=set)
+    """Those of `folders` that were there before anyone watched them: what is in them may be older than it seems."""
+    overflowed: bool = False
+    """Events were lost: compare the whole workspace."""
+    moved: list[tuple[str, str]] = msgspec.field(default_factory=list)
+    """(from, to) of renames inside the workspace, in their order; both names are in `dirty` or `folders` too."""
+
+    def __bool__(self) -> bool:
+        return bool(self.dirty or self.folders or self.overflowed)
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How much the watcher sees."""
+
+    watched: int  # folders
+    expected: int  # folders that it knows of; more than `watched` where watching one failed
+    alive: bool  # the thread that reads events runs
+    root_replaced: bool  # another folder stands at the root's path: stop this watcher and start a new one
+    reasons: tuple[str, ...]  # why it is blind; empty: it is not
+    unwatched: tuple[str, ...]  # folders that only a crawl can tell about
+    overflows: int  # since the start; not a reason by itself, the scan that follows repairs it
+
+    @property
+    def full(self) -> bool:
+        """Whether a change anywhere will be noticed."""
+        return not self.reasons
+
+
+def outermost(folders: set[str]) -> set[str]:
+    """Without those that are below another."""
+    if "" in folders:
+        return {""}
+    return {f for f in folders if not any(above in folders for above in _above(f))}
+
+
+def _above(path: str) -> Iterable[str]:
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)
