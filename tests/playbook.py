@@ -20,10 +20,11 @@ from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Put, Re
 from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_daemon.wrong_arguments import refusal
-from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, Record, WriterIntroduced
+from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.text import Text

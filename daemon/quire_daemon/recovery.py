@@ -32,12 +32,12 @@ from quire_journal.events import (
     FileWritten,
     ModeChanged,
     OutsideWritten,
-    Record,
     WritesAbandoned,
     WritesSettled,
 )
 from quire_journal.history import History
 from quire_journal.ids import blob_id, disk_path
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 

@@ -25,19 +25,12 @@ import msgspec
 
 from quire_journal import blobs, replay
 from quire_journal.blobs import BlobCache, Chain, NotHeld, Stored
-from quire_journal.events import (
-    GENESIS,
-    CaptureFailed,
-    Event,
-    FileWritten,
-    Record,
-    decode_record,
-    record_hash,
-)
+from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY
+from quire_journal.records import GENESIS, Record, decode_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS, losses
 from quire_journal.views.files import Version

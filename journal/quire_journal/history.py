@@ -11,10 +11,11 @@ from typing import Any, Final
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.events import BatchUndone, Purged, Record, RetentionApplied, WriterIntroduced, decode_record
+from quire_journal.events import BatchUndone, Purged, RetentionApplied, WriterIntroduced
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
+from quire_journal.records import Record, decode_record
 from quire_journal.text import Text
 from quire_journal.views import (
     anchors,

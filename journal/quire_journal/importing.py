@@ -18,7 +18,6 @@ from quire_journal import blobs, replay
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import (
     FOLDER,
-    GENESIS,
     LINK,
     REGULAR,
     CaptureFailed,
@@ -29,9 +28,6 @@ from quire_journal.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
-    Record,
-    decode_record,
-    record_hash,
 )
 from quire_journal.export.lines import (
     FORMAT,
@@ -47,6 +43,7 @@ from quire_journal.export.lines import (
 from quire_journal.ids import blob_id, leads_inside
 from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.records import GENESIS, Record, decode_record, record_hash
 from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
 from quire_journal.views.losses import hash_of_replaced

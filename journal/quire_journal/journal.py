@@ -13,10 +13,11 @@ import msgspec
 
 from quire_journal import FORMAT, VERSION, blobs, replay
 from quire_journal.blobs import Addressed, BlobCache, Frame
-from quire_journal.events import GENESIS, BytesGone, Event, Record, decode_record, encode_record, record_hash, seal
+from quire_journal.events import BytesGone, Event
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate
+from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
 from quire_journal.views.paths import path_id

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal.events import GENESIS, record_hash
 from quire_journal.log import Damaged, Store, Writing, u64
+from quire_journal.records import GENESIS, record_hash
 
 Step = Callable[[Writing], None]
 

@@ -21,17 +21,9 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import (
-    BytesGone,
-    Purged,
-    Record,
-    ReplyKept,
-    WriterIntroduced,
-    decode_record,
-    encode_record,
-    record_hash,
-)
+from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
 from quire_journal.log import Damaged, Reading, u64
+from quire_journal.records import Record, decode_record, encode_record, record_hash
 from quire_journal.views import VIEWS, losses
 from quire_journal.views.files import Version
 from quire_journal.views.paths import path_of

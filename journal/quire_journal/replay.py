@@ -12,8 +12,9 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import Event, Record, decode_record
+from quire_journal.events import Event
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u32, u64
+from quire_journal.records import Record, decode_record
 from quire_journal.views import VIEWS, View
 from quire_journal.views.anchors import BytesOf
 

@@ -20,23 +20,12 @@ import msgspec
 
 from quire_journal import FORMAT, blobs, replay
 from quire_journal.blobs import BlobCache, NotHeld, Stored
-from quire_journal.events import (
-    GENESIS,
-    BytesGone,
-    Event,
-    JournalSalvaged,
-    Record,
-    RecordLost,
-    WriterIntroduced,
-    decode_record,
-    encode_record,
-    record_hash,
-    seal,
-)
+from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import Damaged, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
+from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.views import losses
 from quire_journal.views.files import Version
 

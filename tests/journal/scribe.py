@@ -8,20 +8,11 @@ from contextlib import contextmanager
 from msgspec import Raw
 
 from quire_journal import blobs
-from quire_journal.events import (
-    GENESIS,
-    Event,
-    FileWritten,
-    OutsideWritten,
-    Record,
-    WriterIntroduced,
-    encode_record,
-    record_hash,
-    seal,
-)
+from quire_journal.events import Event, FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import BatchId, Seq, WriterId
 from quire_journal.log import Store, Writing, u64
+from quire_journal.records import GENESIS, Record, encode_record, record_hash, seal
 from quire_journal.replay import catch_up, fold
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.anchors import BytesOf

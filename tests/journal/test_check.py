@@ -19,11 +19,11 @@ from quire_journal.events import (
     ReadServed,
     WriterIntroduced,
     WritesSettled,
-    decode_record,
 )
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import Store, Writing, u32, u64
+from quire_journal.records import decode_record
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 

@@ -17,20 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal.events import (
-    BY_KIND,
-    EVENTS,
-    GENESIS,
-    Event,
-    Record,
-    WritesSettled,
-    decode_record,
-    encode_event,
-    encode_record,
-    record_hash,
-    seal,
-)
+from quire_journal.events import BY_KIND, EVENTS, Event, WritesSettled
 from quire_journal.ids import BatchId, Seq, WriterId
+from quire_journal.records import GENESIS, Record, decode_record, encode_event, encode_record, record_hash, seal
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "events.json").read_text())
 

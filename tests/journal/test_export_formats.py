@@ -32,10 +32,6 @@ from quire_journal.events import (
     ReplyKept,
     WriterIntroduced,
     WritesAbandoned,
-    decode_record,
-    encode_event,
-    encode_record,
-    record_hash,
 )
 from quire_journal.export import FORMATS
 from quire_journal.export.lines import EventLine, decode_line, schema, stored_record
@@ -43,6 +39,7 @@ from quire_journal.export.source import Source, Stretch
 from quire_journal.ids import blob_id
 from quire_journal.importing import Imported, NotAnExport, import_lines
 from quire_journal.log import Store, u64
+from quire_journal.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 
 SOUND = b"first\nsecond\n"

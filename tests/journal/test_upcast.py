@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from cases import every
-from quire_journal.events import BY_KIND, Record
+from quire_journal.events import BY_KIND
+from quire_journal.records import Record
 from quire_journal.upcast import UPCASTERS, Upcaster, lift, make_tag, parse_tag
 
 PAINT: dict[tuple[str, int], Upcaster] = {

@@ -16,10 +16,11 @@ import msgspec
 
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, writer_filter
-from quire_journal.events import FOLDER, BatchUndone, Record
+from quire_journal.events import FOLDER, BatchUndone
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token
 from quire_journal.points import parse_point
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.views.files import Version
 

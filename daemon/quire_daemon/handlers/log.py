@@ -16,10 +16,10 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.log_filter import BURST_KINDS, VERSION_KINDS, Filter, named_burst, named_kinds, path_filter
 from quire_daemon.handlers.log_pages import Page, Wish, page
-from quire_journal.events import Record
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 
 MAX_LIMIT: Final = 1000

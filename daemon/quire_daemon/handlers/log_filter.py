@@ -10,9 +10,10 @@ from typing import Final
 import msgspec
 
 from quire_daemon import globs
-from quire_journal.events import BY_KIND, FOLDER, Event, Record
+from quire_journal.events import BY_KIND, FOLDER, Event
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE
+from quire_journal.records import Record
 from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.upcast import parse_tag
 from quire_journal.views import terms

@@ -17,8 +17,9 @@ import msgspec
 from quire_daemon.handlers.difference import Room, before, counted, difference
 from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, single_path
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import FOLDER, REGULAR, Record
+from quire_journal.events import FOLDER, REGULAR
 from quire_journal.history import History
+from quire_journal.records import Record
 from quire_journal.views.files import Version
 from quire_journal.views.terms import BLOCK
 

@@ -13,10 +13,11 @@ from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, 
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter, paths_of, relative_path, single_path
 from quire_journal.blobs import NotHeld
-from quire_journal.events import FOLDER, Record
+from quire_journal.events import FOLDER
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
 from quire_journal.points import parse_point
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.text import Text, shown
 from quire_journal.views.files import Version

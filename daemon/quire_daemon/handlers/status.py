@@ -10,10 +10,11 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Present, Tool, World
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
-from quire_journal.events import Record, WriterIntroduced
+from quire_journal.events import WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 
 MAX_CALLERS: Final = 20

@@ -15,10 +15,11 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import LINK, REGULAR, Event, Record, WriterIntroduced
+from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.records import Record
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version
 

@@ -17,8 +17,9 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import Event, Record
+from quire_journal.events import Event
 from quire_journal.log import Writing
+from quire_journal.records import Record
 from quire_journal.views import (
     anchors,
     batches,

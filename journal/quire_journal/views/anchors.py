@@ -32,11 +32,11 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
     ReadServed,
-    Record,
     WritesAbandoned,
 )
 from quire_journal.line_hash import hash8_each
 from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.records import Record
 from quire_journal.text import BOM, Text
 from quire_journal.views import losses
 from quire_journal.views.files import Version, abandoned_writes, version, versions

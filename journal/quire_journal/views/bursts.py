@@ -28,9 +28,9 @@ from quire_journal.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
-    Record,
 )
 from quire_journal.log import Reading, Writing, u64
+from quire_journal.records import Record
 from quire_journal.views.files import TOOL_WRITES
 from quire_journal.views.writers import caller_of
 

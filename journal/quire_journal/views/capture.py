@@ -7,16 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from quire_journal.events import (
-    CaptureFailed,
-    Event,
-    FileMoved,
-    OutsideMoved,
-    Record,
-    WorkspaceScanned,
-    WritesAbandoned,
-)
+from quire_journal.events import CaptureFailed, Event, FileMoved, OutsideMoved, WorkspaceScanned, WritesAbandoned
 from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.records import Record
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
 

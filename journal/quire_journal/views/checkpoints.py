@@ -15,9 +15,9 @@ from quire_journal.events import (
     CheckpointRolledBack,
     CheckpointSaved,
     Event,
-    Record,
 )
 from quire_journal.log import Reading, Writing, u32
+from quire_journal.records import Record
 from quire_journal.views.paths import path_id
 
 TABLES = ("checkpoints", "edit_checkpoints")

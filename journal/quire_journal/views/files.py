@@ -20,11 +20,10 @@ from quire_journal.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
-    Record,
     WritesAbandoned,
-    decode_record,
 )
 from quire_journal.log import Damaged, Reading, Writing, u32, u64
+from quire_journal.records import Record, decode_record
 from quire_journal.views import continuity
 from quire_journal.views.paths import path_id
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged, Record
+from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged
 from quire_journal.log import Reading, Writing, u64
+from quire_journal.records import Record
 
 TABLES = ("gone", "replaced", "salvages")
 

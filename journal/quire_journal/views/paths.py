@@ -25,10 +25,10 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
     ReadServed,
-    Record,
 )
 from quire_journal.ids import PathId
 from quire_journal.log import Reading, Writing, u32
+from quire_journal.records import Record
 
 TABLES = ("paths", "path_ids")
 

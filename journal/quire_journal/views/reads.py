@@ -18,11 +18,11 @@ from quire_journal.events import (
     FileWritten,
     ModeChanged,
     ReadServed,
-    Record,
     WritesAbandoned,
     WritesSettled,
 )
 from quire_journal.log import Reading, Writing, u32, u64
+from quire_journal.records import Record
 from quire_journal.views.files import record_before
 from quire_journal.views.paths import path_id
 from quire_journal.views.writers import caller_of

@@ -19,9 +19,9 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
     ReadServed,
-    Record,
 )
 from quire_journal.log import Reading, Writing, u32
+from quire_journal.records import Record
 from quire_journal.views import files, reads
 from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.writers import caller_of

@@ -8,9 +8,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.events import Event, Record, WriterIntroduced
+from quire_journal.events import Event, WriterIntroduced
 from quire_journal.ids import OUTSIDE, WriterId
 from quire_journal.log import Reading, Writing, u32
+from quire_journal.records import Record
 
 TABLES = ("writers", "writer_ids")
 
