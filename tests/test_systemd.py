@@ -18,7 +18,8 @@ import pytest
 import live
 import quire_client
 from quire_client.service import units
-from quire_journal.places import place_of, running
+from quire_journal.locks import running
+from quire_journal.places import place_of
 from quire_journal.refusals import Refused
 
 FOLDER = Path(units.__file__).parent

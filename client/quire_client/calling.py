@@ -18,8 +18,9 @@ import msgspec
 from quire_client.connection import NoReply, NotSent
 from quire_client.start import NoDaemon
 from quire_journal import VERSION, WIRE
+from quire_journal.locks import running
 from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode
-from quire_journal.places import Place, running
+from quire_journal.places import Place
 from quire_journal.refusals import Refused
 
 TIMEOUT_S = 30.0

@@ -15,8 +15,9 @@ from typing import Final
 import msgspec
 import zmq
 
+from quire_journal.locks import Running, running
 from quire_journal.messages import MAX_MESSAGE, Reply, decode_reply
-from quire_journal.places import Place, Running, running
+from quire_journal.places import Place
 
 SLICE_S: Final = 0.2
 """How often a waiting call looks whether the daemon still lives."""

@@ -16,17 +16,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_client.quick import Quick, Unreachable
-from quire_journal.places import (
-    Identity,
-    Place,
-    Running,
-    drop_workspace_id,
-    hold_lock,
-    known_journals,
-    read_identity,
-    running,
-    state_home,
-)
+from quire_journal.identities import Identity, drop_workspace_id, known_journals, read_identity
+from quire_journal.locks import Running, hold_lock, running
+from quire_journal.places import Place, state_home
 from quire_journal.refusals import Refused
 
 ANSWER_S: Final = 1.0

@@ -21,8 +21,9 @@ import msgspec
 
 from quire_client.connection import NoReply, NotSent
 from quire_client.start import NoDaemon
+from quire_journal.locks import running
 from quire_journal.messages import Reply, decode_reply
-from quire_journal.places import Place, running
+from quire_journal.places import Place
 from quire_journal.refusals import Refused
 from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES, caller_name, reply_name, request_name, unfinished_name
 

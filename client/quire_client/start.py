@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING, Final
 
 from quire_client.connection import Connection, NoReply, NotSent
 from quire_journal import VERSION
+from quire_journal.locks import Running, hold_lock, running
 from quire_journal.messages import Request, encode
-from quire_journal.places import Place, Running, checked, hold_lock, make_private_folder, running
+from quire_journal.places import Place, make_private_folder
 from quire_journal.spooled import FOLDER as SPOOL
+from quire_journal.workspaces import checked
 
 if TYPE_CHECKING:
     import socket

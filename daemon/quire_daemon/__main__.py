@@ -12,10 +12,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from quire_journal import VERSION, places
+from quire_journal import VERSION
+from quire_journal.identities import Identity, settle
 from quire_journal.journal import NewerFormat
+from quire_journal.locks import Lock, Running, hold_lock
 from quire_journal.log import Damaged, StoreFailed
+from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
 from quire_journal.stores import UnfitFolder
+from quire_journal.workspaces import checked
 
 USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET]"
 
@@ -45,20 +49,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         state_dir = Path(options["state-dir"]) if options.get("state-dir") else None
-        place = places.checked(places.place_of(Path(options["workspace"]), state_dir))
-        places.make_private_folder(place.state)
-        with places.hold_lock(place.lock) as lock:
+        place = checked(place_of(Path(options["workspace"]), state_dir))
+        make_private_folder(place.state)
+        with hold_lock(place.lock) as lock:
             if lock is None:
                 print(f"quired: another daemon serves {place.root} already.", file=sys.stderr)
                 return 3
-            identity = places.settle(place)
+            identity = settle(place)
             return _serve(place, identity, Path(options["socket"]) if options.get("socket") else place.socket, lock)
     except _Mistrusted as error:
         print(f"quired: {error}; the journal is checked now.", file=sys.stderr)
         sys.stderr.flush()
         _begin_again()
         return 2
-    except (places.WorkspaceRefused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
+    except (WorkspaceRefused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
         print(f"quired: {error}", file=sys.stderr)
         return 2
 
@@ -85,7 +89,7 @@ def _options(argv: Sequence[str]) -> dict[str, str]:
     return options
 
 
-def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lock: places.Lock) -> int:
+def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> int:
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
@@ -120,7 +124,7 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
         place.journal,
         identity.id,
         clock.now_ns(),
-        lambda doing: lock.announce(places.Running(os.getpid(), "", "", doing)),
+        lambda doing: lock.announce(Running(os.getpid(), "", "", doing)),
     )
     if found.checked:
         log.warning("journal_checked", **found._asdict())
@@ -143,14 +147,14 @@ def _serve(place: places.Place, identity: places.Identity, socket_path: Path, lo
         if inherited is not None:
             listener, socket_path = inherited, Path(os.fsdecode(inherited.getsockname()))
         else:
-            places.make_private_folder(socket_path.parent)
+            make_private_folder(socket_path.parent)
             listener = server.listen(socket_path)
         door = server.Server(listener, socket_path, epoch, ours=inherited is None)
         ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
         app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
         _collect_seldom()
         sys.setswitchinterval(SWITCH_S)
-        lock.announce(places.Running(os.getpid(), epoch, os.fspath(socket_path)))
+        lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))
         app.run()
     except Damaged as error:  # at the opening: a loop that runs deals with it
         log.problem("damaged", error)

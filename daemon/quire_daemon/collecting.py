@@ -28,8 +28,8 @@ from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
-from quire_journal import places
 from quire_journal.events import BytesGone, RetentionApplied
+from quire_journal.identities import known_journals
 from quire_journal.log import Compaction, Damaged, StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.retention import Policy, duration_ns
@@ -177,7 +177,7 @@ def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str
     """What this journal, and all in its state folder, take of what they may: `{bytes, limit}` each."""
     others = sum(
         size_of(folder / "journal" / "db" / "data.mdb")
-        for folder in ([state for state, _ in places.known_journals()] if retention.store_bytes else ())
+        for folder in ([state for state, _ in known_journals()] if retention.store_bytes else ())
         if folder != state_dir
     )
     return {

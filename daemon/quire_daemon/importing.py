@@ -19,13 +19,16 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from quire_daemon.clock import SystemClock
-from quire_journal import places
+from quire_journal.identities import settle
 from quire_journal.importing import Imported, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
+from quire_journal.lasting import sync_path
+from quire_journal.locks import hold_lock
 from quire_journal.log import Damaged, StoreFailed
+from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
 from quire_journal.refusals import Refused
 from quire_journal.stores import STORES, UnfitFolder
-from quire_journal.stores.disk import sync_path
+from quire_journal.workspaces import checked
 
 _BESIDE: Final = "journal.import"
 """Where the journal is made, in the state folder."""
@@ -39,14 +42,14 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     os.umask(0o077)
     try:
-        reply = import_into(places.checked(places.place_of(options.workspace, options.state_dir)), sys.stdin.buffer)
+        reply = import_into(checked(place_of(options.workspace, options.state_dir)), sys.stdin.buffer)
     except Refused as refused:
         reply = refused.reply()
     except NotAnExport as wrong:
         reply = Refused(
             "schema_invalid", f"This is no export that can be imported: {wrong}.", "quire export jsonl"
         ).reply()
-    except (StoreFailed, UnfitFolder, places.WorkspaceRefused, OSError) as error:
+    except (StoreFailed, UnfitFolder, WorkspaceRefused, OSError) as error:
         full = isinstance(error, StoreFailed) and error.disk_full
         reply = Refused(
             "disk_full" if full else "fault", f"The import failed: {error}", "free_space" if full else ""
@@ -55,10 +58,10 @@ def main(argv: list[str] | None = None) -> int:
     return 0 if reply["ok"] else 1
 
 
-def import_into(place: places.Place, lines: BinaryIO) -> dict[str, Any]:
+def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
     """Make the journal of `place` of an export. Raises `Refused` where there is one, and as `import_lines` does."""
-    places.make_private_folder(place.state)
-    with places.hold_lock(place.lock) as lock:
+    make_private_folder(place.state)
+    with hold_lock(place.lock) as lock:
         if lock is None:
             message = f"A daemon serves {place.root}, so it has a journal; an export goes into a workspace without one."
             raise Refused("already_exists", message, "quire import -C NEW_FOLDER", path=os.fspath(place.root))
@@ -79,14 +82,14 @@ def import_into(place: places.Place, lines: BinaryIO) -> dict[str, Any]:
     return {"ok": True, "message": message, "workspace": os.fspath(place.root), **counts}
 
 
-def _made(place: places.Place, folder: Path, lines: BinaryIO) -> tuple[Imported, int]:
+def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[Imported, int]:
     """The new journal in `folder`, complete, under the workspace's own id."""
     store = STORES["lmdb"](folder, "fast")  # synced once, before it gets its name
     try:
         now_ns = SystemClock().now_ns()
         Journal.open(store, now_ns)
         came = import_lines(lines, store, lambda done, of: _say({"done": done, "of": of}))
-        identity = places.settle(place)  # only now: a folder becomes a workspace when there is something to keep
+        identity = settle(place)  # only now: a folder becomes a workspace when there is something to keep
         with store.writing() as w:
             w.put("meta", b"workspace", identity.id.encode("ascii"))
         head = Journal.open(store, now_ns).head
@@ -96,7 +99,7 @@ def _made(place: places.Place, folder: Path, lines: BinaryIO) -> tuple[Imported,
     return came, head
 
 
-def _require_no_records(place: places.Place) -> None:
+def _require_no_records(place: Place) -> None:
     """Raises `Refused` when the place has a journal that is of any use, or may be."""
     if not (place.journal / "db").exists():
         return

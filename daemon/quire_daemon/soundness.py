@@ -29,8 +29,8 @@ from typing import Final, NamedTuple
 from quire_daemon.examiner import CheckTask, SalvageTask
 from quire_daemon.examining import Examined, Told, examine
 from quire_journal.journal import NewerFormat
+from quire_journal.lasting import sync_path
 from quire_journal.log import Damaged, StoreFailed
-from quire_journal.stores.disk import sync_path
 from quire_journal.views import VIEWS
 
 MOST_RECORDS: Final = 20_000

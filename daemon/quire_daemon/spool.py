@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from quire_journal.places import Running
+from quire_journal.locks import Running
 from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_name, reply_name, unfinished_name
 
 PREFIX: Final = b"spool:"

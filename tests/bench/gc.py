@@ -27,8 +27,10 @@ from log import IN_BATCH, Maker, path_of
 
 import quire_client
 from live import Live, eventually, ok
-from quire_journal import places
+from quire_journal.identities import settle
 from quire_journal.journal import Journal
+from quire_journal.locks import hold_lock
+from quire_journal.places import make_private_folder, place_of
 from quire_journal.stores import Durability
 from quire_journal.stores.lmdb import LmdbStore
 
@@ -39,10 +41,10 @@ SETTINGS = '[retention]\nkeep_last = 3\nkeep_within = ""\ndaily = 0\nthin_outsid
 
 def make(at: Live, events: int, files: int) -> int:
     """A journal of so many events, and the files as it has them; its bytes."""
-    place = places.place_of(at.root, at.state_dir)
-    places.make_private_folder(place.state)
-    with places.hold_lock(place.lock):
-        identity = places.settle(place)
+    place = place_of(at.root, at.state_dir)
+    make_private_folder(place.state)
+    with hold_lock(place.lock):
+        identity = settle(place)
         store = LmdbStore.open(place.journal, Durability.FAST)
         maker = Maker(Journal.open(store, 1, identity.id), files)
         maker.capture()

@@ -22,8 +22,10 @@ from types import TracebackType
 import msgspec
 import zmq
 
+from quire_journal.identities import settle
+from quire_journal.locks import Running, take_lock
 from quire_journal.messages import Reply, Request, decode_request, encode
-from quire_journal.places import Place, Running, make_private_folder, settle, take_lock
+from quire_journal.places import Place, make_private_folder
 
 LIFE_S = 50.0
 """It ends by itself: no test takes that long."""

@@ -22,7 +22,9 @@ from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation, path_at
 from quire_client.connection import NoReply
 from quire_journal import VERSION
-from quire_journal.places import Running, hold_lock, make_private_folder, place_of, settle, trace_socket
+from quire_journal.identities import settle
+from quire_journal.locks import Running, hold_lock
+from quire_journal.places import make_private_folder, place_of, trace_socket
 
 WRITER = {"id": "w3", "type": "edit", "agent": "alice", "agent_session": "s1"}
 

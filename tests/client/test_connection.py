@@ -11,8 +11,9 @@ from fake_daemon import FakeDaemon
 from quire_client.api import Client
 from quire_client.connection import Connection, NotSent
 from quire_client.start import Door, NoDaemon
+from quire_journal.locks import Running, running, take_lock
 from quire_journal.messages import Caller
-from quire_journal.places import Place, Running, make_private_folder, running, take_lock
+from quire_journal.places import Place, make_private_folder
 
 
 def client_of(place: Place, timeout_s: float = 5.0) -> Client:

@@ -16,17 +16,11 @@ from fake_line import FakeOpener
 from quire_client import forgetting
 from quire_client.__main__ import main
 from quire_client.commands.base import open_client
-from quire_journal.places import (
-    Place,
-    find_workspace,
-    hold_lock,
-    known_journals,
-    place_of,
-    settle,
-    take_lock,
-    workspace_id,
-)
+from quire_journal.identities import known_journals, settle, workspace_id
+from quire_journal.locks import hold_lock, take_lock
+from quire_journal.places import Place, place_of
 from quire_journal.refusals import Refused
+from quire_journal.workspaces import find_workspace
 
 Quire = Callable[..., dict[str, Any]]
 

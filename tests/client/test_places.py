@@ -10,24 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from quire_journal import places
+from quire_journal.identities import read_identity, settle, workspace_id
+from quire_journal.locks import Running, hold_lock, running, take_lock
 from quire_journal.places import (
     SOCKET_PATH_MAX,
     Place,
-    Running,
     WorkspaceRefused,
-    adopt,
-    checked,
-    find_workspace,
-    hold_lock,
     make_private_folder,
     place_of,
-    read_identity,
-    running,
-    settle,
-    take_lock,
-    workspace_id,
+    runtime_dir,
+    state_home,
 )
+from quire_journal.workspaces import adopt, checked, find_workspace
 
 
 def project(path: Path, git: bool = False) -> Path:
@@ -77,12 +71,12 @@ def test_a_runtime_folder_that_cannot_be_used_is_replaced_by_one_in_tmp(
     chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", chosen)
-    assert places.runtime_dir() == Path(f"/tmp/quire-{os.getuid()}")
+    assert runtime_dir() == Path(f"/tmp/quire-{os.getuid()}")
 
 
 def test_a_relative_state_home_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", "here")
-    assert places.state_home() == tmp_path / "home" / ".local" / "state" / "quire"
+    assert state_home() == tmp_path / "home" / ".local" / "state" / "quire"
 
 
 def test_a_private_folder_is_nobody_elses(tmp_path: Path) -> None:
@@ -230,7 +224,7 @@ def test_a_state_folder_in_a_checkout_that_git_does_not_track_is_fine(tmp_path: 
 
 
 def test_a_state_folder_on_a_network_file_system_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "_file_system", lambda path: "nfs4")
+    monkeypatch.setattr("quire_journal.workspaces._file_system", lambda path: "nfs4")
     with pytest.raises(WorkspaceRefused, match=r"is on a network file system \(nfs4\)"):
         checked(place_of(project(tmp_path / "site")))
 
@@ -385,7 +379,9 @@ def test_a_lock_is_held_once_and_what_an_earlier_holder_said_is_wiped(place: Pla
 
 
 def test_the_import_costs_the_standard_library_only() -> None:
-    code = "import sys, quire_journal.places; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
+    code = (
+        "import sys, quire_journal.workspaces; print([m for m in ('msgspec', 'zmq', 'subprocess') if m in sys.modules])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -22,8 +22,9 @@ from hypothesis import strategies as st
 
 from quire_client.packing import pack, unpack
 from quire_client.quick import NotRunning, Quick, Unreachable
+from quire_journal.locks import Running, hold_lock
 from quire_journal.messages import Reply, decode_request, encode
-from quire_journal.places import Place, Running, hold_lock
+from quire_journal.places import Place
 
 VALUES = st.recursive(
     st.none()

@@ -15,7 +15,8 @@ from fake_line import FakeOpener
 
 from quire_client.__main__ import main
 from quire_client.service import units
-from quire_journal.places import Place, place_of, settle
+from quire_journal.identities import settle
+from quire_journal.places import Place, place_of
 
 Quire = Callable[..., dict[str, Any]]
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from quire_client.__main__ import main
-from quire_journal.places import place_of, settle
+from quire_journal.identities import settle
+from quire_journal.places import place_of
 
 
 @pytest.fixture

@@ -143,7 +143,7 @@ class Invocation:
     @cached_property
     def place(self) -> Place:
         """The workspace that is acted on. Raises WorkspaceRefused."""
-        from quire_journal.places import find_workspace
+        from quire_journal.workspaces import find_workspace
 
         return find_workspace(self.folder, self.options.get("state-dir"), given="workspace" in self.options)
 

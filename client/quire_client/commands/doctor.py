@@ -22,7 +22,8 @@ def run(call: Invocation) -> int:
 
 
 def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
-    from quire_journal.places import WorkspaceRefused, checked, make_private_folder
+    from quire_journal.places import WorkspaceRefused, make_private_folder
+    from quire_journal.workspaces import checked
 
     yield _check("client", True, f"quire {VERSION}")
     try:
@@ -44,7 +45,7 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
 
 def _daemon_checks(call: Invocation) -> Iterator[dict[str, Any]]:
     from quire_client.start import NoDaemon
-    from quire_journal.places import running
+    from quire_journal.locks import running
 
     found = running(call.place)
     if found is None:

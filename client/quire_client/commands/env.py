@@ -37,7 +37,8 @@ def run(call: Invocation) -> int:
 
 def variables_for(place: Place, environ: Mapping[str, str], agent: str, session: str) -> dict[str, str]:
     """What a shell's environment needs for git and `quire` to say who runs them, beside what it has already."""
-    from quire_journal.places import running, trace_socket
+    from quire_journal.locks import running
+    from quire_journal.places import trace_socket
 
     found = running(place)
     socket = found.socket if found is not None and found.socket else place.socket

@@ -160,7 +160,8 @@ def workspaces(call: Invocation, intent: Intent) -> Iterator[tuple[Place, list[s
 
 def _journaled(call: Invocation, folder: str) -> Place | None:
     """The workspace that holds `folder`, which need not exist yet; None where there is no journal."""
-    from quire_journal.places import WorkspaceRefused, at_home, find_workspace
+    from quire_journal.places import WorkspaceRefused, at_home
+    from quire_journal.workspaces import find_workspace
 
     try:
         while not os.path.isdir(folder) and not at_home(folder).is_dir():

@@ -11,7 +11,8 @@ from typing import Any, BinaryIO
 
 from quire_client.commands.base import Command, Invocation, Usage
 from quire_client.progress import Progress
-from quire_journal.places import Place, checked, place_of
+from quire_journal.places import Place, place_of
+from quire_journal.workspaces import checked
 
 
 def run(call: Invocation) -> int:

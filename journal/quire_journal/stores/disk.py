@@ -1,4 +1,4 @@
-"""The folder and the disk under a journal: may one be kept there, is there room, does a rename last."""
+"""The folder and the disk under a journal: may one be kept there, is there room."""
 
 from __future__ import annotations
 
@@ -67,22 +67,6 @@ def file_system(folder: Path) -> int:
     if ctypes.CDLL(None, use_errno=True).statfs(os.fsencode(folder), ctypes.byref(answer)) != 0:
         return 0
     return int(answer[0]) & 0xFFFFFFFF
-
-
-def settle(new: Path, path: Path) -> None:
-    """Rename `new` to `path` so that it lasts."""
-    sync_path(new)
-    os.rename(new, path)
-    sync_path(path.parent)
-
-
-def sync_path(path: Path) -> None:
-    """Make the file, or the names in the folder, at `path` last. Raises `OSError`."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def free_bytes(folder: Path) -> int:

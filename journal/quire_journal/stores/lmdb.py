@@ -32,10 +32,11 @@ from typing import Final, NoReturn
 import lmdb
 import msgspec
 
+from quire_journal.lasting import settle, sync_path
 from quire_journal.log import TABLES, Damaged, OutOfOrder, StoreFailed
 from quire_journal.stores import KEY_BYTES, Durability, checked_key
 from quire_journal.stores.compacting import ByCopy, Change, Target, Tee
-from quire_journal.stores.disk import free_bytes, is_full, require_fit, settle, sync_path
+from quire_journal.stores.disk import free_bytes, is_full, require_fit
 from quire_journal.stores.files import ADVICE, require_whole, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)

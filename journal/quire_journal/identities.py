@@ -1,0 +1,149 @@
+"""Whose journal is whose: the description in a state folder, and the id that its workspace carries.
+
+Standard library only: every start of the command line pays for this import.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from quire_journal.lasting import sync_path
+from quire_journal.places import Place, WorkspaceRefused, make_private_folder, state_home
+
+_ID: Final = re.compile(r"[0-9a-f]{32}")
+
+
+class Identity(NamedTuple):
+    """The contents of `workspace.json`."""
+
+    id: str  # 32 hex digits, made once
+    root: str  # real path of the workspace
+    created: str  # RFC 3339, UTC
+
+
+def read_identity(place: Place) -> Identity | None:
+    """Whose journal lives in the state folder; None when none does. Raises WorkspaceRefused when it is unreadable."""
+    try:
+        fields = json.loads(place.identity_file.read_bytes())
+        return Identity(str(fields["id"]), str(fields["root"]), str(fields["created"]))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise WorkspaceRefused(f"{place.identity_file} cannot be read: {error.strerror}.") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorkspaceRefused(
+            f"{place.identity_file} is damaged: it is not the description of a workspace."
+        ) from error
+
+
+def workspace_id(root: Path) -> str | None:
+    """The id that `.quire/workspace-id` carries; None when there is none. Links are not followed."""
+    try:
+        with _quire_folder(root) as folder:
+            fd = os.open("workspace-id", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+            with os.fdopen(fd, "rb") as file:
+                found = file.read(64).decode("ascii", "replace").strip()
+    except OSError:
+        return None
+    return found if _ID.fullmatch(found) else None
+
+
+def drop_workspace_id(root: Path, wanted: str) -> None:
+    """Take the id `wanted` out of a workspace, and `.quire` where nothing of anybody's is left in it.
+
+    A folder that has gone, or carries another journal's id, is left as it is.
+    """
+    if workspace_id(root) != wanted:
+        return
+    with contextlib.suppress(OSError), _quire_folder(root) as folder:
+        for name in ("workspace-id", ".gitignore"):
+            os.unlink(name, dir_fd=folder)
+        for name in os.listdir(folder):
+            with contextlib.suppress(OSError):  # a file, or a folder in which something is
+                os.rmdir(name, dir_fd=folder)
+    with contextlib.suppress(OSError):
+        os.rmdir(root / ".quire")
+
+
+def settle(place: Place) -> Identity:
+    """Make the state folder a journal's home and leave the id in the workspace; the daemon does this under its lock.
+
+    Raises WorkspaceRefused.
+    """
+    make_private_folder(place.state)
+    identity = read_identity(place)
+    if identity is None:
+        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        identity = Identity(os.urandom(16).hex(), os.fspath(place.root), created)
+        write_identity(place.state, identity)
+    if workspace_id(place.root) != identity.id:
+        _write_workspace_id(place.root, identity.id)
+    return identity
+
+
+def known_journals() -> Iterator[tuple[Path, Identity]]:
+    """Every journal of this user's state home; damaged descriptions are left out."""
+    try:
+        names = sorted(os.listdir(state_home()))
+    except OSError:
+        return
+    for name in names:
+        state = state_home() / name
+        with contextlib.suppress(WorkspaceRefused):
+            identity = read_identity(Place(state, state))
+            if identity is not None:
+                yield Path(os.path.realpath(state)), identity
+
+
+def write_identity(state: Path, identity: Identity) -> None:
+    """Replace `workspace.json` in one step, synced: a half-written one would hide the journal."""
+    new = state / "workspace.json.new"
+    with open(new, "w", encoding="ascii", opener=_private) as file:
+        json.dump(identity._asdict(), file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, state / "workspace.json")
+    sync_path(state)
+
+
+def _write_workspace_id(root: Path, wanted: str) -> None:
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(root / ".quire", 0o700)
+        with _quire_folder(root) as folder:
+            # The folder hides itself from git, so that nobody's `git add -A` picks it up.
+            _replace_file(folder, ".gitignore", b"*\n")
+            _replace_file(folder, "workspace-id", wanted.encode() + b"\n")
+    except OSError as error:
+        raise WorkspaceRefused(f"{root / '.quire'} cannot be used: {error.strerror}.") from error
+
+
+@contextlib.contextmanager
+def _quire_folder(root: Path) -> Iterator[int]:
+    """`.quire` of the workspace as a descriptor. Raises OSError; a link in its place is one."""
+    fd = os.open(root / ".quire", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _replace_file(folder: int, name: str, content: bytes) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(f"{name}.new", dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    fd = os.open(f"{name}.new", flags, 0o600, dir_fd=folder)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)
+    os.replace(f"{name}.new", name, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

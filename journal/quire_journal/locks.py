@@ -1,0 +1,118 @@
+"""The lock that a daemon holds for life: one for each journal, and who holds it.
+
+Standard library only: every start of the command line pays for this import.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from quire_journal.places import Place
+
+LOCK_PATIENCE_S: Final = 0.5
+"""How long `hold_lock` tries again: readers test the lock by taking it shared for a few microseconds."""
+
+
+class Running(NamedTuple):
+    """What the holder of the lock says about itself. pid 0: it holds the lock and has not said it yet."""
+
+    pid: int
+    epoch: str
+    socket: str
+    doing: str = ""  # what it does before it listens, in words
+
+
+class Lock:
+    """An flock held by this process. `announce` tells clients who holds it; closing gives it up."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def announce(self, running: Running) -> None:
+        """Write who holds the lock; a reader sees nothing or all of it."""
+        text = json.dumps(running._asdict()).encode()
+        os.ftruncate(self.fd, 0)
+        os.pwrite(self.fd, text, 0)
+
+    def close(self) -> None:
+        """Give the lock up."""
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
+    """Take the flock on `path`, trying for `patience_s`; None when another process keeps it.
+
+    What an earlier holder announced is wiped. The file goes only with its whole folder (`quire forget`), and who
+    waited for it meanwhile takes it as gone: a lock on a removed file locks nothing.
+    """
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    until = time.monotonic() + patience_s
+    while True:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                os.close(fd)
+                return None
+            time.sleep(0.01)
+        except BaseException:
+            os.close(fd)
+            raise
+        else:
+            if not _stands(fd, path):
+                os.close(fd)
+                return None
+            os.ftruncate(fd, 0)
+            return Lock(fd)
+
+
+@contextlib.contextmanager
+def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock | None]:
+    """`take_lock` for the time of a block; None inside when another process keeps the lock."""
+    lock = take_lock(path, patience_s)
+    try:
+        yield lock
+    finally:
+        if lock is not None:
+            lock.close()
+
+
+def running(place: Place) -> Running | None:
+    """The daemon that holds the lock; None when nobody does. What a dead daemon left in the file counts for nothing."""
+    try:
+        fd = os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _parse_running(os.pread(fd, 4096, 0))
+        return None
+    finally:
+        os.close(fd)
+
+
+def _stands(fd: int, path: Path) -> bool:
+    """Is the open file still the one at `path`?"""
+    try:
+        return os.path.samestat(os.fstat(fd), os.lstat(path))
+    except OSError:
+        return False
+
+
+def _parse_running(text: bytes) -> Running:
+    try:
+        fields: Any = json.loads(text)
+        return Running(int(fields["pid"]), str(fields["epoch"]), str(fields["socket"]), str(fields.get("doing", "")))
+    except (ValueError, KeyError, TypeError):
+        return Running(0, "", "")  # it has the lock and is about to write
