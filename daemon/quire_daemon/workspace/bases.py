@@ -1,0 +1,58 @@
+"""What a write was decided on: is it what is at the path?"""
+
+from __future__ import annotations
+
+import os
+
+from quire_daemon.handlers.base import FileNow
+from quire_daemon.workspace import kernel
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.reading import Held, Reading, read_all
+from quire_daemon.workspace.staging import Staged
+from quire_daemon.workspace.values import Lost, Signature
+
+
+class Bases:
+    """Holds what is at a path for the time of a write."""
+
+    def __init__(self, beneath: Beneath, reading: Reading) -> None:
+        self._beneath = beneath
+        self._reading = reading
+
+    def hold(self, path: str, over: FileNow, staged: Staged) -> Held | Lost:
+        """What is at `path`, leased, if it is what the decision saw."""
+        if over.kind == "link":
+            return self._hold_link(path, over)
+        held = self._reading.hold(path)
+        try:
+            if is_base(held, over, staged):
+                return held
+        except BaseException:
+            held.drop()
+            raise
+        held.drop()
+        return Lost("changed")
+
+    def _hold_link(self, path: str, over: FileNow) -> Held | Lost:
+        try:
+            fd = self._beneath.open(path, kernel.O_PATH)
+        except FileNotFoundError:
+            return Lost("missing")
+        held = Held(fd, Signature.of(os.fstat(fd)), leased=False)
+        if held.signature.kind == "link" and over.inode in (0, held.signature.ino):
+            return held
+        held.drop()
+        return Lost("changed")
+
+
+def is_base(held: Held, over: FileNow, staged: Staged) -> bool:
+    """Is it what the decision saw? Bytes that were not captured (no `over.text`) are told by inode and size alone."""
+    if over.inode not in (0, held.signature.ino):
+        return False
+    if over.text is None:
+        return held.signature.size == over.size
+    if staged.proven and held.signature == staged.base:
+        return True
+    if held.signature.size != len(over.text.data):
+        return False
+    return read_all(held.fd, held.signature.size) == over.text.data

@@ -1,0 +1,59 @@
+"""The folders that a write needs and that are not there yet."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.staging import Staged
+from quire_daemon.workspace.values import Vanished
+from quire_journal.refusals import Refused
+
+
+class NewFolders:
+    """Makes them, and takes them away again."""
+
+    def __init__(self, beneath: Beneath, step: Callable[[str], None]) -> None:
+        self._beneath = beneath
+        self._step = step
+
+    def make(self, path: str, staged: Staged) -> None:
+        """The missing folders above `path`, with the mode of the folder they are in. Raises Refused, OSError."""
+        names = path.split("/")[:-1]
+        for count in range(1, len(names) + 1):
+            folder = "/".join(names[:count])
+            kind = self._beneath.look(folder).kind
+            if kind == "folder":
+                continue
+            if kind != "missing":
+                message = f"{folder} is not a folder, so nothing can be made in it."
+                raise Refused("not_a_file", message, path=path)
+            self._make_folder(folder, staged)
+        if staged.folders:
+            self._step("perform.folders_made")
+
+    def remove(self, staged: Staged) -> None:
+        """Those that were made for a write that is not: deepest first, until one is in use."""
+        while staged.folders:
+            path = staged.folders.pop()
+            try:
+                with self._beneath.parent(path) as (above, name):
+                    os.rmdir(name, dir_fd=above)
+            except (OSError, Vanished):
+                return  # somebody uses it by now
+
+    def _make_folder(self, path: str, staged: Staged) -> None:
+        with self._beneath.parent(path) as (above, name):
+            mode = stat.S_IMODE(os.fstat(above).st_mode)
+            try:
+                os.mkdir(name, mode, dir_fd=above)
+            except FileExistsError:
+                return
+        staged.folders.append(path)
+        fd = self._beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fchmod(fd, mode)  # the daemon's umask is for its own files
+        finally:
+            os.close(fd)

@@ -1,0 +1,140 @@
+"""Undoing writes that were performed, for requests over several files of which one failed.
+
+A revert is a write like any other: what stands at the path by now, if it is not ours, stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quire_daemon.handlers.base import Make, Move, Put
+from quire_daemon.workspace import kernel
+from quire_daemon.workspace.confine import Beneath, refusal
+from quire_daemon.workspace.in_place import InPlace
+from quire_daemon.workspace.lingering import Lingering
+from quire_daemon.workspace.making import unmake
+from quire_daemon.workspace.new_folders import NewFolders
+from quire_daemon.workspace.reading import Held, Reading, read_all
+from quire_daemon.workspace.staging import Staged
+from quire_daemon.workspace.trading import Trading
+from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
+
+
+class Reverting:
+    """Undoes performed writes. For the loop's thread only."""
+
+    def __init__(
+        self,
+        beneath: Beneath,
+        reading: Reading,
+        tmp: int,
+        lingering: Lingering,
+        parts: tuple[Trading, InPlace, NewFolders],
+        step: Callable[[str], None],
+    ) -> None:
+        """`tmp`: the folder `.quire/tmp`; `parts`: those that the writes were performed with."""
+        self._beneath = beneath
+        self._reading = reading
+        self._tmp = tmp
+        self._lingering = lingering
+        self._trading, self._in_place, self._folders = parts
+        self._step = step
+
+    def revert(self, staged: Staged) -> Swapped | Lost:
+        """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""
+        ways = {
+            "create": self._uncreate,
+            "swap": self._unswap,
+            "in_place": self._in_place.unwrite,
+            "remove": self._unremove,
+            "move": self._unmove,
+            "make": self._unmake,
+        }
+        try:
+            result = ways[staged.how](staged)
+        except Vanished:
+            return Lost("missing")
+        except NotRegular:
+            return Lost("not_a_file")
+        except OSError as error:
+            raise refusal(error, staged.write.path) from error
+        if isinstance(result, Swapped):
+            staged.performed = False
+            self._folders.remove(staged)
+        return result
+
+    def _ours(self, staged: Staged, path: str) -> Held | Lost:
+        """What we put at `path`, if it is there and unchanged."""
+        write = staged.write
+        held = self._reading.hold(path)
+        if isinstance(write, Put):
+            inode = staged.inode
+            data: bytes | None = write.data
+        else:
+            inode = (held.signature.dev, write.over.inode or held.signature.ino)
+            data = write.over.text.data if write.over.text is not None else None
+        same = (held.signature.dev, held.signature.ino) == inode
+        if same and (data is None or read_all(held.fd, held.signature.size) == data) and held.stands():
+            self._step("revert.base_held")
+            return held
+        held.drop()
+        return Lost("changed")
+
+    def _unswap(self, staged: Staged) -> Swapped | Lost:
+        write = staged.write
+        assert isinstance(write, Put)
+        item = self._lingering.find(staged.name)
+        if item is None:
+            return Lost("changed")  # it was not pinned, and its time is over
+        ours = self._ours(staged, write.path)
+        if isinstance(ours, Lost):
+            return ours
+        try:
+            before = item.held, item.expected
+            result = self._trading.exchange(write.path, staged.name, (ours, write.data), before, False)
+        finally:
+            ours.drop()
+        if isinstance(result, Swapped):
+            self._lingering.release(item)
+        return result
+
+    def _uncreate(self, staged: Staged) -> Swapped | Lost:
+        write = staged.write
+        assert isinstance(write, Put)
+        ours = self._ours(staged, write.path)
+        if isinstance(ours, Lost):
+            return ours
+        try:
+            return self._trading.take_out(write.path, staged.name, ours, write.data, False)
+        finally:
+            ours.drop()
+
+    def _unremove(self, staged: Staged) -> Swapped | Lost:
+        item = self._lingering.find(staged.name)
+        if item is None:
+            return Lost("changed")
+        with self._beneath.parent(staged.write.path) as (folder, name):
+            try:
+                kernel.rename_new(self._tmp, staged.name, folder, name)
+            except FileExistsError:
+                return Lost("exists")
+        signature = item.held.refresh()
+        self._lingering.release(item)
+        return Swapped(signature)
+
+    def _unmove(self, staged: Staged) -> Swapped | Lost:
+        write = staged.write
+        assert isinstance(write, Move)
+        ours = self._ours(staged, write.to)
+        if isinstance(ours, Lost):
+            return ours
+        data = write.over.text.data if write.over.text is not None else None
+        try:
+            return self._trading.rename(write.to, write.path, staged.name, ours, data)
+        finally:
+            ours.drop()
+
+    def _unmake(self, staged: Staged) -> Swapped | Lost:
+        write = staged.write
+        assert isinstance(write, Make)
+        return unmake(self._beneath, write)
