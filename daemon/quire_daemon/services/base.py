@@ -18,12 +18,10 @@ from quire_daemon.collecting import Collecting
 from quire_daemon.config import Settings
 from quire_daemon.exporting import Exporting
 from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.jobs import Failed, Job
 from quire_daemon.recorder import Recorder
 
 P = TypeVar("P", bound=msgspec.Struct)
-
-Job = Callable[[], Callable[[], None]]
-"""Work for a worker thread; what it returns is called in the loop."""
 
 
 class Host(Protocol):
@@ -41,7 +39,7 @@ class Host(Protocol):
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""
 
-    def start_job(self, work: Job, what: str, failed: Callable[[dict[str, Any]], None]) -> None:
+    def start_job(self, work: Job, what: str, failed: Failed) -> None:
         """Run `work` on a worker thread, and what it returns in the loop.
 
         A fault in it is logged, and `failed` is given the reply that says so, by the name `what`.

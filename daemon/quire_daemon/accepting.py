@@ -1,0 +1,112 @@
+"""What comes in: a request is decoded, its tool and its caller found; what cannot be understood is refused at once."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from quire_daemon import call as calls
+from quire_daemon.answering import Answering
+from quire_daemon.call import Call
+from quire_daemon.clock import Clock
+from quire_daemon.gather import Gather
+from quire_daemon.git_trace import pid_start
+from quire_daemon.handlers import TOOLS
+from quire_daemon.handlers.base import Who
+from quire_daemon.logfile import Log
+from quire_daemon.presence import Presence
+from quire_daemon.server import Incoming, Peer, Server
+from quire_daemon.services import SERVICES
+from quire_daemon.services.shutdown import SHUTDOWN
+from quire_journal import VERSION, WIRE
+from quire_journal.events import WriterIntroduced
+from quire_journal.plain import plain_name
+from quire_journal.refusals import Refused, did_you_mean
+from quire_journal.views.writers import caller_key
+
+MOST_CONNECTIONS: Final = 4096  # whose processes are remembered
+
+_SERVED: Final = {name: service.tool() for name, service in SERVICES.items()}
+
+
+class Accepting:
+    """Makes calls of requests."""
+
+    def __init__(
+        self, server: Server, gather: Gather, presence: Presence, answering: Answering, clock: Clock, log: Log
+    ) -> None:
+        self._server, self._gather, self._presence = server, gather, presence
+        self._answering, self._clock, self._log = answering, clock, log
+        self._writers: dict[WriterIntroduced, Who] = {}
+        self._pid_starts: dict[bytes, int] = {}  # by connection
+        self.asked_s = -1e9  # monotonic: when the last request about a file came
+
+    def accept(self, incoming: Incoming) -> Call | None:
+        """The call that has come in; None when it has been refused already."""
+        request = incoming.request
+        if incoming.peer.uid != os.getuid():
+            self._log.warning("foreign_uid", uid=incoming.peer.uid)
+            return None  # not ours to answer: the socket's mode should have kept it out
+        if request is None:
+            self._server.reply(incoming.identity, 0, Refused("schema_invalid", incoming.why).reply())
+            return None
+        try:
+            return self._call(incoming)
+        except Refused as refused:
+            self._server.reply(incoming.identity, request.id, refused.reply())
+        except Exception:  # noqa: BLE001  whatever the frame held, the daemon goes on
+            self._server.reply(incoming.identity, request.id, self._answering.fault(request.tool))
+        return None
+
+    def _call(self, incoming: Incoming) -> Call:
+        request = incoming.request
+        assert request is not None
+        if request.wire != WIRE and request.tool != SHUTDOWN.name:  # which the refusal tells it to ask for
+            raise Refused(
+                "schema_invalid",
+                f"The client speaks wire version {request.wire}, this daemon ({VERSION}) version {WIRE}; "
+                "run `quire down` and try again, so that both are of one installation.",
+                "restart_daemon",
+            )
+        tool = TOOLS.get(request.tool) or _SERVED.get(request.tool)
+        if tool is None:
+            known = sorted(TOOLS.keys() | SERVICES.keys())
+            nearest = did_you_mean(request.tool, known)
+            message = f"There is no tool {request.tool[:80]!r}; there are {', '.join(known)}.{nearest}"
+            raise Refused("unknown_tool", message)
+        if tool.writes or tool.journals:
+            self.asked_s = self._clock.mono_s()
+        raw = bytes(request.args)
+        params = calls.decode(tool, raw)
+        return Call(
+            incoming,
+            tool,
+            params,
+            self._who(incoming.identity, incoming.peer, request.caller),
+            raw,
+            request.op[:16],
+            str(getattr(params, "idempotency_key", "") or ""),
+            self._clock.mono_s() + self._gather.settings.edit.busy_wait_ms / 1000,
+            request.deadline_ns,
+        )
+
+    def _who(self, connection: bytes, peer: Peer, caller: Any) -> Who:
+        """The writer that this caller is in the journal; introduced there when it is new."""
+        said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
+        claimed = [plain_name(text) for text in said]
+        identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
+        who = self._writers.get(identity)
+        if who is None:
+            writer = self._gather.recorder.writer(identity)
+            who = Who(writer, caller_key(peer.uid, claimed[0], claimed[1]), claimed[0], claimed[1])
+            self._writers[identity] = who
+        self._presence.called(who, connection, identity)
+        return who
+
+    def _pid_start(self, connection: bytes, pid: int) -> int:
+        """When the peer's process began. Asked once a connection, which cannot pass to another process."""
+        if len(self._pid_starts) > MOST_CONNECTIONS:
+            self._pid_starts.clear()
+        if connection not in self._pid_starts:
+            self._pid_starts[connection] = pid_start(pid)
+        return self._pid_starts[connection]

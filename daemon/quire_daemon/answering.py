@@ -1,0 +1,110 @@
+"""What goes out: the reply of each call, and what a fault of the daemon or of its journal is told as.
+
+Refusals are values with a stable code. A fault is logged under an id, which the reply names. A journal that could not
+be synced takes no more records for the rest of this run (`read_only`); one that is not what it was is checked by the
+next start (`sound`).
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from quire_daemon.call import Call
+from quire_daemon.collecting import Collecting
+from quire_daemon.leasing import Leasing
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.reserve import Reserve
+from quire_daemon.server import Server
+from quire_journal.events import EditRefused
+from quire_journal.ids import is_escaped, percent_escaped
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.refusals import Refused
+
+WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")
+"""Lists in replies whose entries have a path."""
+
+
+class Answering:
+    """Answers calls, and keeps what is wrong with the journal."""
+
+    def __init__(
+        self,
+        server: Server,
+        recorder: Recorder,
+        leasing: Leasing,
+        collecting: Collecting,
+        reserve: Reserve,
+        log: Log,
+        stop: Callable[[], None],
+    ) -> None:
+        self._server, self._recorder, self._leasing = server, recorder, leasing
+        self._collecting, self._reserve, self._log, self._stop = collecting, reserve, log, stop
+        self.read_only = ""  # why the journal takes no more records
+        self.sound = True  # as far as it is known: the next start need not check the journal
+
+    def answer(self, call: Call, body: dict[str, Any]) -> None:
+        """Send the reply of `call`, with what every reply tells."""
+        request = call.incoming.request
+        assert request is not None
+        self._leasing.answered(call)
+        if self._collecting.warnings:
+            body["warnings"] = [*body.get("warnings", ()), *self._collecting.warnings]
+        _tell_encoding(body)
+        if call.tool.writes:
+            body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
+            if call.op:
+                body.setdefault("op", call.op.hex())
+        self._server.reply(call.incoming.identity, request.id, body)
+
+    def refuse(self, call: Call, refused: Refused) -> None:
+        """Refused before or after the decision; journaled for writing tools, as the handlers do for theirs."""
+        if call.tool.writes and not self.read_only and refused.code not in ("expired", "schema_invalid"):
+            path = next(iter(call.tool.paths(call.params)), "")
+            self._recorder.introduce(call.who.writer)
+            self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), call.who.writer)
+        self.answer(call, refused.reply())
+
+    def store_failed(self, error: StoreFailed) -> dict[str, Any]:
+        """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
+        self._log.fault("store_failed")
+        if error.disk_full:
+            self._reserve.give_back()
+            message = f"The journal's disk is full: {error}. Nothing was written."
+            return Refused("disk_full", message, "free_space").reply()
+        self.read_only = str(error)
+        message = f"The journal could not be synced and is read-only now: {error}"
+        return Refused("journal_damaged", message, "quire doctor").reply()
+
+    def damaged(self, error: Damaged) -> dict[str, Any]:
+        """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
+        self._log.fault("damaged")
+        self.sound = False
+        action = "quire verify"
+        if error.everywhere:
+            self._stop()
+            action = "retry"
+        return Refused("journal_damaged", f"{str(error)[0].upper()}{str(error)[1:]}.", action).reply()
+
+    def fault(self, what: str) -> dict[str, Any]:
+        """Something that nobody thought of: logged under an id, which the reply names."""
+        log_id = secrets.token_hex(4)
+        self._log.fault("fault", tool=what, log_id=log_id)
+        return Refused(
+            "fault",
+            f"{what}: something unexpected happened; daemon.log has it under {log_id}.",
+            "report",
+            log_id=log_id,
+        ).reply()
+
+
+def _tell_encoding(body: dict[str, Any]) -> None:
+    """Paths that are not UTF-8 go out percent-escaped, and say so; in the message, too."""
+    lists = (body[name] for name in WITH_PATHS if isinstance(body.get(name), list))
+    for one in (body, *(one for listed in lists for one in listed)):
+        path = one.get("path") if isinstance(one, dict) else None
+        if isinstance(path, str) and is_escaped(path):
+            one["path"], one["path_encoding"] = percent_escaped(path), "percent"
+            body["message"] = body.get("message", "").replace(path, percent_escaped(path))

@@ -1,0 +1,407 @@
+"""From a call to a decision: gather what it names, decide it, and note its events.
+
+In one turn a caller has one request and a path one writer; what would be second waits for the next turn, as does a
+call whose file another program holds open for writing, that waits for the watcher's cookie, for news, for a lease, or
+for a search (a regular expression, which may never end: the decision is made again when `searching` has the answer).
+Calls that wait stay in the queue, in order. What is to be written goes on as `Going`, to be performed by the loop.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon import call as calls
+from quire_daemon.answering import Answering
+from quire_daemon.bursting import Bursting
+from quire_daemon.call import Call, Going
+from quire_daemon.gather import Gather, HeldOpen
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Put, World
+from quire_daemon.handlers.notices import decided
+from quire_daemon.leasing import Leasing
+from quire_daemon.outside import Outside
+from quire_daemon.performing import most_open, names, require_room
+from quire_daemon.presence import Presence
+from quire_daemon.reserve import Reserve
+from quire_daemon.search import NeedsSearch, Search
+from quire_daemon.searching import Searching
+from quire_daemon.services import SERVICES
+from quire_daemon.services.base import Host
+from quire_daemon.syntax import Grammars
+from quire_daemon.watcher import Watcher
+from quire_journal.events import Event, ReplyKept
+from quire_journal.ids import Seq
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+
+RETRY_S: Final = 0.002  # between two looks at a file that is held open
+CATCH_UP_S: Final = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
+MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
+MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
+
+
+class _NotYet(Exception):
+    """The call cannot be decided now; come back at `at_s` (monotonic)."""
+
+    def __init__(self, at_s: float) -> None:
+        super().__init__()
+        self.at_s = at_s
+
+
+class Deciding:
+    """The calls that have come and are not answered, and how each is decided."""
+
+    def __init__(
+        self,
+        host: Host,
+        gather: Gather,
+        watcher: Watcher,
+        outside: Outside,
+        leasing: Leasing,
+        bursting: Bursting,
+        presence: Presence,
+        searching: Searching,
+        reserve: Reserve,
+        answering: Answering,
+        lost_root: Callable[[], None],
+    ) -> None:
+        self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
+        self._watcher, self._outside = watcher, outside
+        self._leasing, self._bursting, self._presence = leasing, bursting, presence
+        self._searching, self._reserve, self._answering = searching, reserve, answering
+        self._lost_root = lost_root
+        self._grammars = Grammars()
+        self._calls: deque[Call] = deque()
+        self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
+        self._first_event_ns = 0
+
+    def open(self) -> None:
+        """Look up when the log began."""
+        with self._recorder.history() as history:
+            first = history.record(1)
+        self._first_event_ns = first.at_ns if first else self._clock.now_ns()
+
+    def close(self) -> None:
+        """End the parser's process."""
+        self._grammars.close()
+
+    # ── the queue ──
+
+    def take(self, call: Call) -> None:
+        """A call has come."""
+        self._calls.append(call)
+
+    def again(self, call: Call) -> None:
+        """The call lost a race to an outside program: it is decided again, on what is there now."""
+        call.retry_s = self._clock.mono_s() + RETRY_S
+        self._calls.appendleft(call)
+
+    def next_look_s(self, now: float) -> float:
+        """When the loop should come here again, at the latest."""
+        return min((now if self._has_news(c) else c.retry_s or now for c in self._calls), default=now + 60)
+
+    def decide_all(self) -> list[Going]:
+        """Decide what can be decided now; what waits stays in the queue, in order."""
+        now = self._clock.mono_s()
+        waiting: deque[Call] = deque()
+        going: list[Going] = []
+        callers: set[bytes] = set()
+        paths: set[str] = set()
+        self._taken = set()
+        while self._calls:
+            call = self._calls.popleft()
+            if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
+                waiting.append(call)
+                callers.add(call.incoming.identity)
+                continue
+            callers.add(call.incoming.identity)
+            call.news_head = -1
+            try:
+                started = self._decide(call, paths)
+            except _NotYet as later:
+                call.retry_s = later.at_s
+                waiting.append(call)
+            except NeedsSearch as needs:
+                if self._search(call, needs.search):
+                    waiting.append(call)
+            except Refused as refused:
+                self._answering.refuse(call, refused)
+            except StoreFailed as error:
+                self._answering.answer(call, self._answering.store_failed(error))
+            except Damaged as error:
+                self._answering.answer(call, self._answering.damaged(error))
+            except Exception:  # noqa: BLE001  one call's fault is that call's answer
+                self._answering.answer(call, self._answering.fault(call.tool.name))
+            else:
+                if started is not None:
+                    going.append(started)
+        self._calls = waiting
+        return going
+
+    def _has_news(self, call: Call) -> bool:
+        """Is there something that a call that waits for news has not looked at?"""
+        return call.news_head >= 0 and call.news_head != self._recorder.journal.head
+
+    # ── one call ──
+
+    def _decide(self, call: Call, paths: set[str]) -> Going | None:
+        """Gather and decide one call; answered here when nothing is to be written."""
+        self._check_time(call)
+        service = SERVICES.get(call.tool.name)
+        if service is not None:
+            service.run(call, self._host)
+            return None
+        if call.tool.writes:
+            if self._answering.read_only:
+                raise Refused(
+                    "journal_damaged", f"The journal takes no more records: {self._answering.read_only}", "quire doctor"
+                )
+            if self._reserve.given_back:
+                raise Refused(
+                    "disk_full",
+                    f"The disk of {self._host.state_dir} is full; its reserve was given back so that the past can be "
+                    "read and `quire gc` can make room. Edits are taken again when there is space.",
+                    "free_space",
+                )
+            self._take_turn(call)
+            repeated = self._repeated(call)
+            if repeated is not None:
+                self._answering.answer(call, repeated)
+                return None
+        if call.tool.catch_up:
+            self._catch_up(call)
+        files, kept_off, implied = self._files(call, paths)
+        self._presence.named(call.who, (now.path for now in files.values()))
+        if not self._answering.read_only:
+            self._leasing.look()
+            self._bursting.look()
+        if call.tool.writes or call.tool.journals:
+            self._recorder.introduce(call.who.writer)
+        with self._recorder.history() as history:
+            world = World(
+                self._clock.now_ns(),
+                call.who,
+                self._gather.settings,
+                files,
+                history,
+                self._recorder.next_seq,
+                self._first_event_ns,
+                self._host.health() if call.tool.needs_health else {},
+                self._grammars,
+                call.found,
+                self._presence.now() if call.tool.needs_presence else {},
+                self._leasing.before(call),
+                kept_off,
+                implied,
+            )
+            decision = self._under_leases(call, world)
+        require_room(len(decision.writes), most_open())
+        self._wait_for_news(call, decision)
+        if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
+            kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
+            events: Sequence[Event] = (*decision.events, kept)
+        else:
+            events = decision.events
+        lasting = bool(decision.writes) or bool(events and call.tool.writes and decision.reply.get("ok"))
+        seqs = self._note(call, events, lasting)
+        self._leasing.noted(call, events, seqs)
+        self._bursting.noted(call, events, seqs)
+        puts = {id(write.data): write for write in decision.writes if isinstance(write, Put)}
+        for data in decision.blobs:
+            self._recorder.note_blob(*_in_chain(puts.get(id(data)), data))
+        if not decision.writes:
+            if decision.blobs or lasting:
+                self._recorder.commit()  # a success that is only a record is durable, too
+            self._answering.answer(call, dict(decision.reply))
+            return None
+        for write in decision.writes:
+            paths.update(names(write))
+        return Going(call, decision, seqs, seqs[0])
+
+    def _under_leases(self, call: Call, world: World) -> Decision:
+        """What follows from the call as leases stand. A claim that may wait for others is looked at again."""
+        try:
+            decision = decided(call.tool, call.params, world)
+        except Refused as refused:
+            later = self._leasing.wait(call, refused, world)
+            if later is not None:
+                raise _NotYet(later) from None
+            raise
+        self._leasing.require_caller(call)
+        return decision
+
+    def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
+        """Note the events of one request as one batch; the operation id goes with the first."""
+        batch = self._recorder.next_seq
+        op = call.op if lasting else b""
+        return tuple(
+            self._recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
+        )
+
+    def _check_time(self, call: Call) -> None:
+        if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
+            self._searching.cancel(call.ticket)
+            raise Refused(
+                "expired",
+                f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
+                "retry",
+            )
+
+    def _take_turn(self, call: Call) -> None:
+        """One operation id and one idempotency key are decided once a turn; the second sees what came of the first.
+
+        An edit into a folder that has been moved away, or beside a `.quire` that was removed, is refused.
+        """
+        if not self._gather.workspace.stands():
+            self._lost_root()
+            message = (
+                "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
+            )
+            raise Refused("busy", message, "retry", retry_after_ms=500)
+        taken = {(b"op", call.op)} if call.op else set()
+        if call.key:
+            taken.add((call.who.key, call.key.encode()))
+        if taken & self._taken:
+            raise _NotYet(self._clock.mono_s())
+        self._taken |= taken
+
+    def _repeated(self, call: Call) -> dict[str, Any] | None:
+        """The answer to a call that was made before: by its operation id, or by its idempotency key."""
+        with self._recorder.history() as history:
+            batch = history.op(call.op) if call.op else None
+            state = history.batch_state(batch) if batch is not None else "abandoned"
+            if state != "abandoned":  # an abandoned one may be tried again: by us, after a lost race, or by the caller
+                message = f"This operation was made before, as batch {batch}; it is not applied twice."
+                return {"ok": True, "message": message, "outcome": "applied", "batch": batch, "repeated": True}
+            if not call.key:
+                return None
+            kept = history.kept_reply(call.who.key, call.key)
+        if kept is None or self._clock.now_ns() - kept[2] > calls.IDEMPOTENCY_HOURS * 3600 * 10**9:
+            return None
+        if kept[0] != call.arguments:
+            raise Refused(
+                "schema_invalid",
+                f"idempotency_key {call.key!r} was used with other arguments; use a new key.",
+                "new_key",
+            )
+        reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
+        return reply
+
+    def _wait_for_news(self, call: Call, decision: Decision) -> None:
+        """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over.
+
+        What its filters passed over is not looked at again: it goes on from there.
+        """
+        wait_ms = getattr(call.params, "wait_ms", 0) or 0
+        reply = decision.reply
+        if not wait_ms or reply.get("records", True) or not reply.get("ok") or reply.get("fresh"):
+            return
+        now = self._clock.mono_s()
+        call.news_until_s = call.news_until_s or now + min(wait_ms / 1000, MOST_WAIT_S)
+        if now < call.news_until_s and call.params.cursor is not None:
+            call.params = msgspec.structs.replace(call.params, cursor=reply["cursor"])
+            call.news_head = 0 if reply.get("more") else self._recorder.journal.head
+            raise _NotYet(call.news_until_s)
+
+    def _catch_up(self, call: Call) -> None:
+        """Wait until the watcher has told of everything that happened before this call. That is so once for all.
+
+        So a call that stays for news is answered with the first, whatever else is to be looked at by then.
+        """
+        if call.caught_up:
+            return
+        now = self._clock.mono_s()
+        if not call.cookie:
+            call.cookie = self._watcher.cookie()
+            call.give_up_s = now + CATCH_UP_S
+        told = self._watcher.seen(call.cookie)
+        patience_s = call.tool.settle_s if told else 0.0
+        if now < call.give_up_s + patience_s and not (told and self._outside.idle()):
+            raise _NotYet(now + RETRY_S)
+        call.caught_up = True
+
+    def _files(self, call: Call, taken: set[str]) -> tuple[dict[str, FileNow], dict[str, str], Implied]:
+        """The files that the call names, by the names that the caller used.
+
+        Of those that it only implies (an undo, a restore) one that cannot be looked at, or must not be written, is
+        missing, and the code of the refusal stands beside: the others do not wait for it, and the decision tells.
+        """
+        names = list(dict.fromkeys(call.tool.paths(call.params)))
+        named = len(names)
+        implied = Implied()
+        if call.tool.implies is not None:
+            with self._recorder.history() as history:
+                implied = call.tool.implies(call.params, history, call.who)
+            names = list(dict.fromkeys([*names, *implied.paths]))
+        now = self._clock.mono_s()
+        files: dict[str, FileNow] = {}
+        kept_off: dict[str, str] = {}
+        for number, name in enumerate(names):
+            patient = now < call.give_up_s
+            try:
+                files[name] = self._gather.file(
+                    name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes
+                )
+            except HeldOpen:
+                if patient:
+                    raise _NotYet(now + RETRY_S) from None
+                if number >= named:
+                    self._gather.file(name, False, unfinished_ok=True)  # the journal knows at least that it changed
+                    continue
+                raise Refused(
+                    "busy",
+                    f"{name} is held open for writing by another program; try again.",
+                    "retry",
+                    retry_after_ms=100,
+                    path=name,
+                ) from None
+            except Refused as refused:
+                if number >= named:
+                    kept_off[name] = refused.code
+                    continue
+                raise
+            if files[name].path in taken:
+                raise _NotYet(now)  # another request of this turn writes it: first that one
+        return files, kept_off, implied
+
+    # ── searches that decisions need ──
+
+    def _search(self, call: Call, search: Search) -> bool:
+        """Ask for `search`; the call waits for its answer. False when it has been answered instead."""
+        self._searching.cancel(call.ticket)
+        call.searches += 1
+        if call.searches > MAX_SEARCHES:
+            path = call.tool.paths(call.params)[0]
+            message = f"{path} changes faster than the pattern can be searched for in it; try again."
+            self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+            return False
+        call.ticket = self._searching.ask(search, max(self._gather.settings.limits.regex_ms, 1))
+        call.searching = search
+        left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
+        call.retry_s = self._clock.mono_s() + left_s + RETRY_S
+        return True
+
+    def take_answers(self) -> None:
+        """Let the searches go on; calls whose search has ended are decided in this turn."""
+        for ticket, answer in self._searching.look(self._clock.mono_s()):
+            for call in self._calls:
+                if call.ticket == ticket and call.searching is not None:
+                    call.found = {**call.found, call.searching: answer}
+                    call.ticket, call.searching, call.retry_s = 0, None, 0.0
+
+    def end_searches(self) -> None:
+        """The daemon stops: whoever waits for a search is told."""
+        self._searching.close()
+        for call in [call for call in self._calls if call.ticket]:
+            self._calls.remove(call)
+            message = "The daemon stops; the pattern was being searched for, and nothing was done."
+            self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
+
+
+def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:
+    """The bytes, as a text where there is one, and the path whose delta chain they belong to."""
+    return (data, None) if put is None else (put.text or data, put.path)
