@@ -93,7 +93,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     # Imported here: `quired --version` and a refused start need none of it. What is made meanwhile stays, and the
     # collector of cycles went through it again and again: an eighth of the time of a start.
     gc.disable()
-    from quire_daemon import faults, server, soundness
+    from quire_daemon import examining, faults, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.config import WORKSPACE_FILE, BadSettings, Settings, load
@@ -125,6 +125,9 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         identity.id,
         clock.now_ns(),
         lambda doing: lock.announce(Running(os.getpid(), "", "", doing)),
+        # Nothing runs beside us yet, and no database is open. Only where it is known that this is enough: a system
+        # library that cannot go on in a fork would be taken for a journal that kills who reads it.
+        examining.Forked if sys.platform == "linux" else examining.executed,
     )
     if found.checked:
         log.warning("journal_checked", **found._asdict())

@@ -1,25 +1,27 @@
-"""The process that reads journals which may be damaged: `python -m quire_daemon.examiner PARENT`.
+"""The process that reads journals which may be damaged: `python -m quire_daemon.examiner PARENT`, or a daemon's fork.
 
 LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
 checked, and a damaged one salvaged, here; the daemon's side is `examining`. The pages are walked first, as bytes, and
 only a file whose pages are in order is given to LMDB.
 
-One task comes as JSON on standard input, and lines of JSON go out: `["progress", what, done, total]`,
-`["finding", sentence, table]`, and at last `["end", {...}]`. A process that ends without the last line has died of the
-journal.
+One task comes as JSON on standard input (a fork has it in memory), and lines of JSON go out: `["progress", what, done,
+total]`, `["finding", sentence, table]`, and at last `["end", {...}]`. A process that ends without the last line has
+died of the journal.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TextIO
 
 import msgspec
 
@@ -67,12 +69,13 @@ Task = CheckTask | SalvageTask
 class Teller:
     """Writes lines to whoever started this process; of progress not more than can be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
         self._next = 0.0
 
     def say(self, *line: Any) -> None:
-        sys.stdout.write(json.dumps(line) + "\n")
-        sys.stdout.flush()
+        self._out.write(json.dumps(line) + "\n")
+        self._out.flush()
 
     def progress(self, what: str, done: int, total: int) -> None:
         if time.monotonic() >= self._next:
@@ -147,11 +150,41 @@ def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
 
 def main() -> int:
     """Do the task on standard input. Exit status 0 when the last line was said."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
-    die_with(int(sys.argv[1]))
-    teller = Teller()
+    _belong_to(int(sys.argv[1]))
+    do(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), sys.stdout)
+    return 0
+
+
+def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
+    """Be the process in a fork of `parent`, with descriptors to write to, and end. Nothing else of the parent is kept.
+
+    Its lock, above all: that has to be free once the parent has ended, whatever this process is doing then.
+    """
+    status = 1
     try:
-        end = run(msgspec.json.decode(sys.stdin.buffer.read(), type=Task), teller)
+        os.dup2(os.open(os.devnull, os.O_RDWR), 0)
+        os.dup2(out, 1)
+        os.dup2(errors, 2)
+        for number in map(int, os.listdir("/proc/self/fd")):
+            if number > 2:
+                with contextlib.suppress(OSError):  # the listing's own
+                    os.close(number)
+        _belong_to(parent)
+        with open(1, "w", encoding="utf-8", closefd=False) as lines:
+            do(task, lines)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        os._exit(status)  # what the parent would do at its end is not for this process to do
+
+
+def do(task: Task, out: TextIO) -> None:
+    """Do it, and write what there is to say, to the last line."""
+    teller = Teller(out)
+    try:
+        end = run(task, teller)
     except NewerFormat as error:
         end = {"newer": str(error)}
     except Damaged as error:
@@ -160,7 +193,11 @@ def main() -> int:
     except (StoreFailed, OSError) as error:
         end = {"failed": str(error)}  # that says nothing about the journal
     teller.say("end", end)
-    return 0
+
+
+def _belong_to(parent: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
+    die_with(parent)
 
 
 def die_with(parent: int) -> None:

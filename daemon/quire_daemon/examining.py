@@ -1,4 +1,9 @@
-"""Asking the process that reads journals which may be damaged (`examiner`): it can die of one, the daemon cannot."""
+"""Asking the process that reads journals which may be damaged (`examiner`): it can die of one, the daemon cannot.
+
+There are two ways to it. A daemon that serves has threads and an open database, and a process that has must not fork;
+it executes the program (`executed`). One that starts has neither yet, and what it has imported need not be imported
+again in a fork (`Forked`): most of what the check of a small journal takes.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from types import TracebackType
+from typing import IO, Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.examiner import PAGES, Task
+from quire_daemon.examiner import PAGES, Task, be_forked
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""
@@ -40,24 +46,70 @@ class Examined(msgspec.Struct):
             self.findings.append((sentence, table))
 
 
-def examine(task: Task, told: Told | None = None) -> Examined:
+class Child(Protocol):
+    """The process, as who waits for it needs it. Leaving it closes both ends and waits; then `returncode` is known."""
+
+    stdout: IO[str]
+    stderr: IO[str]
+    returncode: int
+
+    def __enter__(self) -> Child: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None: ...
+
+
+Begin = Callable[[Task], Child]
+"""Starts the process. Raises `OSError` when it cannot."""
+
+
+def examine(task: Task, told: Told | None = None, begin: Begin | None = None) -> Examined:
     """Have `task` done, and wait for the end of it. A process that dies of it is a finding, not an error.
 
     Raises `OSError` when no process can be started.
     """
     examined = Examined()
-    # From nowhere in particular: `-m` puts the current folder first, and no module of a workspace is to be found there.
-    command = [sys.executable, "-m", "quire_daemon.examiner", str(os.getpid())]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd="/", text=True, **pipes) as child:  # type: ignore[call-overload]
-        child.stdin.write(msgspec.json.encode(task).decode())
-        child.stdin.close()
+    with (begin or executed)(task) as child:
         for line in child.stdout:
             _take(examined, line, told)
         words = child.stderr.read()
     if child.returncode:
         examined.find(f"The process that read the journal {_fate(child.returncode, words)}.", PAGES)
     return examined
+
+
+def executed(task: Task) -> Child:
+    """The program, in a process of its own from the beginning."""
+    # From nowhere in particular: `-m` puts the current folder first, and no module of a workspace is to be found there.
+    command = [sys.executable, "-m", "quire_daemon.examiner", str(os.getpid())]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen(command, cwd="/", text=True, **pipes)  # type: ignore[call-overload]
+    child.stdin.write(msgspec.json.encode(task).decode())
+    child.stdin.close()
+    return child  # type: ignore[no-any-return]
+
+
+class Forked:
+    """A fork of this process, which must have no other thread and no database open."""
+
+    def __init__(self, task: Task) -> None:
+        out, errors, parent = os.pipe(), os.pipe(), os.getpid()
+        self._pid = os.fork()
+        if not self._pid:
+            be_forked(task, parent, out[1], errors[1])
+        os.close(out[1])
+        os.close(errors[1])
+        self.stdout: IO[str] = os.fdopen(out[0], encoding="utf-8", errors="replace")
+        self.stderr: IO[str] = os.fdopen(errors[0], encoding="utf-8", errors="replace")
+        self.returncode = 0
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stdout.close()
+        self.stderr.close()
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
 def _take(examined: Examined, line: str, told: Told | None) -> None:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_daemon.examiner import CheckTask, SalvageTask
-from quire_daemon.examining import Examined, Told, examine
+from quire_daemon.examining import Begin, Examined, Told, examine, executed
 from quire_journal.journal import NewerFormat
 from quire_journal.lasting import sync_path
 from quire_journal.log import Damaged, StoreFailed
@@ -94,11 +94,13 @@ def take_mark(journal: Path) -> bool:
     return left is not None and left == Looks.of(journal)
 
 
-def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None]) -> Prepared:
+def prepare(
+    journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], None], begin: Begin = executed
+) -> Prepared:
     """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
 
-    `say` gets what is being done, in words. Raises `NewerFormat` or `StoreFailed` (no memory, no space), and `Damaged`
-    where nothing could be salvaged; nothing was changed then.
+    `say` gets what is being done, in words; `begin` starts the process that looks. Raises `NewerFormat` or
+    `StoreFailed` (no memory, no space), and `Damaged` where nothing could be salvaged; nothing was changed then.
     """
     if not journal.exists():
         return Prepared()
@@ -110,9 +112,9 @@ def prepare(journal: Path, workspace_id: str, now_ns: int, say: Callable[[str], 
         return Prepared(trusted=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
-    examined = examine(task, _in_words(say, "checking the journal"))
+    examined = examine(task, _in_words(say, "checking the journal"), begin)
     _require_known(examined)
-    found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "")
+    found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "", begin)
     (journal / _REPAIR).unlink(missing_ok=True)
     return found
 
@@ -129,25 +131,27 @@ def only_views(examined: Examined) -> bool:
 
 
 def _put_right(
-    journal: Path, examined: Examined, workspace_id: str, now_ns: int, say: Callable[[str], None], by: str
+    journal: Path, examined: Examined, workspace_id: str, now_ns: int, say: Callable[[str], None], by: str, begin: Begin
 ) -> Prepared:
     if not examined.count:
         return Prepared(checked=True, whole=bool(examined.end.get("whole", True)))
     few = tuple(examined.sentences[:5])
     if only_views(examined):
         return Prepared(checked=True, views_differ=True, found=few)
-    lost = salvage(journal, workspace_id, now_ns, few[0], say, by)
+    lost = salvage(journal, workspace_id, now_ns, few[0], say, by, begin)
     return Prepared(checked=True, found=few, salvaged=lost)
 
 
-def salvage(journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str = "") -> str:
+def salvage(
+    journal: Path, workspace_id: str, now_ns: int, why: str, say: Callable[[str], None], by: str, begin: Begin
+) -> str:
     """Set the database aside and put what can be read of it in its place; the sentence that says what was lost."""
     at = datetime.fromtimestamp(now_ns / 1e9, UTC)
     name = f"db.damaged-{at:%Y%m%dT%H%M%S}.{now_ns // 1_000_000 % 1000:03}Z"
     say("salvaging the journal, which is damaged")
     into = journal / "salvage"
     task = SalvageTask(str(journal), str(into), workspace_id, now_ns, why, name, by)
-    examined = examine(task, _in_words(say, "salvaging the journal, which is damaged"))
+    examined = examine(task, _in_words(say, "salvaging the journal, which is damaged"), begin)
     _require_known(examined)
     sentence = examined.end.get("sentence")
     if sentence is None:
