@@ -36,6 +36,7 @@ from quire_daemon.handlers.staleness import (
     Ranges,
     Stale,
     basis_at,
+    both_hashes,
     current_version,
     find_basis,
     news,
@@ -346,7 +347,7 @@ class _Call:
         if version is None:
             return _Knowledge(Basis(None, text, None, (), text, now.path, world.history), stated=True)
         basis = basis_at(version, now, text, world, STALE)
-        hashes = {"expectedSha256": digits, "actualSha256": actual}
+        hashes = both_hashes(digits, actual)
         return _Knowledge(basis, stated=True, stale=digits != actual, hashes=hashes)
 
     def _refuse_unknown(self, now: FileNow, world: World, proof: str) -> Decision | None:
@@ -386,8 +387,7 @@ class _Call:
             f"{now.path} {what}." if now.kind != "missing" else f"{now.path} does not exist.",
             "re-read_file",
             path=now.path,
-            expectedSha256=digits,
-            actualSha256=_sha256(now),
+            **both_hashes(digits, _sha256(now)),
             **current_version(now),
         )
 

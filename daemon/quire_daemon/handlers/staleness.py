@@ -196,7 +196,7 @@ def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, sta
         if now.version is None:
             return Basis(None, text, None, (), text, path, world.history)
         return basis_at(now.version, now, text, world, stale)
-    hashes = {"expectedSha256": sha256, "actualSha256": text.blob.hex()}
+    hashes = both_hashes(sha256, text.blob.hex())
     version = version_with(world.history, path, sha256)
     if version is not None:
         try:
@@ -368,7 +368,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         **({"base": version_token(basis.version.seq)} if basis.version else {}),
         **current_version(now),
         "sha256": basis.now.blob.hex(),
-        **_both_hashes(basis),
+        **(both_hashes(basis.stated_sha256, basis.now.blob.hex()) if basis.stated_sha256 else {}),
         "changes": told,
         **_rest("more_changes", others),
         "touches": touches,
@@ -393,10 +393,9 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
     return Decision(reply, events)
 
 
-def _both_hashes(basis: Basis) -> dict[str, str]:
-    if not basis.stated_sha256:
-        return {}
-    return {"expectedSha256": basis.stated_sha256, "actualSha256": basis.now.blob.hex()}
+def both_hashes(expected: str, actual: str) -> dict[str, str]:
+    """The sha256 of the bytes that a caller expects, and of those that are there."""
+    return {"expectedSha256": expected, "actualSha256": actual}
 
 
 def refuse_mismatch(

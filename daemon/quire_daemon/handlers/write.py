@@ -15,6 +15,7 @@ from quire_daemon.handlers.staleness import (
     Basis,
     Stale,
     basis_at,
+    both_hashes,
     current_version,
     find_basis,
     on_stale,
@@ -63,7 +64,8 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
     mine = in_the_style_of(before, params.content.encode())
     if not code:
         return _conclude(params, now, world, before, mine, basis, lost, {})
-    stale = Stale("write_file", code, basis, now, None, more=_both_hashes(params, before))
+    hashes = both_hashes(params.expectedSha256, before.blob.hex()) if params.expectedSha256 else {}
+    stale = Stale("write_file", code, basis, now, None, more=hashes)
     if on_stale(params, world) != "rebase":
         return refuse_stale(stale, world, params.dry_run)
     merged = merge(basis.text, mine, before)
@@ -72,12 +74,6 @@ def _decide(params: WriteParams, now: FileNow, world: World) -> Decision:
         return refuse_stale(replace(stale, more=more), world, params.dry_run)
     across = {"cross_version": True, "rebased_over": [v.seq for v in basis.others]}
     return _conclude(params, now, world, before, merged.text, basis, lost, across)
-
-
-def _both_hashes(params: WriteParams, before: Text) -> dict[str, Any]:
-    if not params.expectedSha256:
-        return {}
-    return {"expectedSha256": params.expectedSha256, "actualSha256": before.blob.hex()}
 
 
 def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
@@ -102,7 +98,7 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
         if version is not None:
             return "stale_file", basis_at(version, now, before, world, "stale_file")
         message = f"{now.path} does not hold the bytes that are to be replaced."
-        hashes = _both_hashes(params, before)
+        hashes = both_hashes(params.expectedSha256, before.blob.hex())
         raise Refused("stale_file", message, "re-read_file", path=now.path, **hashes, **current_version(now))
     if params.stated_base:
         basis = find_basis(params, now, before, world, CONFLICT)

@@ -91,19 +91,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         case FileDeleted():
             _add(w, event.path, record, event.by, base=event.base, gone=True)
         case FileMoved() if event.to != event.path:
-            _add(w, event.path, record, event.by, base=event.base, gone=True, moved_to=event.to)
-            _add(
-                w,
-                event.to,
-                record,
-                event.by,
-                event.blob,
-                event.size,
-                event.mode,
-                event.base,
-                entry=event.entry,
-                moved_from=event.path,
-            )
+            _move(w, event, record, event.by)
         case ModeChanged():
             _add(w, event.path, record, event.by, event.blob, event.size, event.mode, event.base)
         case OutsideWritten():
@@ -122,29 +110,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         case OutsideDeleted():
             _add(w, event.path, record, OUTSIDE_TYPE, base=event.base, gone=True, evidence=event.evidence)
         case OutsideMoved() if event.to != event.path:
-            _add(
-                w,
-                event.path,
-                record,
-                OUTSIDE_TYPE,
-                base=event.base,
-                gone=True,
-                evidence=event.evidence,
-                moved_to=event.to,
-            )
-            _add(
-                w,
-                event.to,
-                record,
-                OUTSIDE_TYPE,
-                event.blob,
-                event.size,
-                event.mode,
-                event.base,
-                entry=event.entry,
-                evidence=event.evidence,
-                moved_from=event.path,
-            )
+            _move(w, event, record, OUTSIDE_TYPE, event.evidence)
         case OutsideModeChanged():
             _add(
                 w,
@@ -266,6 +232,24 @@ def _add(
     w.put("files", u32(number), encoded)
     w.put("versions", u32(number) + u64(record.seq), encoded)
     continuity.count(w, number, type, 1)
+
+
+def _move(w: Writing, event: FileMoved | OutsideMoved, record: Record, type: str, evidence: str = "") -> None:
+    """End the old name, and begin the new one with what the file is now."""
+    _add(w, event.path, record, type, base=event.base, gone=True, evidence=evidence, moved_to=event.to)
+    _add(
+        w,
+        event.to,
+        record,
+        type,
+        event.blob,
+        event.size,
+        event.mode,
+        event.base,
+        entry=event.entry,
+        evidence=evidence,
+        moved_from=event.path,
+    )
 
 
 def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
