@@ -148,13 +148,13 @@ def test_a_compaction_that_has_no_room_says_how_much_is_missing_and_leaves_nothi
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = LmdbStore.open(tmp_path)
-    monkeypatch.setattr("quire_journal.stores.lmdb.free_bytes", lambda folder: 9 << 20)
+    monkeypatch.setattr("quire_journal.stores.disk.free_bytes", lambda folder: 9 << 20)
     with pytest.raises(StoreFailed, match=r"9 MiB are free.*free 8 MiB more") as failed:
         store.compacting()
     assert failed.value.disk_full
     monkeypatch.undo()
     compaction = store.compacting()
-    monkeypatch.setattr("quire_journal.stores.lmdb.free_bytes", lambda folder: 0)
+    monkeypatch.setattr("quire_journal.stores.disk.free_bytes", lambda folder: 0)
     with pytest.raises(StoreFailed):
         compaction.copy()  # somebody else filled the disk meanwhile
     compaction.cancel()

@@ -10,10 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from quire_journal.log import StoreFailed
 from quire_journal.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
 """With less free space than this a failed commit is put down to the full disk (LMDB reports it as an I/O error)."""
+
+_ROOM_BYTES: Final = 16 << 20
+"""Free space that a compaction leaves to others."""
 
 _REMOTE: Final = {
     0x6969: "NFS",
@@ -73,6 +77,17 @@ def free_bytes(folder: Path) -> int:
     """Space that this user can still fill on the disk of `folder`. Raises `OSError`."""
     free = os.statvfs(folder)
     return free.f_bavail * free.f_frsize
+
+
+def require_room(folder: Path, copy_bytes: int) -> None:
+    """Raise `StoreFailed` when a copy of so many bytes would not fit beside `folder`, with room for other writers."""
+    needed, free = copy_bytes + _ROOM_BYTES, free_bytes(folder)
+    if free < needed:
+        raise StoreFailed(
+            f"a compaction needs {needed >> 20} MiB for its copy, and {free >> 20} MiB are free on the disk of "
+            f"{folder.parent}; free {(needed - free >> 20) + 1} MiB more there",
+            disk_full=True,
+        )
 
 
 def is_full(folder: Path) -> bool:

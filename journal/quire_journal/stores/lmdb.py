@@ -30,14 +30,14 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 import lmdb
-import msgspec
 
 from quire_journal.lasting import settle, sync_path
 from quire_journal.log import TABLES, Damaged, OutOfOrder, StoreFailed
 from quire_journal.stores import KEY_BYTES, Durability, checked_key
 from quire_journal.stores.compacting import ByCopy, Change, Target, Tee
-from quire_journal.stores.disk import free_bytes, is_full, require_fit
+from quire_journal.stores.disk import is_full, require_fit, require_room
 from quire_journal.stores.files import ADVICE, require_whole, reserve_lock_file
+from quire_journal.stores.in_use import Counted, InUse
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""
@@ -49,9 +49,6 @@ _MAX_READERS: Final = 126
 
 _COPY: Final = "db.compact"
 """Name of the folder in which a compaction makes its copy, beside `db`."""
-
-_ROOM_BYTES: Final = 16 << 20
-"""Free space that a compaction leaves to others."""
 
 _DAMAGE: Final = (
     lmdb.CorruptedError,
@@ -65,12 +62,13 @@ _DAMAGE: Final = (
 """Errors of LMDB that say that the file is not what it must be."""
 
 
-class _Opened(msgspec.Struct):
-    """An environment that is open, and who needs it."""
+class _Opened(Counted):
+    """An environment that is open."""
 
-    env: lmdb.Environment
-    databases: dict[str, lmdb._Database | None]
-    users: int = 1  # its open snapshots, and the store that has not given it back; the last one closes it
+    def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
+        super().__init__(env)
+        self.env = env
+        self.databases = databases
 
 
 class _Ended(dict[str, "lmdb._Database | None"]):
@@ -206,13 +204,10 @@ class LmdbStore:
 
     def __init__(self, path: Path, opened: _Opened, durability: Durability) -> None:
         self._path = path
-        self._opened: _Opened | None = opened
+        self._opened = InUse(opened)
         self._durability = durability
-        self._process = os.getpid()
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
-        self._users = threading.Lock()  # of the counts in `_Opened`
-        self._replaced: list[_Opened] = []  # not given back yet
         self._tee: Tee | None = None  # of the compaction that is going on
         self._broken: str = ""  # why nothing is written any more
 
@@ -285,8 +280,7 @@ class LmdbStore:
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
         """One state of the tables, from any thread. Keep it short: pages that it sees cannot be used again."""
-        opened = self._enter()
-        try:
+        with self._opened.used() as opened:
             try:
                 txn = opened.env.begin()
             except lmdb.Error as error:
@@ -297,17 +291,15 @@ class LmdbStore:
             finally:
                 snapshot.end()
                 txn.abort()
-        finally:
-            self._leave(opened)
 
     @contextmanager
     def writing(self) -> Iterator[_Transaction]:
         """A transaction, bound to the thread that begins it. A second one waits; on the same thread it raises."""
-        self._present()
+        self._opened.get()
         if self._writer_thread == threading.get_ident():
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
-            opened = self._present()  # only now: it may have been replaced meanwhile
+            opened = self._opened.get()  # only now: it may have been replaced meanwhile
             if self._broken:
                 raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
             self._writer_thread = threading.get_ident()
@@ -360,57 +352,32 @@ class LmdbStore:
         full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or is_full(self._path)
         return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
 
-    def _present(self) -> _Opened:
-        if self._opened is None:
-            raise StoreFailed("the store is closed")
-        if os.getpid() != self._process:
-            # A child that commits on the parent's environment corrupts it, and LMDB does not stop it.
-            raise RuntimeError("the store was opened by another process; open it again after a fork")
-        return self._opened
-
-    def _enter(self) -> _Opened:
-        with self._users:
-            opened = self._present()
-            opened.users += 1
-            return opened
-
-    def _leave(self, opened: _Opened) -> None:
-        """One user less; the last one closes it."""
-        with self._users:
-            opened.users -= 1
-            if opened.users:
-                return
-        opened.env.close()
-
     def size_bytes(self) -> int:
         """Bytes that the database takes on disk."""
         return os.stat(self._path / "data.mdb").st_blocks * 512
 
     def used_bytes(self) -> int:
         """Bytes of the pages that hold pairs."""
-        opened = self._enter()
         try:
-            with opened.env.begin() as txn:
+            with self._opened.used() as opened, opened.env.begin() as txn:
                 tables = [txn.stat(database) for database in opened.databases.values() if database is not None]
-            return sum(
-                stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) for stat in tables
-            )
         except lmdb.Error as error:
             raise self.failure("could not read how much is used", error) from error
-        finally:
-            self._leave(opened)
+        return sum(
+            stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) for stat in tables
+        )
 
     def sync(self) -> None:
         """Make every commit survive power loss; only `fast` has some that do not. Raises `StoreFailed`."""
         try:
-            self._present().env.sync(True)
+            self._opened.get().env.sync(True)
         except lmdb.Error as error:
             self._broken = str(error)
             raise self.failure("could not sync", error) from error
 
     def reader_check(self) -> int:
         """Forget readers of processes that died; how many there were."""
-        return self._present().env.reader_check()
+        return self._opened.get().env.reader_check()
 
     def copy(self, folder: Path) -> None:
         """A copy of the database as `folder/db`, synced, without its free pages. `folder` must not hold one.
@@ -421,7 +388,7 @@ class LmdbStore:
         new = folder / "db.new"
         try:
             new.mkdir(mode=0o700, parents=True)
-            self._present().env.copy(str(new), compact=True)
+            self._opened.get().env.copy(str(new), compact=True)
             sync_path(new / "data.mdb")
             settle(new, folder / "db")
         except OSError as error:
@@ -448,13 +415,7 @@ class LmdbStore:
 
     def require_room(self, copy_bytes: int = 0) -> None:
         """Raise `StoreFailed` when the rest of a copy would not fit, with room for what others write."""
-        needed, free = copy_bytes + _ROOM_BYTES, free_bytes(self._path)
-        if free < needed:
-            raise StoreFailed(
-                f"a compaction needs {needed >> 20} MiB for its copy, and {free >> 20} MiB are free on the disk of "
-                f"{self._path.parent}; free {(needed - free >> 20) + 1} MiB more there",
-                disk_full=True,
-            )
+        require_room(self._path, copy_bytes)
 
     def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
         """Put `target` in the place of the present file. Readers that are under way end on the old one.
@@ -469,9 +430,7 @@ class LmdbStore:
             except OSError as error:
                 raise StoreFailed(f"could not put the compacted journal in place: {error.strerror}") from error
             step("compact_moved")
-            with self._users:
-                old, self._opened = self._present(), target.surrender()
-                self._replaced.append(old)
+            self._opened.replace(target.surrender())
             try:
                 # What the lock file holds matters while it is open; a crash between the two renames costs nothing.
                 os.rename(target.path / "lock.mdb", self._path / "lock.mdb")
@@ -489,19 +448,11 @@ class LmdbStore:
 
     def give_back(self) -> None:
         """Close the files that were replaced, each when its last reader has ended."""
-        with self._users:
-            replaced, self._replaced = self._replaced, []
-        for opened in replaced:
-            self._leave(opened)
+        self._opened.give_back()
 
     def close(self) -> None:
         """Give everything back. Idempotent; transactions that are still open end."""
-        with self._users:
-            opened, self._opened = self._opened, None
-            replaced, self._replaced = self._replaced, []
-        if os.getpid() == self._process:
-            for one in (*replaced, *([opened] if opened is not None else [])):
-                one.env.close()
+        self._opened.close()
 
 
 class _Copy(LmdbStore):
@@ -528,18 +479,15 @@ class _Copy(LmdbStore):
         self.sync()
         if self._target_durability is Durability.FAST:
             return
-        opened = self._present()
-        opened.env.close()
+        self._opened.close()
         try:
-            self._opened = _open_tables(_environment(self._path, sync=True))
+            self._opened = InUse(_open_tables(_environment(self._path, sync=True)))
         except (OSError, lmdb.Error) as error:
-            self._opened = None
             raise StoreFailed(f"could not open the compacted journal: {error}", is_full(self._path)) from error
 
     def surrender(self) -> _Opened:
         """The environment, which is another store's from now on."""
-        opened, self._opened = self._present(), None
-        return opened
+        return self._opened.surrender()
 
     def throw_away(self) -> None:
         """Close it and remove its files."""
