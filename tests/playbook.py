@@ -6,7 +6,6 @@ Every call is gathered, decided and performed as the app does it, in that order,
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -80,7 +79,8 @@ class Playbook:
                 self._append([EditRefused(name, path, refused.code, refused.message)], self.who(by).writer)
             return refused.reply()
         self._perform(decision, self.who(by).writer)
-        return json.loads(json.dumps(decision.reply))  # type: ignore[no-any-return]
+        reply: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply))  # as it is on the wire
+        return reply
 
     def decide(self, tool: Tool[Any], params: Any, by: str) -> Decision:
         """What follows from a call, without performing it."""

@@ -150,7 +150,8 @@ class Desk:
             except Refused as refused:
                 return refused.reply()
         self._act(decision, who)
-        return decision.reply
+        reply: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply))  # as it is on the wire
+        return reply
 
     def _decided(self, tool: Tool[Any], params: Any, world: World) -> Decision:
         try:

@@ -98,6 +98,22 @@ def test_a_line_over_the_limit_is_shown_whole_so_that_reading_goes_on() -> None:
     assert read(book, hashes=True)["next_line"] == 2
 
 
+@every("shape", ["hashed", "hashline", "numbered"])
+def test_pages_show_the_rows_of_the_whole_and_no_more_than_the_limit(shape: str) -> None:
+    text = "one 1\nzwölf\n\n}\n" + "y" * 40 + "\nlast"
+    whole = read(Playbook({"f.txt": text}), format=shape)["lines"]
+    assert len(whole) == 6
+    for limit in range(1, 200):
+        book, pages, line = Playbook({"f.txt": text}, Settings(limits=Limits(reply_bytes=limit))), [], 1
+        while line is not None:
+            reply = read(book, format=shape, start_line=line)
+            assert len(reply["lines"]) == 1 or sum(len(row.encode()) + 1 for row in reply["lines"]) <= limit
+            pages += reply["lines"]
+            line = reply.get("next_line")
+            assert reply["truncated"] == (line is not None)
+        assert pages == whole
+
+
 def test_bytes_that_are_no_text_are_shown_as_such_and_come_in_base64_on_request() -> None:
     book = Playbook({"f.txt": b"caf\xe9\r\nplain\n"})
     reply = read(book, content_base64=True)

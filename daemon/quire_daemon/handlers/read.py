@@ -24,6 +24,9 @@ from quire_journal.splice import carry_ranges
 from quire_journal.text import Text, merge_ranges, shown
 from quire_journal.views.files import Version
 
+_KEPT: Final = "packed_rows"
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
 MOST_LINKS: Final = 16
 """Links that are followed one after the other; more are a circle."""
 
@@ -73,7 +76,7 @@ class _Slice(msgspec.Struct, frozen=True):
     text: Text
     start: int
     stop: int
-    rows: Sequence[str]  # empty for plain
+    rows: Sequence[str] | msgspec.Raw  # empty for plain
     cut: bool  # more was asked for than fits one reply
 
 
@@ -98,10 +101,25 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
     start = min(max(params.first, 1) - 1, len(text))
     stop = len(text) if params.last is None else min(max(params.last, 0), len(text))
     stop = max(stop, start)
-    likely = _fitting(text.lines[start : min(stop, start + limit)], limit) + start  # rows are longer than their lines
+    likely = stop
+    if len(text.data) >= limit:  # rows are longer than their lines
+        likely = _fitting(text.lines[start : min(stop, start + limit)], limit) + start
+    elif stop - start == len(text) and len(packed := _packed(text, params.shape)) <= limit:
+        return _Slice(text, start, stop, msgspec.Raw(packed), False)
     rows = _ROWS[params.shape](text, start, likely)
     end = _fitting(rows, limit) + start if rows else likely
     return _Slice(text, start, end, rows[: end - start], end < stop)
+
+
+def _packed(text: Text, shape: str) -> bytes:
+    """All rows as the reply carries them, so never fewer bytes than there are to show.
+
+    Kept beside the text: to list, count and pack 2,000 rows for each read took two thirds of it (1.1 of 1.6 ms).
+    """
+    kept: dict[str, bytes] = text.__dict__.setdefault(_KEPT, {})
+    if shape not in kept:
+        kept[shape] = _ENCODER.encode(_ROWS[shape](text, 0, len(text)))
+    return kept[shape]
 
 
 def _numbered(text: Text, start: int, stop: int) -> Sequence[str]:
@@ -157,12 +175,11 @@ def _told(part: _Slice, params: ReadParams, path: str, version: Version | None, 
         reply["uncaptured"] = version.uncaptured
     if part.cut:
         reply["next_line"] = stop + 1
-    content = text.slice(start, stop)
     if params.shape == "plain":
-        reply["content"] = content.decode("utf-8", "replace")
+        reply["content"] = text.slice(start, stop).decode("utf-8", "replace")
     else:
-        reply["lines"] = list(part.rows)
-    if text.lossy and _is_lossy(content):
+        reply["lines"] = part.rows
+    if text.lossy and _is_lossy(text.slice(start, stop)):
         reply["lossy"] = True
     if params.content_base64:
         whole = b"".join(a + b for a, b in zip(text.lines[start:stop], text.breaks[start:stop], strict=True))
