@@ -31,6 +31,9 @@ FULL_DIGITS: Final = 8
 MANY_LINES: Final = 5_000
 """Of a longer text of which a few lines are shown, only those are hashed; the others when they are looked for."""
 
+MOST_CHANGES: Final = 500
+"""Hashes whose counts are kept beside those that were counted; for more, all are added up anew."""
+
 COMMON_ABOVE: Final = 3
 """A line that occurs more often than this is a poor anchor (`med`)."""
 
@@ -69,6 +72,35 @@ def quality(line: bytes, occurrences: int) -> str:
     if is_poor(line):
         return "low"
     return "med" if occurrences > COMMON_ABOVE else "high"
+
+
+class Occurrences:
+    """How often each hash occurs in a text: counted once, and what has changed since then kept beside it.
+
+    So the counts of an edited text cost what the edit changed. Those of the text before stay what they are.
+    """
+
+    __slots__ = ("_changes", "_counted")
+
+    def __init__(self, counted: dict[str, int], changes: dict[str, int] | None = None) -> None:
+        self._counted = counted
+        self._changes = {} if changes is None else changes
+
+    def __getitem__(self, digits: str) -> int:
+        return self._counted.get(digits, 0) + self._changes.get(digits, 0)
+
+    def after(self, gone: Iterable[str], come: Iterable[str]) -> Occurrences:
+        """The counts of a text in which these hashes went and came."""
+        changes = self._changes.copy()
+        for digits in gone:
+            changes[digits] = changes.get(digits, 0) - 1
+        for digits in come:
+            changes[digits] = changes.get(digits, 0) + 1
+        if len(changes) <= MOST_CHANGES:
+            return Occurrences(self._counted, changes)
+        counted = Counter(self._counted)
+        counted.update(changes)
+        return Occurrences(+counted)
 
 
 class LineHashes:
@@ -125,9 +157,7 @@ class LineHashes:
         if was:
             made.__dict__["_joined"] = "".join(joined)
         if "counts" in self.__dict__:
-            made.__dict__["counts"] = counts = self.counts.copy()
-            counts.subtract(gone)
-            counts.update(come)
+            made.__dict__["counts"] = self.counts.after(gone, come)
             self._carry_shown(splices, made, {*gone, *come})
         return made
 
@@ -147,9 +177,9 @@ class LineHashes:
                     shown_now[s.start : s.stop] = of(range(s.start, s.stop))
 
     @cached_property
-    def counts(self) -> Counter[str]:
+    def counts(self) -> Occurrences:
         """How often each hash occurs."""
-        return Counter(self.full)
+        return Occurrences(Counter(self.full))
 
     @cached_property
     def _joined(self) -> str:

@@ -85,6 +85,25 @@ class Text:
         return b"".join(parts)
 
     @cached_property
+    def has_cr(self) -> bool:
+        """Is there a CR, alone or before an LF?"""
+        return b"\r" in self.data
+
+    def offset(self, line: int) -> int:
+        """Where line `line` begins in `data`; its length for the line behind the last one.
+
+        Counted from the place that was asked for last, which goes along with a text that is edited (`splice.apply`):
+        most edits are near the one before.
+        """
+        mark: tuple[int, int] = self.__dict__.get("mark", (0, len(BOM) if self.bom else 0))
+        known, at = mark
+        start, stop = (known, line) if known <= line else (line, known)
+        size = len(b"".join(self.lines[start:stop])) + len(b"".join(self.breaks[start:stop]))
+        at += size if known <= line else -size
+        self.__dict__["mark"] = line, at
+        return at
+
+    @cached_property
     def blob(self) -> BlobId:
         """The content address of the bytes."""
         return blob_id(self.data)

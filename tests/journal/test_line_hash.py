@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal.line_hash import LineHashes, context8, hash8, line_id, quality
+from quire_journal.line_hash import MOST_CHANGES, LineHashes, Occurrences, context8, hash8, line_id, quality
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
@@ -69,6 +71,21 @@ def test_context_skips_blank_neighbours() -> None:
 def test_the_hashes_of_a_text_are_made_once() -> None:
     text = Text.of(b"a\nb\n")
     assert LineHashes.of(text) is LineHashes.of(text)
+
+
+def test_occurrences_stay_true_over_more_changes_than_are_kept_beside_them() -> None:
+    lines = ["a"] * 5
+    counts = Occurrences(Counter(lines))
+    for number in range(MOST_CHANGES + 5):
+        before, counts = counts, counts.after(["a"] if number < 3 else [], [f"{number}", "b"])
+    assert [counts[digits] for digits in ("a", "b", "0", f"{MOST_CHANGES + 4}", "none")] == [
+        2,
+        MOST_CHANGES + 5,
+        1,
+        1,
+        0,
+    ]
+    assert (before["b"], before[f"{MOST_CHANGES + 4}"]) == (MOST_CHANGES + 4, 0)
 
 
 LINES = st.lists(st.sampled_from([b"", b"a", b"b", b"}", b"\xff"]), max_size=8)

@@ -55,6 +55,16 @@ def test_the_result_is_what_its_bytes_say(data: st.DataObject) -> None:
 
 
 @given(st.data())
+def test_an_edited_text_knows_its_bytes_as_if_it_had_been_read(data: st.DataObject) -> None:
+    base = data.draw(texts(st.just(b"\n")))
+    for _ in range(2):  # the second edit begins to count where the first one was
+        base = apply(base, data.draw(plans(base)))
+        assert base.data == b"".join([BOM * base.bom, *(a + b for a, b in zip(base.lines, base.breaks, strict=True))])
+        again = Text.of(base.data)
+        assert (again.lines, again.breaks, again.bom) == (base.lines, base.breaks, base.bom)
+
+
+@given(st.data())
 def test_a_missing_final_break_is_kept_and_so_is_one_that_is_there(data: st.DataObject) -> None:
     base = data.draw(texts())
     result = apply(base, data.draw(plans(base)))
