@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import blobs, replay
+from quire_journal import blobs, replay, watermarks
 from quire_journal.blobs import BlobCache, Chain, NotHeld, Stored
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
@@ -97,7 +97,9 @@ def check(
             for at, view in enumerate(VIEWS, 1):
                 for table in view.tables:
                     yield from _differences(table, r, again)
-                yield from _watermark(view.name, r, again)
+                if watermarks.read(r).get(view.name) != watermarks.read(again).get(view.name):
+                    told = f"The view {view.name} does not say that it stands at the end of the log."
+                    yield Finding(told, "meta", watermarks.KEY)
                 tell("views", at, len(VIEWS))
 
 
@@ -367,9 +369,3 @@ def _compare(
             if a[1] != b[1]:
                 yield a[0], f"{table} holds something else at {a[0].hex()} than the log makes."
             a, b = next(held, None), next(again, None)
-
-
-def _watermark(view: str, r: Reading, again: Reading) -> Iterator[Finding]:
-    key = b"view:" + view.encode()
-    if (r.get("meta", key) or b"") != (again.get("meta", key) or b""):
-        yield Finding(f"The view {view} does not say that it stands at the end of the log.", "meta", key)

@@ -1,7 +1,7 @@
 """Replay: the log folded into the views, a record at a time as it is written or from any point again.
 
-For each view a watermark says up to which record, and by which version of the fold, its tables were built. It
-moves in the transaction that changes the tables, so a crash leaves no view half folded.
+For each view a watermark says up to which record, and by which version of the fold, its tables were built
+(`watermarks`).
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Final
 
 import msgspec
 
+from quire_journal import watermarks
 from quire_journal.events import Event
-from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u32, u64
+from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.records import Record, decode_record
 from quire_journal.views import VIEWS, View
 from quire_journal.views.anchors import BytesOf
@@ -36,9 +37,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
     if not records:
         return
     first, last = records[0][0].seq, records[-1][0].seq
-    for view in VIEWS:
-        if (w.get("meta", _KEYS[view.name]) or _mark(view, 0)) != _mark(view, first - 1):
-            raise OutOfOrder(f"the view {view.name!r} is not at record {first - 1}: catch up before folding {first}")
+    _require_level(w, first - 1)
     for at, (record, event) in enumerate(records, first):
         if record.seq != at:
             raise OutOfOrder(f"record {record.seq} stands where record {at} is expected")
@@ -47,7 +46,22 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
     for view in VIEWS:
         if view.apply_all is not None:
             view.apply_all(w, records)
-        _set_watermark(w, view, last)
+    watermarks.write(w, level(last))
+
+
+def level(seq: int) -> watermarks.Marks:
+    """The watermarks of views that are all at record `seq`."""
+    return {view.name: (view.version, seq) for view in VIEWS}
+
+
+def _require_level(r: Reading, seq: int) -> None:
+    """Raise `OutOfOrder` where a view is not at record `seq`."""
+    at = watermarks.read(r)
+    if not at and not seq:
+        return
+    behind = next((name for name, mark in level(seq).items() if at.get(name) != mark), None)
+    if behind is not None:
+        raise OutOfOrder(f"the view {behind!r} is not at record {seq}: catch up before folding {seq + 1}")
 
 
 def catch_up(store: Store, chunk: int = CHUNK) -> int:
@@ -56,14 +70,10 @@ def catch_up(store: Store, chunk: int = CHUNK) -> int:
     Raises `log.Damaged` when a record cannot be read; the views stay at the last whole transaction.
     """
     with store.reading() as r:
-        behind = _outdated(r) or any(at < _newest(r) for at in _watermarks(r).values())
-    if not behind:
-        return 0
+        if watermarks.read(r) == level(_newest(r)) or not (_newest(r) or watermarks.read(r)):
+            return 0
     with store.writing() as w:
-        for view in _outdated(w):
-            for table in view.tables:
-                w.clear(table)
-            _set_watermark(w, view, 0)
+        _begin_again(w, _outdated(w))
     folded = 0
     while True:
         with store.writing() as w:
@@ -76,13 +86,18 @@ def catch_up(store: Store, chunk: int = CHUNK) -> int:
 def rebuild(store: Store, chunk: int = CHUNK, only: Container[str] | None = None) -> int:
     """Throw every view away, or `only` those of these names, and fold the log again; how many records that were."""
     with store.writing() as w:
-        for view in VIEWS:
-            if only is not None and view.name not in only:
-                continue
-            for table in view.tables:
-                w.clear(table)
-            _set_watermark(w, view, 0)
+        _begin_again(w, [view for view in VIEWS if only is None or view.name in only])
     return catch_up(store, chunk)
+
+
+def _begin_again(w: Writing, views: Iterable[View]) -> None:
+    """Throw these views away. They are at no record then."""
+    marks = dict(watermarks.read(w))
+    for view in views:
+        for table in view.tables:
+            w.clear(table)
+        marks[view.name] = (view.version, 0)
+    watermarks.write(w, marks)
 
 
 def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
@@ -94,28 +109,6 @@ def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tupl
 _BY_RECORD: Final = tuple(view for view in VIEWS if view.apply_all is None)
 """The views that are folded record by record."""
 
-_KEYS: Final = {view.name: b"view:" + view.name.encode() for view in VIEWS}
-
-
-def _mark(view: View, seq: int) -> bytes:
-    return u32(view.version) + u64(seq)
-
-
-def _watermark(r: Reading, view: View) -> tuple[int, int]:
-    """(version of the fold, seq of the last record folded); a view that was never built is at its version and 0."""
-    stored = r.get("meta", _KEYS[view.name])
-    if stored is None:
-        return view.version, 0
-    return int.from_bytes(stored[:4], "big"), int.from_bytes(stored[4:], "big")
-
-
-def _set_watermark(w: Writing, view: View, seq: int) -> None:
-    w.put("meta", _KEYS[view.name], _mark(view, seq))
-
-
-def _watermarks(r: Reading) -> dict[str, int]:
-    return {view.name: _watermark(r, view)[1] for view in VIEWS}
-
 
 def _newest(r: Reading) -> int:
     for key, _ in r.scan("records", reverse=True):
@@ -123,10 +116,14 @@ def _newest(r: Reading) -> int:
     return 0
 
 
+_NEVER: Final = (-1, 0)
+"""The watermark of a view of which none is known: what stands in its tables, nobody can say."""
+
+
 def _outdated(r: Reading) -> list[View]:
     """The views to build from nothing: of another version, beyond the log, or ahead of a view that needs them."""
     newest = _newest(r)
-    marks = {view.name: _watermark(r, view) for view in VIEWS}
+    marks = {view.name: watermarks.read(r).get(view.name, _NEVER) for view in VIEWS}
     again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > newest}
     for view in reversed(VIEWS):  # a view stands after those that it needs
         at = 0 if view.name in again else marks[view.name][1]
@@ -136,7 +133,7 @@ def _outdated(r: Reading) -> list[View]:
 
 def _fold_chunk(w: Writing, limit: int) -> int:
     """Fold up to `limit` records, from the first that some view lacks; how many there were."""
-    marks = _watermarks(w)
+    marks = {name: seq for name, (_, seq) in watermarks.read(w).items()}
     rows = list(islice(w.scan("records", u64(min(marks.values()) + 1)), limit))
     records: list[tuple[Record, Event | None]] = []
     for key, stored in rows:
@@ -155,7 +152,7 @@ def _fold_chunk(w: Writing, limit: int) -> int:
         if view.apply_all is not None and records and marks[view.name] < records[-1][0].seq:
             view.apply_all(w, [pair for pair in records if pair[0].seq > marks[view.name]])
             marks[view.name] = records[-1][0].seq
-        _set_watermark(w, view, marks[view.name])
+    watermarks.write(w, {view.name: (view.version, marks[view.name]) for view in VIEWS})
     return len(rows)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cases import every
-from quire_journal import blobs
+from quire_journal import blobs, watermarks
 from quire_journal.check import check
 from quire_journal.events import (
     CaptureFailed,
@@ -145,7 +145,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "paths has the key 00000009, which the log does not make",
     ),
     "a read is missing": (lambda w: w.clear("reads"), "reads lacks the key"),
-    "a view is behind": (lambda w: w.put("meta", b"view:files", u32(1) + u64(3)), "files does not say that it stands"),
+    "a view is behind": (
+        lambda w: watermarks.write(w, {**watermarks.read(w), "files": (1, 3)}),
+        "files does not say that it stands",
+    ),
 }
 
 

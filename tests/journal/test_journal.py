@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import FORMAT, blobs, replay
+from quire_journal import FORMAT, blobs, replay, watermarks
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
 from quire_journal.events import Event, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
@@ -203,8 +203,7 @@ def test_views_that_are_missing_are_folded_again_when_the_journal_is_opened(jour
     with journal.store.writing() as w:
         for table in TABLES[6:]:
             w.clear(table)
-        for key, _ in w.scan("meta", b"view:", b"view;"):
-            w.delete("meta", key)
+        w.delete("meta", watermarks.KEY)
     Journal.open(journal.store, NOW)
     assert everything(journal.store) == before
 

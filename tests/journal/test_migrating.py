@@ -1,7 +1,8 @@
 """Journals of older formats become journals of this one, whole or not at all; those of newer ones are left alone.
 
 `tests/vectors/journal_format_1.json` holds the tables of a journal as format 1 had them: an introduction and four
-versions of a file. Each format that ever was gets such a file when the next one comes; none is ever changed.
+versions of a file; `journal_format_2.json` those of the same journal as format 2 had them, views included. Each format
+that ever was gets such a file when the next one comes; none is ever changed.
 """
 
 from __future__ import annotations
@@ -55,8 +56,18 @@ def test_a_journal_of_an_older_format_is_opened_with_all_that_it_had(format: int
 
 
 def test_a_journal_of_an_older_format_is_not_taken_for_a_damaged_one() -> None:
-    store = old_journal(MemoryStore(), 1)
-    assert list(check(store, views=False)) == []
+    assert list(check(old_journal(MemoryStore(), 1), views=False)) == []
+    assert list(check(old_journal(MemoryStore(), 2))) == []
+
+
+def test_the_views_of_format_2_are_taken_over_and_not_folded_again() -> None:
+    store = old_journal(MemoryStore(), 2)
+    with store.writing() as w:
+        w.put("files", b"a mark", b"that no fold makes")
+    Journal.open(store, 1)
+    with store.reading() as r:
+        assert r.get("files", b"a mark")
+        assert not list(r.scan("meta", b"view:", b"view;"))
 
 
 def test_a_step_that_fails_leaves_the_journal_as_it_was() -> None:
