@@ -116,6 +116,7 @@ class App:
         self.watcher = Watcher(root, ignore.ignored, server.wake)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
+        self.performing.rider = self.collecting
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
         self.deciding = Deciding(
             self,

@@ -2,8 +2,9 @@
 
     1. mark      on a worker thread, over short snapshots (`marking_blobs`)
     2. grace     nothing happens; who names a blob meanwhile keeps it
-    3. drop      small transactions, each in a turn of the loop of its own: first the record `retention_applied`, then
-                 with each `bytes_gone` the bytes that it names. What was named since the marks were made stays
+    3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`dropping`): first
+                 the record `retention_applied`, then with each `bytes_gone` the bytes that it names. What was named
+                 since the marks were made stays
     4. compact   only when it is asked for, or by itself (`stores.compacting`)
 
 A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
@@ -17,14 +18,16 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from quire_daemon.clock import Clock
 from quire_daemon.config import Retention, Settings, policy_of
 from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.dropping import Dropping
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
@@ -42,7 +45,7 @@ SLICE_S: Final = 0.0005
 
 REST_S: Final = 0.0015
 DROP_REST_S: Final = 0.02
-"""Between two transactions that drop."""
+"""Between two looks whether what is to be dropped has to go by itself."""
 
 SYNC_S: Final = 0.008
 """A slice that takes longer has waited for the disk,"""
@@ -135,6 +138,19 @@ class Collecting:
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
 
+    # ── as a rider on commits (`performing.Rider`) ──
+
+    def board(self) -> tuple[BytesGone, int] | None:
+        return self._running.board() if self._running is not None else None
+
+    def committed(self, took_s: float) -> None:
+        if self._running is not None:
+            self._running.committed(took_s)
+
+    def failed(self) -> None:
+        if self._running is not None:
+            self._running.failed()
+
     @property
     def going_on(self) -> bool:
         """Is there a collection on its way? It relies on nobody else removing or rewriting blobs."""
@@ -219,8 +235,10 @@ class _Collection:
         self._now_ns = host.clock.now_ns()
         self._store = host.recorder.journal.store
         self._attempts = 0
-        self._dropped = 0
+        self._dropped = 0  # before marks were made anew
         self._batch = 0  # of the record that says by which policy
+        self._dropping: Dropping | None = None
+        self._alone = False  # the commit that is made is for drops only
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
         self._compaction: Compaction | None = None
@@ -264,8 +282,9 @@ class _Collection:
             code = "disk_full" if error.disk_full else "journal_damaged"
         else:
             code = "journal_damaged" if isinstance(error, Damaged) else "fault"
-        message = f"The collection stopped after {self._dropped} blobs: {error}"
-        self._then(Refused(code, message, blobs_dropped=self._dropped).reply())
+        dropped = self._end_drops()
+        message = f"The collection stopped after {dropped} blobs: {error}"
+        self._then(Refused(code, message, blobs_dropped=dropped).reply())
 
     # ── mark ──
 
@@ -292,6 +311,7 @@ class _Collection:
     def _marked(self) -> None:
         self._host.step("gc_marked")
         totals = self._marks.totals
+        self._host.log.info("gc_marked", keep=totals.kept, drop=totals.dropped)
         if self._asked.dry_run:
             message = (
                 f"{totals.dropped} blobs could go, {totals.dropped_bytes >> 10} KiB; {totals.kept} stay "
@@ -305,38 +325,63 @@ class _Collection:
             self._host.settle()
             self._host.step("gc_begun")
         self._chunks = self._marks.chunks(self._breathe)
+        host = self._host
+        self._dropping = Dropping(host.recorder, self._store, self._needed, self._batch, host.clock.mono_s(), host.step)
         self._work(self._next)
 
     # ── drop ──
 
     def _next(self) -> Callable[[], None]:
-        chunk = next(self._chunks, None)
-        if chunk is None:
-            return self._all_dropped
+        assert self._dropping is not None
+        chunks = list(islice(self._chunks, self._dropping.room))
         self._breathe.rest(DROP_REST_S)
-        return lambda: self._drop(chunk)
+        return lambda: self._look(chunks)
 
-    def _drop(self, chunk: Chunk) -> None:
-        """One transaction, in a turn of its own; what is noted already goes with it."""
-        recorder = self._host.recorder
-        if recorder.has_bytes:
-            self._host.settle()
-        with self._store.reading() as r:
-            self._needed.look(r, recorder.noted)
-            gone = () if self._needed.look_again else self._needed.rest(r, chunk)
-        if self._needed.look_again:
-            self._begin_again()
-            return
-        if gone:
-            recorder.drop(BytesGone(gone, "dropped", chunk.paths), self._batch)
-            self._dropped += len(gone)
-            self._host.step("gc_dropped")
-        self._work(self._next)
+    def _look(self, chunks: Sequence[Chunk]) -> None:
+        """What is next: more of the same, marks that are made anew, or the end of the drops."""
+        dropping, now_s = self._dropping, self._host.clock.mono_s()
+        assert dropping is not None
+        more = dropping.take(chunks)
+        if more and dropping.due(now_s):
+            self._alone = True
+            try:
+                self._host.settle()
+            finally:
+                self._alone = False
+        if dropping.look_again:
+            self._begin_again(dropping.look_again)
+        elif more:
+            self._work(self._next)
+        else:
+            self._end_drops()
+            self._all_dropped()
 
-    def _begin_again(self) -> None:
+    def _end_drops(self) -> int:
+        """Nothing rides any more; how many blobs went."""
+        if self._dropping is not None:
+            self._dropped += self._dropping.dropped
+            self._dropping = None
+        return self._dropped
+
+    def board(self) -> tuple[BytesGone, int] | None:
+        """What goes with the commit that comes next."""
+        return self._dropping.board(self._host.clock.mono_s(), self._alone) if self._dropping is not None else None
+
+    def committed(self, took_s: float) -> None:
+        """That commit was made."""
+        if self._dropping is not None:
+            self._dropping.committed(self._host.clock.mono_s(), took_s)
+
+    def failed(self) -> None:
+        """It was not."""
+        if self._dropping is not None:
+            self._dropping.failed()
+
+    def _begin_again(self, why: str) -> None:
         """Something of the past is wanted that was not when the marks were made."""
+        self._end_drops()
         if self._attempts == MOST_ATTEMPTS:
-            raise Refused("busy", f"{self._needed.look_again}; try again when no checkpoints are made", "retry")
+            raise Refused("busy", f"{why}; try again when no checkpoints are made", "retry")
         self._work(self._mark)
 
     def _all_dropped(self) -> None:
@@ -346,6 +391,7 @@ class _Collection:
                 self._compaction = self._store.compacting(self._host.step)
             except RuntimeError as error:  # a purge compacts, too, and does what this one would
                 raise Refused("busy", f"{error}; ask for the compaction again when it has ended", "retry") from error
+            self._host.log.info("gc_compacts", used_bytes=used, size_bytes=size)
             self._work(self._compact)
         else:
             self._finish()

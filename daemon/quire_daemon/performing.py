@@ -26,7 +26,7 @@ from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
-from quire_journal.events import BytesDisplaced, WritesAbandoned, WritesSettled
+from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -82,6 +82,19 @@ class Unknown(msgspec.Struct, frozen=True):
 
 
 Outcome = Done | Overtaken | Failed | Unknown
+
+
+class Rider(Protocol):
+    """Something that goes with commits that are made anyway (a collection's drops, `dropping`)."""
+
+    def board(self) -> tuple[BytesGone, int] | None:
+        """What goes with the commit that comes next, and its batch."""
+
+    def committed(self, took_s: float) -> None:
+        """That commit was made."""
+
+    def failed(self) -> None:
+        """It was not."""
 
 
 class _Staging(Protocol):
@@ -140,6 +153,7 @@ class Performing:
         )
         self._pool = ThreadPoolExecutor(STAGERS, thread_name_prefix="stage")
         self._settle_upto = Seq(0)
+        self.rider: Rider | None = None
 
     @property
     def unsettled(self) -> bool:
@@ -290,11 +304,18 @@ class Performing:
         if upto:
             self._step("before_settle")
             self._recorder.note(WritesSettled(upto))
+        rider = self.rider
+        load = rider.board() if rider is not None else None
+        began = self._clock.mono_s()
         try:
-            self._recorder.commit()
+            self._recorder.commit(*(load or ()))
         except BaseException:
             self._settle_upto = upto
+            if rider is not None:
+                rider.failed()
             raise
+        if rider is not None:
+            rider.committed(self._clock.mono_s() - began)
 
     def close(self) -> None:
         """End the worker threads."""

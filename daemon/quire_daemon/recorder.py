@@ -94,11 +94,6 @@ class Recorder:
         return [entry.event for entry in self._pending]
 
     @property
-    def has_bytes(self) -> bool:
-        """Do bytes of noted events wait to be stored?"""
-        return bool(self._bytes)
-
-    @property
     def waiting(self) -> int:
         """How many noted events are not committed."""
         return len(self._pending)
@@ -140,12 +135,16 @@ class Recorder:
 
     # ── committing ──
 
-    def commit(self, dropped: Sequence[bytes] = ()) -> None:
-        """Everything noted, in one synced transaction; the bytes of the blobs `dropped` go with it.
+    def commit(self, gone: BytesGone | None = None, batch: int = 0) -> None:
+        """Everything noted, in one synced transaction; the bytes that `gone` names go with it, under `batch`.
 
-        Raises `StoreFailed` when the store could not: everything noted is dropped then, and the disk will be
-        looked at again (what was to be seen is not).
+        Nothing that stays is made from those (see `blobs.drop`) or named by what is noted (`noted`). Raises
+        `StoreFailed` when the store could not: everything noted is dropped then, and the disk will be looked at again
+        (what was to be seen is not).
         """
+        if gone is not None:
+            self.note(gone, batch=batch)
+        dropped = gone.blobs if gone is not None else ()
         entries, self._pending = self._pending, []
         bytes_, self._bytes = self._bytes, []
         seen, self._seen = self._seen, {}
@@ -156,17 +155,6 @@ class Recorder:
             self.journal.append(entries, bytes_, self.texts.find, dropped)
         del recent  # the reads view holds them now
         self.mark_seen(seen)
-
-    def drop(self, gone: BytesGone, batch: int) -> None:
-        """Note `gone`, and commit it with everything else that is noted; the bytes go in the same transaction.
-
-        Nothing that stays is made from them (see `blobs.drop`), or named by what is noted (`noted`); bytes that are
-        noted could be made from them, so there must be none. Raises as `commit` does.
-        """
-        if self._bytes:
-            raise RuntimeError("bytes are dropped when no others wait to be stored")
-        self.note(gone, batch=batch)
-        self.commit(gone.blobs)
 
     def purge(self, change: Change, writer: WriterId) -> None:
         """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.

@@ -136,6 +136,12 @@ class Journal:
             return []
         prepared = [(data, path) for data, path in bytes_named if isinstance(data, Frame)]
         with self._store.writing() as w:
+            for blob in dropped:  # first, so that no new blob is made from one of them
+                blobs.drop(w, blob)
+                self._cache.forget(blob)
+            for _, event in sealed:
+                if isinstance(event, BytesGone):
+                    blobs.forget_chains(w, event.paths)
             if prepared:
                 blobs.put_prepared(w, prepared)
             for data, path in bytes_named:
@@ -147,12 +153,6 @@ class Journal:
                     blobs.put(w, data, path, self._cache)
             for table, key, value in instead:
                 w.put(table, key, value)
-            for blob in dropped:
-                blobs.drop(w, blob)
-                self._cache.forget(blob)
-            for _, event in sealed:
-                if isinstance(event, BytesGone):
-                    blobs.forget_chains(w, event.paths)
             for (record, _), stored in zip(sealed, encoded, strict=True):
                 w.append("records", u64(record.seq), stored)
             if sealed:
