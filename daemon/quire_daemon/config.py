@@ -263,6 +263,8 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if value not in choices:
             wanted = ", ".join(repr(c) for c in choices)
             raise BadSettings(f"{name}: line {_line_of(text, dotted)}: {dotted} is {value!r}; it can be {wanted}")
+    for glob in settings.policy.forbidden_globs:
+        _check_glob(glob, f"{name}: line {_line_of(text, 'forbidden_globs')}: policy.forbidden_globs")
     try:
         _ = settings.paths.folders
     except mapped_paths.BadMap as error:
@@ -273,6 +275,17 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
     except ValueError as error:
         raise BadSettings(f"{name}: line {_line_of(text, 'retention')}: retention: {error}") from None
     return settings
+
+
+def _check_glob(glob: str, where: str) -> None:
+    if not glob or glob.startswith("!"):
+        return  # says nothing, and gives no right back
+    from quire_daemon.globs import matches  # hardly any settings forbid something
+
+    try:
+        matches(glob)
+    except ValueError as error:
+        raise BadSettings(f"{where}: {glob!r}: {error}") from None
 
 
 def policy_of(retention: Retention) -> keeping.Policy:

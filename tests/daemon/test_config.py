@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 
 from quire_daemon.config import BadSettings, Hooks, Settings, load, policy_of
+from quire_daemon.ignore import Ignore
 
 
 def test_without_files_the_defaults_hold() -> None:
@@ -15,6 +19,19 @@ def test_the_workspace_tunes_what_is_its_own() -> None:
     settings = load('[edit]\non_stale = "rebase"\n[dialects.edit]\nlow_entropy = "allow_unique"\n', None)
     assert settings.edit.on_stale == "rebase"
     assert settings.dialects.edit.low_entropy == "allow_unique"
+
+
+@pytest.mark.parametrize("glob", ["[z-a]*", "*\\\\", " "])
+def test_a_forbidden_glob_that_is_none_is_an_error_with_its_line(glob: str) -> None:
+    """Every call would fail at it, or what was to be forbidden would not be."""
+    with pytest.raises(BadSettings, match=r"\.quire\.toml: line 2: policy\.forbidden_globs: "):
+        load(f'[policy]\nforbidden_globs = ["{glob}"]\n', None)
+
+
+def test_secret_globs_of_many_stars_are_answered_at_once(tmp_path: Path) -> None:
+    began = time.process_time()
+    assert not Ignore(tmp_path, secret_globs=["*a" * 30 + "b", "*[!b]" * 30 + "c"]).secret("a" * 250)
+    assert time.process_time() - began < 2
 
 
 def test_the_workspace_adds_to_forbidden_globs_and_never_replaces_them() -> None:

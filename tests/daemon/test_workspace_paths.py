@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,6 +204,17 @@ def test_forbidden_globs_hold_for_the_link_and_for_its_target(workspace: Workspa
         assert refused(workspace, path, writing=False, forbidden_globs=globs) == "permission_denied"
     assert place(workspace, "readme", forbidden_globs=globs) == ("readme", "")
     assert place(workspace, "readme") == ("readme", "")  # other settings are seen at once
+    assert refused(workspace, "Zone", forbidden_globs=("[Z-a]one",)) == "permission_denied"  # folded, it is no set
+
+
+@pytest.mark.parametrize(
+    ("glob", "path"), [("*a" * 30 + "b", "a" * 250), ("**/a/" * 20 + "b", "a/" * 1000 + "c"), ("*[!b]" * 30, "b" * 250)]
+)
+def test_forbidden_globs_of_many_stars_are_answered_at_once(workspace: Workspace, glob: str, path: str) -> None:
+    """They stand in the checkout: whoever wrote that must not be able to stop the daemon."""
+    began = time.process_time()
+    assert place(workspace, path, forbidden_globs=(glob,)) == (path, "")
+    assert time.process_time() - began < 2
 
 
 def test_a_name_in_another_unicode_form_is_the_file_that_is_there(workspace: Workspace) -> None:

@@ -11,14 +11,14 @@ import os
 import stat
 import unicodedata
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
-import pathspec
 
 from quire_daemon.config import Policy
+from quire_daemon.globs import matches
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.values import HeldOpen, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
@@ -52,7 +52,7 @@ class Places:
         self._beneath = beneath
         self._folds_case = folds_case
         self._own: tuple[tuple[int, int], frozenset[tuple[int, int]]] = ((0, 0), frozenset())
-        self._globs: tuple[tuple[str, ...], pathspec.PathSpec[pathspec.Pattern] | None] = ((), None)
+        self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy) -> Place:
         """Where `given` leads. Raises Refused (schema_invalid, outside_workspace, permission_denied)."""
@@ -189,23 +189,22 @@ class Places:
         disguised = [disguised_name(name) for name in names]
         if _ANYWHERE.intersection(disguised) or disguised[0] in _AT_ROOT:
             raise Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
-        globs = self._compiled(policy.forbidden_globs)
-        if globs is None:
+        forbidden = self._compiled(policy.forbidden_globs)
+        if not forbidden:
             return
         forms = {path, unicodedata.normalize("NFC", path)}
-        if any(globs.match_file(form) for form in forms | {fold(form) for form in forms}):
+        if any(match(form) for form in forms | {fold(form) for form in forms} for match in forbidden):
             raise Refused("permission_denied", f"{given} is forbidden by the settings (forbidden_globs).", path=given)
 
-    def _compiled(self, globs: tuple[str, ...]) -> pathspec.PathSpec[pathspec.Pattern] | None:
-        known, spec = self._globs
+    def _compiled(self, globs: tuple[str, ...]) -> tuple[Callable[[str], object], ...]:
+        known, compiled = self._globs
         if known != globs:
             # Folded twins beside the patterns, not instead: `[A-Z]` folded is another set. Nothing is un-forbidden
             # by "!": the workspace's own settings are added to the user's, and must not widen them.
-            sound = [glob for glob in globs if not glob.startswith("!")]
-            lines = [*sound, *(fold(glob) for glob in sound)]
-            spec = pathspec.PathSpec.from_lines("gitignore", lines, backend="simple") if lines else None
-            self._globs = (globs, spec)
-        return spec
+            sound = [glob for glob in globs if glob and not glob.startswith("!")]
+            compiled = (*(matches(glob) for glob in sound), *(twin for glob in sound if (twin := _folded(glob))))
+            self._globs = (globs, compiled)
+        return compiled
 
     def _check_inodes(self, names: Sequence[str], given: str) -> None:
         """Refuse what is a protected file under another name: a bind mount, a hard link, a spelling we do not know."""
@@ -256,6 +255,14 @@ class Places:
             return os.stat(path, dir_fd=self._beneath.fd, follow_symlinks=False)
         except OSError:
             return None
+
+
+def _folded(glob: str) -> Callable[[str], object] | None:
+    """`glob` for names in one case; None where that makes none of it (`[Z-a]`)."""
+    try:
+        return matches(fold(glob))
+    except ValueError:
+        return None
 
 
 def _composed(name: str) -> str:
