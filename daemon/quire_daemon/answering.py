@@ -8,6 +8,7 @@ next start (`sound`).
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server
 from quire_journal.events import EditRefused
 from quire_journal.ids import is_escaped, percent_escaped
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import Damaged, JournalGone, StoreFailed
 from quire_journal.refusals import Refused
 
 WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")
@@ -69,6 +70,8 @@ class Answering:
 
     def store_failed(self, error: StoreFailed) -> dict[str, Any]:
         """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
+        if isinstance(error, JournalGone):
+            return self._journal_gone(error)
         self._log.fault("store_failed")
         if error.disk_full:
             self._reserve.give_back()
@@ -77,6 +80,16 @@ class Answering:
         self.read_only = str(error)
         message = f"The journal could not be synced and is read-only now: {error}"
         return Refused("journal_damaged", message, "quire doctor").reply()
+
+    def _journal_gone(self, error: JournalGone) -> dict[str, Any]:
+        """The journal was removed while this daemon had it open, which ends; what is at its path now is another's."""
+        self.sound, self.read_only = False, str(error)
+        self._log.warning("journal_gone", why=self.read_only)
+        # The log has probably gone, too; systemd keeps this.
+        print(f"quired: {self.read_only}; this daemon ends.", file=sys.stderr)
+        self._stop()
+        message = f"{self.read_only[0].upper()}{self.read_only[1:]} while its daemon ran. Nothing was written."
+        return Refused("journal_damaged", f"{message} The next daemon begins a new journal.", "retry").reply()
 
     def damaged(self, error: Damaged) -> dict[str, Any]:
         """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""

@@ -170,6 +170,10 @@ class StoreFailed(Exception):
         self.disk_full = disk_full
 
 
+class JournalGone(StoreFailed):
+    """The journal's file was removed, or another stands in its place: what is committed ends with this process."""
+
+
 class Damaged(Exception):
     """The journal's bytes are not what they must be. Says what, where, and what to do.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -56,8 +57,26 @@ def test_a_daemon_whose_state_folder_is_removed_ends_and_the_next_one_serves(dae
         live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
         assert at.daemon_pid() != first
         live.eventually("the first has ended", lambda: at.pids() == [at.daemon_pid()])
-    assert '"state_folder_gone"' in (at.top / "moved" / "daemon.log").read_text()
+    assert re.search('"(state_folder|journal)_gone"', (at.top / "moved" / "daemon.log").read_text())
     assert not (at.top / "moved" / "journal" / "clean").exists()
+
+
+def test_nothing_is_acknowledged_when_the_journal_is_removed_under_its_daemon(daemon: Any) -> None:
+    """Its lock still stands, so that clients find it; the daemon ends, and the next one begins a journal."""
+    at = daemon()
+    with at.connect("ada", timeout_s=8.0) as client:
+        live.ok(client.call("write_file", {"path": "a.txt", "content": "one\n"}))
+        first = at.daemon_pid()
+        os.rename(at.state_dir / "journal", at.top / "moved")
+        refused = client.call("write_file", {"path": "b.txt", "content": "two\n"})
+        assert (refused["ok"], refused["error"], refused["suggested_action"]) == (False, "journal_damaged", "retry")
+        assert "was removed or replaced" in refused["message"]
+        assert "Nothing was written" in refused["message"]
+        assert not (at.root / "b.txt").exists()
+        live.eventually("the daemon has ended", lambda: first not in at.pids())
+        live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
+        assert client.call("verify")["ok"]
+    assert not (at.top / "moved" / "clean").exists()
 
 
 def test_a_client_of_another_wire_is_told_to_end_the_daemon_and_can(

@@ -15,7 +15,7 @@ from typing import Final
 import lmdb
 import pytest
 
-from quire_journal.log import TABLES, Damaged, Store, StoreFailed, u64
+from quire_journal.log import TABLES, Damaged, JournalGone, Store, StoreFailed, u64
 from quire_journal.stores import STORES, Durability, UnfitFolder
 from quire_journal.stores.disk import file_system, require_fit
 from quire_journal.stores.lmdb import LmdbStore
@@ -238,6 +238,21 @@ def test_a_copy_is_a_store_of_its_own(tmp_path: Path) -> None:
     store.close()
     shutil.rmtree(tmp_path / "one")
     assert records(tmp_path / "two") == [u64(n) for n in range(1, 20)]
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_what_is_committed_to_a_file_that_was_removed_is_not_said_to_be_stored(tmp_path: Path, replaced: bool) -> None:
+    """The kernel keeps a removed file for as long as it is open, and no longer."""
+    store = LmdbStore.open(tmp_path / "one")
+    with store.writing() as w:
+        w.put("meta", b"before", b"stored")
+    (tmp_path / "one").rename(tmp_path / "elsewhere")
+    if replaced:
+        written(tmp_path / "one")
+    for _ in range(2):
+        with pytest.raises(JournalGone, match="was removed or replaced"), store.writing() as w:
+            w.put("meta", b"after", b"lost")
+    store.close()
 
 
 def test_a_child_of_a_fork_cannot_use_the_store(tmp_path: Path) -> None:

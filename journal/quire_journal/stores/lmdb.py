@@ -12,6 +12,7 @@ What is done here, and why:
 * a new database is made under another name and renamed when it is complete and synced;
 * freed pages are given back, and their bytes made to disappear, by a copy only (`stores.compacting`): the file that it
   makes takes the place of the old one, whose environment stays open until its last reader has ended;
+* after each commit the file must still stand at its path: that of a removed journal ends with the process;
 * a commit that failed for anything but a full disk ends all writing: after a failed fsync the kernel may have
   dropped the pages, so that trying again would report success for bytes that are gone.
 
@@ -32,11 +33,11 @@ from typing import Final, NoReturn
 import lmdb
 
 from quire_journal.lasting import settle, sync_path
-from quire_journal.log import TABLES, Damaged, OutOfOrder, StoreFailed
+from quire_journal.log import TABLES, Damaged, JournalGone, OutOfOrder, StoreFailed
 from quire_journal.stores import KEY_BYTES, Durability, checked_key
 from quire_journal.stores.compacting import ByCopy, Change, Target, Tee
 from quire_journal.stores.disk import is_full, require_fit, require_room
-from quire_journal.stores.files import ADVICE, require_whole, reserve_lock_file
+from quire_journal.stores.files import ADVICE, file_at, require_whole, reserve_lock_file
 from quire_journal.stores.in_use import Counted, InUse
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
@@ -63,12 +64,13 @@ _DAMAGE: Final = (
 
 
 class _Opened(Counted):
-    """An environment that is open."""
+    """An environment that is open, and which file that is."""
 
     def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
         super().__init__(env)
         self.env = env
         self.databases = databases
+        self.file = file_at(f"{env.path()}/data.mdb")
 
 
 class _Ended(dict[str, "lmdb._Database | None"]):
@@ -204,12 +206,14 @@ class LmdbStore:
 
     def __init__(self, path: Path, opened: _Opened, durability: Durability) -> None:
         self._path = path
+        self._file = f"{path}/data.mdb"
         self._opened = InUse(opened)
         self._durability = durability
         self._writer = threading.Lock()
         self._writer_thread: int | None = None
         self._tee: Tee | None = None  # of the compaction that is going on
         self._broken: str = ""  # why nothing is written any more
+        self._gone = False  # nor now: what is written ends with the process
 
     @classmethod
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
@@ -300,8 +304,7 @@ class LmdbStore:
             raise RuntimeError("this thread is already in a writing transaction")
         with self._writer:
             opened = self._opened.get()  # only now: it may have been replaced meanwhile
-            if self._broken:
-                raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
+            self._require_whole()
             self._writer_thread = threading.get_ident()
             try:
                 yield from self._transact(opened)
@@ -329,8 +332,18 @@ class LmdbStore:
             if not (isinstance(failed, StoreFailed) and failed.disk_full):
                 self._broken = str(error)
             raise failed from error
+        if file_at(self._file) != opened.file:  # one call of the system, against answers that would not be true
+            self._gone = True
+            raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
         if self._tee is not None and transaction.noted:
             self._tee.add(transaction.noted)
+
+    def _require_whole(self) -> None:
+        """Raise `StoreFailed` when a commit failed for good."""
+        if self._gone:
+            raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
+        if self._broken:
+            raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
 
     def _make_tables(self, opened: _Opened) -> None:
         """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
@@ -408,8 +421,7 @@ class LmdbStore:
             shutil.rmtree(folder)
         target = _Copy.begin(folder, self._durability)
         with self._writer:
-            if self._broken:
-                raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
+            self._require_whole()
             tee = self._tee = Tee()
         return ByCopy(self, target, tee, step)
 
