@@ -63,7 +63,7 @@ class Going(msgspec.Struct):
 def decode(tool: Tool[Any], raw: bytes) -> Any:
     """The arguments of `tool`, strictly. Raises `Refused("schema_invalid")`, naming the argument."""
     try:
-        depth = nesting(raw)
+        depth = nesting(raw) if len(raw) > MAX_DEPTH else 0  # each level takes a byte
         if depth > MAX_DEPTH:
             raise Refused(
                 "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."

@@ -199,11 +199,14 @@ class Deciding:
                 implied,
             )
             decision = self._under_leases(call, world)
-        require_room(len(decision.writes), most_open())
+        if decision.writes:
+            require_room(len(decision.writes), most_open())
         self._wait_for_news(call, decision)
         if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
             events: Sequence[Event] = (*decision.events, kept)
+        elif not call.tool.writes:
+            events = [event for event in decision.events if not self._recorder.told(event, call.who.writer)]
         else:
             events = decision.events
         lasting = bool(decision.writes) or bool(events and call.tool.writes and decision.reply.get("ok"))

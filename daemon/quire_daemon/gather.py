@@ -89,7 +89,7 @@ class Gather:
         """
         place = self._place(given, writing)
         name = journal_path(place.path)
-        observation = self.observe(place.path, "read", unfinished_ok, self.recorder.clock.now_ns())
+        observation = self.observe(place.path, "read", unfinished_ok, self.recorder.clock.now_ns(), place.look)
         self.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:
@@ -142,17 +142,22 @@ class Gather:
             return place
         return self.workspace.place(other, writing=writing, policy=self.settings.policy)
 
-    def observe(self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0) -> Observation:
-        """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`."""
+    def observe(
+        self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
+    ) -> Observation:
+        """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`.
+
+        `look`: what was there this very moment, where somebody has looked already.
+        """
         name = journal_path(path)
         head = self._head(name)
-        sighting = self._look(path, head, unfinished_ok)
+        sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
 
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
         sighting, path = observation.sighting, observation.path
-        if event is None and self._came_back(observation) and sighting.image is not None:
+        if event is None and sighting.image is not None and self._came_back(observation):
             self.recorder.note_blob(sighting.image.data, journal_path(path))
             self.recorder.commit()
         if event is not None:
@@ -254,9 +259,8 @@ class Gather:
         else:
             self.recorder.mark_seen({path: seen})
 
-    def _look(self, path: str, head: Version | None, unfinished_ok: bool) -> _Sighting:
+    def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> _Sighting:
         """What is at `path`, with as little reading as a proof allows."""
-        look = self.workspace.look(path)
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":

@@ -4,6 +4,7 @@ Two kinds of events go in. Those that something waits for (a write, an outside v
 noted and then committed, synced. Those that nobody waits for (a read, a refusal, "these writes are on disk")
 are noted and ride on the next commit, or on the flush when the loop has nothing to do; a crash may forget the
 last second of them. Both get their seqs when they are noted, so the order in the log is the order of decisions.
+A read that shows its writer what it was shown a moment ago is not noted again (`LastReads`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from quire_journal.text import Text
 from quire_journal.views import writers
 
 TEXT_CACHE_BYTES = 24 * 1024 * 1024
+REPEAT_S = 60.0  # for so long a read that a writer repeats, of the same lines of the same version, is not noted again
+MOST_READS = 10_000  # that are remembered for this
 
 
 class Texts:
@@ -62,6 +65,30 @@ class Texts:
             self._held -= len(old.data)
 
 
+class LastReads:
+    """What each writer read last of each path, and when: to say that again would only make the log longer."""
+
+    def __init__(self) -> None:
+        self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
+
+    def keep(self, read: ReadServed, writer: WriterId, batch: int, now_s: float) -> None:
+        """It is being noted. What the reply to a write showed is no read: one that follows tells more of the caller."""
+        self._reads.pop((writer, read.path), None)
+        if len(self._reads) >= MOST_READS:
+            self._reads.clear()
+        if read.version < batch:
+            self._reads[writer, read.path] = read, now_s
+
+    def told(self, read: ReadServed, writer: WriterId, now_s: float) -> bool:
+        """Is the same, of the same lines of the same version, in the log already, and young?"""
+        last, at_s = self._reads.get((writer, read.path), (None, 0.0))
+        return last == read and now_s - at_s < REPEAT_S
+
+    def forget(self) -> None:
+        """The log may tell none of them any more."""
+        self._reads.clear()
+
+
 class Recorder:
     """Notes events, commits them, and answers from what is committed."""
 
@@ -75,6 +102,7 @@ class Recorder:
         self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
         self._names = PathNames()
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
+        self._last_reads = LastReads()
         self._callers: dict[int, bytes] = {}  # writer → caller, of this run
         self._next_writer = 0
         self._strangers: dict[WriterId, WriterIntroduced] = {}  # writers of this run that are not introduced
@@ -104,7 +132,12 @@ class Recorder:
         self._pending.append(Entry(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
         if isinstance(event, ReadServed):
             self._recent[self._callers[writer], event.path] = Shown(event.version, event.shown, self.clock.now_ns())
+            self._last_reads.keep(event, writer, batch or seq, self.clock.mono_s())
         return seq
+
+    def told(self, event: Event, writer: WriterId) -> bool:
+        """Is this a read that the log tells of already, for `writer` has just read the same?"""
+        return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
         """These bytes are named by a noted event; they go into the same commit."""
@@ -152,7 +185,13 @@ class Recorder:
         for blob in dropped:
             self.texts.forget(blob)
         if entries or bytes_:
-            self.journal.append(entries, bytes_, self.texts.find, dropped)
+            try:
+                self.journal.append(entries, bytes_, self.texts.find, dropped)
+            except BaseException:
+                self._last_reads.forget()
+                raise
+        if dropped:
+            self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.mark_seen(seen)
 
@@ -167,6 +206,7 @@ class Recorder:
         for event in change.events:
             self.note(event, writer, batch=batch)
         entries, self._pending = self._pending, []
+        self._last_reads.forget()
         for blob in change.dropped:
             self.texts.forget(blob)
         self.journal.append(entries, dropped=change.dropped, instead=change.rows)

@@ -29,7 +29,7 @@ def plain_name(text: str) -> str:
 
     Where that changes it, a hash of the whole is added: two agents never become one because their names look alike.
     """
-    kept = "".join(c for c in text[:MOST_NAME] if c.isprintable())
-    if kept == text:
+    if len(text) <= MOST_NAME and text.isprintable():
         return text
+    kept = "".join(c for c in text[:MOST_NAME] if c.isprintable())
     return f"{kept[: MOST_NAME - _MARK]}~{blob_id(text.encode('utf-8', 'surrogatepass')).hex()[:8]}"

@@ -20,7 +20,7 @@ import msgspec
 from quire_daemon.config import Policy
 from quire_daemon.globs import matches
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.values import HeldOpen, NotRegular, Place, Vanished
+from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
 from quire_journal.reserved import disguised as disguised_name
 from quire_journal.reserved import fold
@@ -41,6 +41,7 @@ class _Route(msgspec.Struct):
     done: list[str]
     named: str = ""  # the path through the first link that was followed
     dangling: bool = False  # a link leads to nothing
+    look: Look | None = None  # of the whole path
 
 
 class Places:
@@ -60,12 +61,12 @@ class Places:
         names = self._relative(given, policy)
         route = self._resolve(names, given)
         path = "/".join(route.done) or "."
-        for spelled in (path, route.named):
+        for spelled in filter(None, (path, route.named)):
             self._check_names(spelled, given, policy)
         self._check_inodes(route.done, given)
         if writing and route.dangling:
             raise Refused("permission_denied", f"{given} is a link that leads to nothing.", path=given)
-        return Place(path, "" if route.named == path else route.named)
+        return Place(path, "" if route.named == path else route.named, route.look)
 
     def _check_shape(self, given: str) -> None:
         problem = ""
@@ -112,7 +113,7 @@ class Places:
             path = "/".join(plain)
             look = self._beneath.look(path)
             if look.kind not in ("missing", "link"):
-                return _Route(plain)
+                return _Route(plain, look=look)
         return self._walk(deque(plain), given)
 
     def _walk(self, todo: deque[str], given: str) -> _Route:

@@ -71,6 +71,7 @@ class Place(msgspec.Struct, frozen=True):
 
     path: str  # workspace-relative, "/" between names, as the disk spells it; bytes outside UTF-8 as surrogates
     resolved_from: str = ""  # the path that the caller named, when a link in it led to `path`
+    look: Look | None = None  # what was there a moment ago, where that had to be looked at
 
 
 class Kept(msgspec.Struct, frozen=True):

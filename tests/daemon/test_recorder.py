@@ -1,0 +1,104 @@
+"""The recorder: which reads are worth a record."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from cases import every
+from quire_daemon.recorder import REPEAT_S, Recorder
+from quire_journal.events import BytesGone, FileWritten, ReadServed, WriterIntroduced
+from quire_journal.ids import WriterId, blob_id
+from quire_journal.journal import Journal
+from quire_journal.log import StoreFailed
+from quire_journal.stores.memory import MemoryStore
+
+READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
+
+
+class SetClock:
+    """A clock that goes on when it is told to."""
+
+    now_s = 1_700_000_000.0
+
+    def now_ns(self) -> int:
+        return int(self.now_s * 1e9)
+
+    def mono_s(self) -> float:
+        return self.now_s
+
+
+def desk(store: MemoryStore | None = None) -> tuple[Recorder, SetClock, WriterId]:
+    """A recorder over an empty journal, in which Ann has written version 3 of a.txt."""
+    clock = SetClock()
+    recorder = Recorder(Journal.open(store or MemoryStore(), clock.now_ns()), clock)
+    ann = writer(recorder, "turn 1")
+    recorder.note_blob(b"one\n", "a.txt")
+    recorder.note(FileWritten("a.txt", blob_id(b"zero\n"), 5, 0o644, 0), ann)
+    recorder.note(FileWritten("a.txt", blob_id(b"one\n"), 4, 0o644, 2), ann)
+    recorder.commit()
+    assert recorder.next_seq == READ.version + 1
+    return recorder, clock, ann
+
+
+def writer(recorder: Recorder, turn: str) -> WriterId:
+    """Ann, introduced, in this turn."""
+    found = recorder.writer(WriterIntroduced(0, uid=1000, agent="ann", turn=turn))
+    recorder.introduce(found)
+    return found
+
+
+def test_a_read_that_is_repeated_is_told_already_for_a_minute() -> None:
+    recorder, clock, ann = desk()
+    assert not recorder.told(READ, ann)
+    recorder.note(READ, ann)
+    assert recorder.told(READ, ann)
+    recorder.commit()
+    clock.now_s += REPEAT_S - 1
+    assert recorder.told(READ, ann)
+    clock.now_s += 1
+    assert not recorder.told(READ, ann)
+
+
+@every("changed", [{"path": "b.txt"}, {"version": 2}, {"shown": ((0, 11),)}, {"anchors": False}])
+def test_another_read_is_not(changed: dict[str, object]) -> None:
+    recorder, _, ann = desk()
+    recorder.note(READ, ann)
+    assert not recorder.told(msgspec.structs.replace(READ, **changed), ann)
+
+
+def test_the_same_read_in_another_turn_is_not() -> None:
+    recorder, _, ann = desk()
+    recorder.note(READ, ann)
+    assert not recorder.told(READ, writer(recorder, "turn 2"))
+
+
+def test_what_the_reply_to_a_write_showed_does_not_stand_for_a_read() -> None:
+    recorder, _, ann = desk()
+    batch = recorder.next_seq
+    recorder.note(FileWritten("a.txt", blob_id(b"one\n"), 4, 0o644, 3), ann, batch)
+    shown = ReadServed("a.txt", batch, ((0, 1),), anchors=True)
+    recorder.note(shown, ann, batch)
+    assert not recorder.told(shown, ann)
+
+
+def test_a_path_of_which_bytes_are_dropped_can_join_the_hash_index_again() -> None:
+    recorder, _, ann = desk()
+    recorder.note(READ, ann)
+    recorder.commit()
+    recorder.drop(BytesGone("dropped", (blob_id(b"one\n"),), ("a.txt",)), recorder.next_seq)
+    assert not recorder.told(READ, ann)
+
+
+def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
+    store = MemoryStore()
+    recorder, _, ann = desk(store)
+    recorder.note(READ, ann)
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    store.fault = full
+    with pytest.raises(StoreFailed):
+        recorder.commit()
+    assert not recorder.told(READ, ann)
