@@ -39,6 +39,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in left_out]
 
 
+def pytest_sessionfinish() -> None:
+    """End what forked the daemons."""
+    live.NURSERY.close()
+
+
 @pytest.fixture(autouse=True)
 def _no_thread_outlives_its_test() -> Iterator[None]:
     """A thread that a test leaves behind would fail another one, later and elsewhere."""

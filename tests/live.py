@@ -1,7 +1,8 @@
 """A real daemon on a scratch checkout: what the end-to-end tests and the campaigns stand on.
 
 Every daemon of a `Live` inherits a mark in its environment, so that it can be found and ended by its process id
-however badly it hangs: stopped, without a socket, or never having answered. Nothing is ever ended by name.
+however badly it hangs: stopped, without a socket, or never having answered. Nothing is ever ended by name. Those that
+this process starts are forked from one that has their imports (`nursery`), unless a test is about the start.
 """
 
 from __future__ import annotations
@@ -23,7 +24,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import quire_client
+from nursery import MARK, Nursery
+from quire_client import start
 from quire_client.__main__ import main
+from quire_client.start import apart
 
 T = TypeVar("T")
 
@@ -32,6 +36,9 @@ LONG = os.environ.get("QUIRE_LONG") == "1"
 
 SEED = int(os.environ.get("QUIRE_SEED", "20261"))
 """Of everything that a campaign draws at random; a failure says it, and setting it draws the same again."""
+
+NURSERY = Nursery()
+"""The one of this process; it costs nothing before a daemon is forked."""
 
 
 def length(short: T, full: T) -> T:
@@ -58,9 +65,11 @@ class Live:
 
     From `__init__` to `close` the environment of this process carries the mark and XDG folders of its own: a
     client may start a daemon again at any call, and that one must be found too.
+
+    `forked`: what this process starts is forked. Not at full length: that is for the real thing.
     """
 
-    def __init__(self, root: Path | None = None, state_dir: Path | None = None) -> None:
+    def __init__(self, root: Path | None = None, state_dir: Path | None = None, forked: bool = not LONG) -> None:
         # A socket's path has 107 bytes, and a test's own folder can use up most of them.
         self.top = Path(tempfile.mkdtemp(prefix="quire-live-"))
         self.root = root or self.top / "checkout"
@@ -69,11 +78,13 @@ class Live:
         self.mark = secrets.token_hex(8)
         self._clients: list[quire_client.Client] = []
         self._before = dict(os.environ)
+        self._apart = start.apart
+        start.apart = NURSERY.apart if forked else apart
         for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
             folder = self.top / name.lower()
             folder.mkdir(mode=0o700)
             os.environ[name] = str(folder)
-        os.environ["QUIRE_TEST_MARK"] = self.mark
+        os.environ[MARK] = self.mark
         for name in ("QUIRE_AGENT", "QUIRE_SESSION", "QUIRE_FAULT"):
             os.environ.pop(name, None)
 
@@ -112,8 +123,8 @@ class Live:
 
     def pids(self) -> list[int]:
         """The daemons that carry our mark and are not dead."""
-        found = []
-        wanted = f"QUIRE_TEST_MARK={self.mark}".encode()
+        found = set(NURSERY.living(self.mark))
+        wanted = f"{MARK}={self.mark}".encode()
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit() or int(entry.name) == os.getpid():
                 continue
@@ -123,10 +134,10 @@ class Live:
                 if wanted not in (entry / "environ").read_bytes().split(b"\0"):
                     continue
                 if (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z":
-                    found.append(int(entry.name))
+                    found.add(int(entry.name))
             except OSError:
                 continue
-        return found
+        return sorted(found)
 
     def daemon_pid(self) -> int:
         """The one daemon that holds the lock."""
@@ -164,6 +175,7 @@ class Live:
         self.kill()
         os.environ.clear()
         os.environ.update(self._before)
+        start.apart = self._apart
         shutil.rmtree(self.top, ignore_errors=True)
 
 

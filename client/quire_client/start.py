@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from quire_client.connection import Connection, NoReply, NotSent
 from quire_journal import VERSION
@@ -25,7 +25,6 @@ from quire_journal.workspaces import checked
 
 if TYPE_CHECKING:
     import socket
-    from subprocess import Popen
 
     from quire_client.spool import SpoolLine
 
@@ -43,6 +42,17 @@ DIED_OF_ITS_JOURNAL: Final = (-7, -11, -6)
 
 PAUSE_S: Final = 0.01
 """Between two looks at a daemon that is starting."""
+
+
+class Child(Protocol):
+    """A daemon's process, as who started it sees it: of `subprocess.Popen`, what is used here."""
+
+    @property
+    def pid(self) -> int: ...
+    @property
+    def returncode(self) -> int | None: ...
+    def poll(self) -> int | None: ...
+    def wait(self) -> int: ...
 
 
 class NoDaemon(Exception):
@@ -219,9 +229,25 @@ def command(place: Place) -> list[str]:
     ]
 
 
-def _spawn(place: Place) -> Popen[bytes]:
-    """Start the daemon apart from us: own session, no terminal, no descriptor of ours."""
+def apart(words: list[str], log: int, errors: int) -> Child:
+    """Run a program apart from us: own session, no terminal, no descriptor of ours but the two that it writes to.
+
+    How a daemon comes to be. Quire's own tests put a quicker way in its place, but for those that are about this one.
+    """
     import subprocess
+
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=errors,
+        cwd="/",  # `-m` puts the current folder first on the path: no module of the workspace must be found there
+        start_new_session=True,
+    )
+
+
+def _spawn(place: Place) -> Child:
+    """Start the daemon."""
     import threading
 
     if not sys.executable:
@@ -230,14 +256,7 @@ def _spawn(place: Place) -> Popen[bytes]:
     errors = os.open(place.start_error, flags | os.O_TRUNC, 0o600)
     log = os.open(place.log, flags | os.O_APPEND, 0o600)
     try:
-        child = subprocess.Popen(
-            command(place),
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=errors,
-            cwd="/",  # `-m` puts the current folder first on the path: no module of the workspace must be found there
-            start_new_session=True,
-        )
+        child = apart(command(place), log, errors)
     except OSError as error:
         raise NoDaemon(f"The daemon could not be started: {error}.") from error
     finally:
@@ -248,7 +267,7 @@ def _spawn(place: Place) -> Popen[bytes]:
     return child
 
 
-def _wait_until_up(place: Place, child: Popen[bytes], until: float, told: Told | None, again: bool = True) -> None:
+def _wait_until_up(place: Place, child: Child, until: float, told: Told | None, again: bool = True) -> None:
     """Return when the lock's holder answers. Raises NoDaemon when the child ended, or at `until`.
 
     One that was ended by its own journal, mapped into its memory and damaged, is started `again`: that one checks it.
@@ -278,7 +297,7 @@ def _wait_until_up(place: Place, child: Popen[bytes], until: float, told: Told |
     raise NoDaemon(f"The daemon (pid {child.pid}) was started, but does not answer yet.{doing} See {place.log}.")
 
 
-def _last_words(place: Place, child: Popen[bytes]) -> str:
+def _last_words(place: Place, child: Child) -> str:
     """What the daemon gave as its reason: the last line of its stderr. Without a reason of its own, where all is."""
     try:
         tail = place.start_error.read_bytes()[-4096:].decode("utf-8", "replace")

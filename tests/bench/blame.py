@@ -124,7 +124,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.folder:
         tempfile.tempdir = os.path.abspath(options.folder)
-    at = Live()
+    at = Live(forked=False)
     try:
         model = Model(options.lines, random.Random(SEED))
         make(at, model, options.lines, options.versions, options.writers)

@@ -127,7 +127,7 @@ def stages(log: Path) -> list[tuple[str, float]]:
 
 def measure(events: int, files: int, seconds: float, kept: Path | None = None) -> dict[str, Any]:
     """Both phases, and what the collection did."""
-    at = Live()
+    at = Live(forked=False)
     clients: list[subprocess.Popen[str]] = []
     outputs: list[Path] = []
     try:

@@ -62,7 +62,7 @@ def editor(client: Any, path: str) -> Callable[[], None]:
 @contextlib.contextmanager
 def served(files: dict[str, str]) -> Iterator[tuple[Live, Any]]:
     """A daemon on a checkout with these files, and a client. The journal is verified in the end."""
-    at = Live()
+    at = Live(forked=False)
     try:
         for name, content in files.items():
             at.write(name, content)

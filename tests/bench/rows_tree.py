@@ -47,7 +47,7 @@ class Git:
 def capture(scale: Scale) -> Iterator[Line]:
     """The first capture of a tree, and a restart on it, from the start of the daemon to the last file."""
     for files in scale.files:
-        at = Live()
+        at = Live(forked=False)
         try:
             sources(at.root, files)
             with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
@@ -82,7 +82,7 @@ def _captured(at: Live) -> None:
 def checkpoint(scale: Scale) -> Iterator[Line]:
     """A checkpoint of the whole tree, beside the snapshot of a shadow repository after one change."""
     for files in scale.files[:2]:
-        at = Live()
+        at = Live(forked=False)
         try:
             sources(at.root, files)
             client = at.connect("bench", "bench", timeout_s=300.0)
@@ -125,7 +125,7 @@ def undo(scale: Scale) -> Iterator[Line]:
 
 def restart(scale: Scale) -> Iterator[Line]:
     """The first answer after kill -9, with a long log."""
-    at = Live()
+    at = Live(forked=False)
     try:
         at.write("a.txt", "one\n")
         client = at.connect("bench", "bench", timeout_s=300.0)
@@ -151,7 +151,7 @@ def restart(scale: Scale) -> Iterator[Line]:
 
 def commands(scale: Scale) -> Iterator[Line]:
     """Whole processes of the command line, beside an empty Python and `git status`."""
-    at = Live()
+    at = Live(forked=False)
     try:
         at.write("a.txt", "one\n")
         client = at.connect("bench", "bench")

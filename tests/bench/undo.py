@@ -47,7 +47,7 @@ def names(files: int) -> list[str]:
 def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> dict[str, list[float]]:
     """A burst over all files, undone; the files are as before each time. `between` is done after each round."""
     took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": []}
-    at = Live()
+    at = Live(forked=False)
     try:
         for n, name in enumerate(names(files)):
             at.write(name, text(lines, n))

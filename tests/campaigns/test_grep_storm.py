@@ -94,12 +94,12 @@ def stopped(pid: int) -> Iterator[None]:
 
 
 def test_an_overflow_of_the_kernels_queue_is_recorded_and_survived(daemon) -> None:
-    """The queue is made when the daemon starts, so the limit is back to what it was before anything else starts."""
+    """The queue is made before the first scan, so the limit is back to what it was as soon as that is through."""
     at = daemon()
     paths = plant(at.root, live.length(200, 2_000))
     with short_queue(256):  # more than a test beside this one has waiting, whose queue is made at the same moment
         client = at.connect("boss")
-    eventually("the first scan is through", lambda: first_scan_done(client), 60)
+        eventually("the first scan is through", lambda: first_scan_done(client), 60)  # so there is a queue
     with stopped(at.daemon_pid()):  # nothing is taken out of the queue meanwhile, so it must overflow
         latest = {path: sha256(at.write(path, f"in a burst: {path}\n")) for path in paths}
     eventually("the overflow is on record", lambda: log(client, kind="watch_lost"))

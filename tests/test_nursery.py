@@ -1,0 +1,78 @@
+"""A daemon that was forked is, as far as it can tell, one that was started as a program."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from live import NURSERY, Live, eventually, ok
+from quire_client.start import apart
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(sys.platform != "linux", reason="/proc and process descriptors are Linux's"),
+]
+
+WORDS = [sys.executable, "-m", "quire_daemon"]
+
+
+def seen(at: Live) -> dict[str, object]:
+    """What a daemon began with, and what it made of it, without what is its own: numbers and folders."""
+    at.connect()
+    pid = at.daemon_pid()
+    proc = Path("/proc") / str(pid)
+    lines = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines())
+    links = [os.readlink(proc / "fd" / number) for number in sorted(os.listdir(proc / "fd"), key=int)]
+    return {
+        "session": os.getsid(pid) == pid,
+        "folder": os.readlink(proc / "cwd"),
+        "open": [
+            link.replace(str(at.top), "") for link in links if not link.startswith(("socket:", "pipe:", "/tmp/#"))
+        ],
+        "limits": (proc / "limits").read_text(),
+        **{name: lines[name].strip() for name in ("Umask", "SigBlk", "SigIgn", "SigCgt", "Threads")},
+    }
+
+
+def test_session_folder_descriptors_limits_and_signals_are_those_of_a_program() -> None:
+    views = []
+    for forked in (False, True):
+        at = Live(forked=forked)
+        try:
+            views.append(seen(at))
+        finally:
+            at.close()
+    assert views[0] == views[1]
+
+
+def test_its_end_is_told_as_to_a_parent(daemon) -> None:
+    at = daemon()
+    client = at.connect()
+    (forked,) = (one for one in NURSERY._made if one.pid == at.daemon_pid())
+    assert forked.poll() is None
+    ok(client.shutdown_daemon())
+    eventually("it is told", lambda: forked.poll() is not None)
+    assert forked.returncode == 0
+    at.connect("again")
+    killed = next(one for one in NURSERY._made if one.pid == at.daemon_pid())
+    os.kill(killed.pid, signal.SIGKILL)
+    eventually("it is told", lambda: killed.poll() is not None)
+    assert killed.returncode == -signal.SIGKILL
+    assert at.pids() == []
+
+
+def test_what_it_says_before_it_gives_up_and_its_status_are_those_of_a_program(tmp_path: Path) -> None:
+    words = [*WORDS, "--workspace", str(tmp_path / "nowhere"), "--state-dir", str(tmp_path / "state")]
+    said = []
+    for begin in (apart, NURSERY.apart):
+        with (tmp_path / "errors").open("w+") as errors:
+            status = begin(words, errors.fileno(), errors.fileno()).wait()
+            errors.seek(0)
+            said.append((status, errors.read()))
+    assert said[0] == said[1]
+    assert said[0][0] == 2, said
+    assert str(tmp_path / "nowhere") in said[0][1]
