@@ -17,6 +17,8 @@ import live
 # kept. It goes where it always goes, into __pycache__ beside the sources.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# And what is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 # The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
 settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=25)

@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"{USAGE}\nquired: {error}", file=sys.stderr)
         return 2
     if "version" in options or "help" in options or "h" in options:
-        print(f"quired {VERSION}" if "version" in options else f"{USAGE}\n\n{ABOUT}")
+        print(f"quired {VERSION}" if "version" in options else f"{USAGE}\n\n{ABOUT}", flush=True)
         return 0
     try:
         state_dir = Path(options["state-dir"]) if options.get("state-dir") else None
