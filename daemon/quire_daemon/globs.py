@@ -29,6 +29,9 @@ _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
 """In expressions, what matches one character."""
 
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
+_NOT_LITERAL: Final = re.compile(r"[*?/]+")
+_WILD: Final = re.compile(r"[*?]")
+_UNCLEAR: Final = re.compile(r"[\[\\]")
 _STARS: Final = re.compile(r"(?:\[\^/\]\*)+")
 _BETWEEN_STARS: Final = re.compile(rf"\[\^/\]\*({_ONE}+)(?=\[\^/\]\*)", re.DOTALL)
 
@@ -50,6 +53,16 @@ def matches(glob: str) -> Callable[[str], object]:
         raise ValueError("it is no pattern as in .gitignore") from None
     except re.error as error:
         raise ValueError(str(error)) from None
+
+
+def common_part(glob: str) -> str:
+    """A part of a name that every path has which `glob` matches; "" when none is known, and for what is no glob.
+
+    To look for it takes a fifth of the time that the expression takes, and of most globs it leaves few paths.
+    """
+    if _UNCLEAR.search(glob) or not _WILD.search(glob):
+        return ""
+    return max(map(str.strip, _NOT_LITERAL.split(glob)), key=len)
 
 
 def linear(source: str) -> str:

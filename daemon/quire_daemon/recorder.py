@@ -256,10 +256,13 @@ class Recorder:
     def _load_seen(self) -> None:
         decode = msgspec.msgpack.Decoder(Seen).decode
         with self.journal.store.reading() as reading:
+            if not reading.count("seen"):
+                return
+            names = self._names.all(reading)
             for key, value in reading.scan("seen"):
-                path = reading.get("paths", key)
-                if path is not None:
-                    self.seen[disk_path(path.decode("utf-8", "surrogateescape"))] = decode(value)
+                number = int.from_bytes(key, "big")
+                if 0 < number <= len(names):
+                    self.seen[disk_path(names[number - 1])] = decode(value)
 
     def save_seen(self, most: int | None = None) -> bool:
         """Write the cache of the disk, so that the next start need not read every file; is there more to write?

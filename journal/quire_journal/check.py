@@ -217,6 +217,9 @@ class _Beside:
     ) -> Iterator[tuple[bytes, bytes]]:
         return self._of(table).scan(table, start, stop, reverse)
 
+    def values(self, table: str, start: bytes = b"") -> list[bytes]:
+        return self._of(table).values(table, start)
+
     def count(self, table: str) -> int:
         return self._of(table).count(table)
 

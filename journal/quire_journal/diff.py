@@ -33,9 +33,8 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
     if head in (a_stop, b_stop):
         differing = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
     else:
-        differing = [
-            (i + head, j + head, k + head, m + head) for i, j, k, m in _blocks(*_interned(a, b, head, a_stop, b_stop))
-        ]
+        found = _different(*_interned(a, b, head, a_stop, b_stop))
+        differing = [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
     return tuple(Splice(i, j, tuple(b.lines[k:m]), tuple(b.breaks[k:m])) for i, j, k, m in differing)
 
 
@@ -67,11 +66,14 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
 
 def blocks(a: _Lines, b: _Lines) -> list[Block]:
     """What differs between lines of which neither the first nor the last are equal: as `diff` says it."""
-    if not a and not b:
-        return []
-    if set(a).isdisjoint(b):
+    return _different(*_numbered(a, b)) if a or b else []
+
+
+def _different(a: list[int], b: list[int]) -> list[Block]:
+    """What differs between lines, as numbers, that are not empty on both sides."""
+    if set(a).isdisjoint(b):  # most changes of a line or two: there is nothing to be compared
         return [(0, len(a), 0, len(b))]
-    return list(_blocks(*_numbered(a, b)))
+    return list(_blocks(a, b))
 
 
 def breaks_between(data: bytes, start: int, stop: int) -> int:

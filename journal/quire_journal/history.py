@@ -130,9 +130,11 @@ class History:
         for key, name in self._reading.scan("paths", u32(after + 1)):
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
 
-    def path_numbers(self, question: str, fits: Callable[[str], object]) -> Sequence[int]:
-        """The numbers of the paths that the log names and that fit. `question`: what `fits` asks, in words."""
-        return self._names.matching(self._reading, question, fits)
+    def path_numbers(
+        self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
+    ) -> Sequence[int]:
+        """The numbers of the paths that the log names and that fit; see `PathNames.matching`."""
+        return self._names.matching(self._reading, question, fits, part, most)
 
     def touching(
         self, numbers: Sequence[int], after: int = 0, upto: int | None = None, reverse: bool = False

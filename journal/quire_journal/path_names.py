@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from quire_journal.log import Reading, u32
 
@@ -15,12 +16,29 @@ class PathNames:
         self._answered: tuple[str, int] = "", -1  # the last question, and of how many paths
         self._answer: Sequence[int] = ()
 
-    def matching(self, r: Reading, question: str, fits: Callable[[str], object]) -> Sequence[int]:
-        """The numbers of the paths that fit, in their order. `question` says what `fits` asks: pages ask it again."""
-        known = len(self._names)
-        self._names += [name.decode("utf-8", "surrogateescape") for _, name in r.scan("paths", u32(known + 1))]
+    def all(self, r: Reading) -> Sequence[str]:
+        """Every path that the log names, that with number 1 first; and those that an older `r` does not know yet."""
+        self._names += _decoded(r.values("paths", u32(len(self._names) + 1)))
+        return self._names
+
+    def matching(
+        self, r: Reading, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
+    ) -> Sequence[int]:
+        """The numbers of the paths that fit, in their order; of more than `most` the first `most` + 1.
+
+        `question` says what `fits` and `most` ask: pages ask it again. Every path that fits has `part` in it, which is
+        asked of it first: that takes a fifth of the time of an expression.
+        """
         count = r.count("paths")  # `r` may be older than another that asked before it
+        names = self.all(r)
         if self._answered != (question, count):
-            self._answer = [number for number, fit in enumerate(map(fits, self._names[:count]), 1) if fit]
+            known_then = names if count == len(names) else names[:count]
+            fitting = (number for number, path in enumerate(known_then, 1) if part in path and fits(path))
+            self._answer = list(fitting if most is None else islice(fitting, most + 1))
             self._answered = question, count
         return self._answer
+
+
+def _decoded(names: Sequence[bytes]) -> list[str]:
+    """All of them at once, which takes a third of the time: no path has a NUL, and none ends within another's bytes."""
+    return b"\0".join(names).decode("utf-8", "surrogateescape").split("\0") if names else []

@@ -128,6 +128,9 @@ class StoreContract:
             assert found(r, b"b", b"a") == found(r, b"b", b"a", reverse=True) == []
             assert found(r, stop=b"a", reverse=True) == []
             assert list(r.scan("paths")) == list(r.scan("paths", reverse=True)) == []
+            assert r.values("meta") == keys
+            assert r.values("meta", b"aa") == keys[1:]
+            assert r.values("meta", b"\xff\xff\xff") == r.values("paths") == []
 
     @pytest.mark.parametrize("reverse", [False, True])
     def test_a_scan_goes_on_while_its_block_deletes_and_puts(self, store: Store, reverse: bool) -> None:
@@ -434,6 +437,7 @@ class _AgainstDict(RuleBasedStateMachine):
         pairs = sorted(self.current[table].items(), reverse=reverse)
         expected = [(k, v) for k, v in pairs if k >= start and (stop is None or k < stop)]
         assert list(self.w.scan(table, start, stop, reverse)) == expected
+        assert self.w.values(table, start) == [v for k, v in sorted(pairs) if k >= start]
 
     @precondition(lambda self: self.compaction is None and not self.writing())
     @rule()

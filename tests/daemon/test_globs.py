@@ -28,6 +28,7 @@ def test_matches_what_pathspec_matches(glob: str, paths: list[str]) -> None:
     for path in paths:
         expected = pattern.regex is not None and pattern.regex.match(path) is not None
         assert (globs.matches(glob)(path) is not None) is expected, (glob, path)
+        assert not expected or globs.common_part(glob) in path, (glob, path)
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,19 @@ def test_no_set_matches_a_slash_and_a_line_break_is_a_character() -> None:
 def test_what_is_no_glob_is_said_to_be_none(glob: str) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         globs.matches(glob)
+
+
+@pytest.mark.parametrize(
+    ("glob", "part"),
+    [
+        ("src/**/file17.*", "file17."),
+        ("*.py", ".py"),
+        ("!odd *", "!odd"),
+        ("src/../a", ""),
+        ("**", ""),
+        ("[ab]c*", ""),
+        ("a\\*b", ""),
+    ],
+)
+def test_what_every_match_has_in_it_is_known_before_the_expression_is_asked(glob: str, part: str) -> None:
+    assert globs.common_part(glob) == part

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from scribe import Scribe
 
+from quire_journal.log import u32
 from quire_journal.path_names import PathNames
+from quire_journal.stores.memory import MemoryStore
 
 
 def test_paths_that_come_later_are_found_and_an_older_state_does_not_know_them() -> None:
@@ -31,3 +33,28 @@ def test_the_same_question_is_not_thought_about_again_and_another_is() -> None:
         assert names.matching(r, "one", fits) == names.matching(r, "one", fits) == [1]
         assert asked == ["a"]
         assert names.matching(r, "other", lambda path: False) == []
+
+
+def test_names_that_are_no_utf_8_come_out_as_they_went_in_whatever_stands_beside_them() -> None:
+    store, names, seen = MemoryStore(), PathNames(), list[str]()
+    stored = [b"caf\xe9", b"\xa9 beside", "über".encode(), b"\xc3"]
+    with store.writing() as w:
+        for number, path in enumerate(stored, 1):
+            w.append("paths", u32(number), path)
+    with store.reading() as r:
+        names.matching(r, "all", seen.append)
+    assert seen == [path.decode("utf-8", "surrogateescape") for path in stored]
+
+
+def test_no_more_are_looked_for_than_are_wanted_and_one_and_only_those_that_have_the_part_are_asked() -> None:
+    scribe, names, asked = Scribe(), PathNames(), list[str]()
+    for path in ("a.md", "b.py", "c.py", "d.py", "e.py"):
+        scribe.outside(path, b"1")
+
+    def fits(path: str) -> bool:
+        asked.append(path)
+        return True
+
+    with scribe.store.reading() as r:
+        assert names.matching(r, "two", fits, ".py", 1) == [2, 3]
+        assert asked == ["b.py", "c.py"]

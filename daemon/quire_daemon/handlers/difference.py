@@ -47,7 +47,11 @@ def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
 
 def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text) -> str:
     """The difference as a unified diff; None for a path means that there is no file. "" when nothing differs."""
-    body = hunks(a, b)
+    return _as_patch(path_a, path_b, a, b, hunks(a, b))
+
+
+def _as_patch(path_a: str | None, path_b: str | None, a: Text, b: Text, body: Sequence[dict[str, Any]]) -> str:
+    """The hunks between `a` and `b` as a unified diff."""
     if not body and path_a is not None and path_b is not None:
         return ""
     out = [f"--- {'a/' + path_a if path_a is not None else '/dev/null'}"]
@@ -144,10 +148,11 @@ def difference(
     if a is None or b is None or a.binary or b.binary:
         status = "replaced" if found["status"] == "changed" else found["status"]
         return {**found, "status": status, "binary": a is not None and b is not None}
-    patch = patch_text(path_a if there(old) else None, path_b if there(new) else None, a, b)
+    body = hunks(a, b)
+    patch = _as_patch(path_a if there(old) else None, path_b if there(new) else None, a, b, body)
     if not room.takes(patch):
         return {**found, "truncated": True}
-    return {**found, "hunks": hunks(a, b), "patch": patch}
+    return {**found, "hunks": body, "patch": patch}
 
 
 def counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from quire_daemon import globs
 from quire_daemon.handlers.difference import Room, before, counted, difference
 from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, single_path
 from quire_journal.blobs import BlobCache, NotHeld
@@ -126,7 +127,7 @@ def _few_paths(wish: Wish, history: History) -> Sequence[int] | None:
     # The records in between are fewer than the paths may be: `since`, most of the time.
     if wish.upto - wish.after < 4 * BLOCK:
         return None
-    numbers = history.path_numbers(wish.path, wish.keep.path)
+    numbers = history.path_numbers(wish.path, wish.keep.path, globs.common_part(wish.path), MOST_PATHS)
     return numbers if len(numbers) <= MOST_PATHS else None
 
 

@@ -129,6 +129,16 @@ class _Snapshot:
         except lmdb.Error as error:
             raise self._store.failure(f"could not read {table}", error) from error
 
+    def values(self, table: str, start: bytes = b"") -> list[bytes]:
+        database = self._databases[table]
+        if database is None:
+            return []
+        try:
+            with self._txn.cursor(database) as cursor:
+                return list(cursor.iternext(keys=False, values=True)) if cursor.set_range(start) else []
+        except lmdb.Error as error:
+            raise self._store.failure(f"could not read {table}", error) from error
+
     def count(self, table: str) -> int:
         database = self._databases[table]
         return 0 if database is None else self._txn.stat(database)["entries"]
