@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -194,17 +194,25 @@ def compress(data: bytes) -> Frame:
 
 
 def put(
-    w: Writing, data: bytes, path: str | None = None, cache: BlobCache | None = None, blob: BlobId | None = None
+    w: Writing,
+    data: bytes,
+    path: str | None = None,
+    cache: BlobCache | None = None,
+    blob: BlobId | None = None,
+    before: Callable[[], bytes] = bytes,
 ) -> BlobId:
     """Store `data`, once, and say its address.
 
-    `path` is the path that it is a version of: the delta is made against an earlier one of the same path. `blob` is the
-    address, where it is known already. Raises
-    `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write does. A base that is damaged is not built upon.
+    `path` is the path that it is a version of: the delta is made against an earlier one of the same path, or where none
+    was stored under it (frames made ready, a path that was moved), against the blob that `before` names, if any. `blob`
+    is the address, where it is known already. Raises `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write
+    does. A base that is damaged is not built upon.
     """
     _require_size(data)
     blob = blob or blob_id(data)
     chain = _chain(w, path)
+    if chain is None and path is not None:
+        chain = _starting(w, before())
     if not _join(w, blob, path, chain):
         stored = _delta(w, data, chain, cache) if chain is not None else None
         if stored is None:
@@ -216,12 +224,15 @@ def put(
     return blob
 
 
-def put_prepared(w: Writing, frames: Iterable[tuple[Frame, str | None]]) -> None:
-    """Store frames from `compress`, as they are, each for a path. Where it has earlier versions, `put` stores less."""
+def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
+    """Store frames from `compress`, as they are. Where their paths have earlier versions, `put` stores less.
+
+    No chain begins: most files never get a second version, and the one who has one says what stood `before`.
+    """
     number = _next_number(w)
-    for frame, path in frames:
-        if not _join(w, frame.blob, path, _chain(w, path)):
-            _add(w, number, frame.blob, Stored(0, 0, frame.size, frame.kind, frame.body), path, None)
+    for frame in frames:
+        if w.get("addresses", frame.blob) is None:
+            _add(w, number, frame.blob, Stored(0, 0, frame.size, frame.kind, frame.body), None, None)
             number += 1
 
 
@@ -345,6 +356,12 @@ def _chain(r: Reading, path: str | None) -> Chain | None:
         return _decode_chain(found)
     except msgspec.MsgspecError:
         return None  # it only ever saves space: the next blob begins another
+
+
+def _starting(r: Reading, blob: bytes) -> Chain | None:
+    """A chain that begins with this blob, if it is held."""
+    number = r.get("addresses", blob) if blob else None
+    return None if number is None else Chain.starting(int.from_bytes(number, "big"), blob)
 
 
 def _join(w: Writing, blob: bytes, path: str | None, chain: Chain | None) -> bool:

@@ -33,7 +33,7 @@ from quire_journal.migrating import HEAD_KEY
 from quire_journal.records import GENESIS, Record, decode_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS, losses
-from quire_journal.views.files import Version
+from quire_journal.views.files import version_at
 
 Progress = Callable[[str, int, int], None]
 """Told from time to time: what is being checked ("records", "blobs", "views"), how many are done, of how many."""
@@ -49,7 +49,6 @@ _CACHE_BYTES: Final = 32 * 1024 * 1024
 
 _VIEW_TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
 
-_decode_version: Final = msgspec.msgpack.Decoder(Version).decode
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
 
@@ -333,9 +332,9 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
     """Do the versions name bytes that can be had?"""
     for key, value in r.scan("versions"):
         try:
-            version = _decode_version(value)
-        except msgspec.MsgspecError as error:
-            yield Finding(f"The version {key.hex()} cannot be decoded ({error}).", "versions", key)
+            version = version_at(r, key, value)
+        except Damaged as error:
+            yield Finding(f"The version {key.hex()} cannot be told: {error}.", "versions", key)
             continue
         blob = version.blob
         if not blob or version.uncaptured or blob in uncaptured or losses.gone(again, blob) is not None:

@@ -23,7 +23,6 @@ from quire_journal.views import (
     bursts,
     capture,
     checkpoints,
-    continuity,
     files,
     leases,
     losses,
@@ -293,7 +292,7 @@ class History:
         number = self._id(path)
         if number is None:
             return "clean"
-        counts = continuity.counts(self._reading, number)
+        counts = files.made_by(self._reading, number)
         if counts.get(OUTSIDE_TYPE) == 1:
             first = next(self.versions(path), None)
             if first is not None and first.type == OUTSIDE_TYPE:

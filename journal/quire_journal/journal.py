@@ -6,20 +6,22 @@ into every view; when it returns, all of that is durable, and when it raises, no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from quire_journal import FORMAT, VERSION, blobs, replay
 from quire_journal.blobs import Addressed, BlobCache, Frame
-from quire_journal.events import BytesGone, Event
+from quire_journal.events import BytesGone, Event, FileMoved, OutsideMoved
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate
 from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
+from quire_journal.views import files
 from quire_journal.views.paths import path_id
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
@@ -134,7 +136,8 @@ class Journal:
             sealed.append((record, entry.event))
         if not sealed and not bytes_named:
             return []
-        prepared = [(data, path) for data, path in bytes_named if isinstance(data, Frame)]
+        moved = {one.event.to: one.event.path for one in entries if isinstance(one.event, FileMoved | OutsideMoved)}
+        prepared = [data for data, _ in bytes_named if isinstance(data, Frame)]
         with self._store.writing() as w:
             for blob in dropped:  # first, so that no new blob is made from one of them
                 blobs.drop(w, blob)
@@ -147,10 +150,11 @@ class Journal:
             for data, path in bytes_named:
                 if isinstance(data, Frame):
                     continue
+                before = partial(_head_blob, w, path, moved)
                 if isinstance(data, Text | Addressed):
-                    blobs.put(w, data.data, path, self._cache, data.blob)
+                    blobs.put(w, data.data, path, self._cache, data.blob, before)
                 else:
-                    blobs.put(w, data, path, self._cache)
+                    blobs.put(w, data, path, self._cache, before=before)
             for table, key, value in instead:
                 w.put(table, key, value)
             for (record, _), stored in zip(sealed, encoded, strict=True):
@@ -180,6 +184,13 @@ class Journal:
     def close(self) -> None:
         """Close the store. Idempotent."""
         self._store.close()
+
+
+def _head_blob(r: Reading, path: str | None, moved: Mapping[str, str]) -> bytes:
+    """The bytes that stand at a path, or at the one that is moved there (`moved`: to → from); b"" for none."""
+    number = None if path is None else path_id(r, moved.get(path, path))
+    head = None if number is None else files.head(r, number)
+    return b"" if head is None else head.blob
 
 
 def _create(store: Store, now_ns: int, workspace_id: str) -> None:

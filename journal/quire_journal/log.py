@@ -29,18 +29,18 @@ TABLES: Final[tuple[str, ...]] = (
     # views, one fold each; disposable
     "paths",  # path id → path
     "path_ids",  # sha256(path)[:16] → path id
-    "files",  # path id → head
-    "versions",  # path id | seq → version
+    "files",  # path id → head, and how many versions each writer type made
+    "versions",  # path id | seq → what the record does not say of the version
     "writers",  # writer id → introduction
     "writer_ids",  # hash of the identity → writer id
-    "continuity",  # path id → how many versions each writer type made
+    "continuity",  # nothing any more: `files` has it; a journal of before is emptied of it
     "reads",  # caller | path id → version and lines shown
     "reads_before",  # seq | caller | path id → what stood there before this write moved the base; until it is settled
     "anchors",  # path id | seq → line hashes that this version added and removed; path id | 0 → the newest such seq
     "checkpoints",  # sha256(name)[:16] → name and cursor
     "edit_checkpoints",  # path id → the newest checkpoint of an edit, and what became of it
     "ops",  # operation id → batch
-    "batches",  # batch | seq → whether this tool write of the batch stands
+    "batches",  # batch → its tool writes, and which of them stand
     "batches_by",  # caller | batch → writer: the batches with tool writes of a caller
     "undone",  # batch | seq → batch that undid it by record seq
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply

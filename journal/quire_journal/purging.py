@@ -25,7 +25,7 @@ from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
 from quire_journal.log import Damaged, Reading, u64
 from quire_journal.records import Record, decode_record, encode_record, record_hash
 from quire_journal.views import VIEWS, losses
-from quire_journal.views.files import Version
+from quire_journal.views.files import version_at
 from quire_journal.views.paths import path_of
 
 MASK: Final = "[purged]"
@@ -43,7 +43,6 @@ _CACHE_BYTES: Final = 32 << 20
 
 _FLAGS_IN_FRONT: Final = re.compile(rb"\A\s*(?:\(\?[aiLmsux]+\)\s*)+")
 
-_decode_version: Final = msgspec.msgpack.Decoder(Version).decode
 _decode_stored: Final = msgspec.msgpack.Decoder(blobs.Stored).decode
 
 
@@ -115,7 +114,7 @@ def find(r: Reading, wanted: Wanted) -> Found:
             if len(texts) < MOST_LINES:
                 texts[line] = None
     for key, value in r.scan("versions"):
-        version = _decode_version(value)
+        version = version_at(r, key, value)
         if version.blob in found.blobs:
             path = path_of(r, int.from_bytes(key[:4], "big")) or ""
             found.versions.setdefault(version.blob, []).append((path, version.seq))

@@ -27,7 +27,7 @@ from quire_journal.log import Damaged, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.views import losses
-from quire_journal.views.files import Version
+from quire_journal.views.files import version_at
 
 Progress = Callable[[str, int, int], None]
 
@@ -39,7 +39,6 @@ _RECORDS_OF_A_PAGE: Final = 64  # more do not fit: a record holds a hash
 _FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
-_decode_version: Final = msgspec.msgpack.Decoder(Version).decode
 
 
 class Row(NamedTuple):
@@ -137,8 +136,8 @@ def not_held(r: Reading) -> tuple[list[bytes], int]:
     """Blobs that versions name, that should be held and are not, in their order; and how many versions name them."""
     never: set[bytes] = set()
     missing: dict[bytes, int] = {}
-    for _, value in r.scan("versions"):
-        version = _decode_version(value)
+    for key, value in r.scan("versions"):
+        version = version_at(r, key, value)
         if version.uncaptured:
             never.add(version.blob)
         elif version.blob and not blobs.holds(r, version.blob) and losses.gone(r, version.blob) is None:

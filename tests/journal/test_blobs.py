@@ -166,9 +166,9 @@ def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> No
     first, second = versions(2)
     frame = blobs.compress(first)
     with store.writing() as w:
-        blobs.put_prepared(w, [(frame, PATH), (frame, PATH)])
-        blobs.put_prepared(w, [(frame, PATH)])
-        blobs.put(w, second, PATH)
+        blobs.put_prepared(w, [frame, frame])
+        blobs.put_prepared(w, [frame])
+        blobs.put(w, second, PATH, before=lambda: frame.blob)
     assert [one.base for one in stored(store)] == [0, 1]
     assert (get(store, blob_id(first)), get(store, blob_id(second))) == (first, second)
 

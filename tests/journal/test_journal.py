@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from quire_journal import FORMAT, blobs, replay, watermarks
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
-from quire_journal.events import Event, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
+from quire_journal.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
@@ -122,6 +122,29 @@ def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None
     journal.append([entry], [(blobs.compress(data), "a")])
     with journal.store.reading() as r:
         assert blobs.get(r, blob_id(data)) == data
+
+
+def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_made_ready_outside(
+    journal: Journal,
+) -> None:
+    first = b"".join(b"line %d\n" % n for n in range(200))
+    entry = Entry(outside("a", first), OUTSIDE, NOW, BatchId(1))
+    journal.append([entry], [(blobs.compress(first), "a")])
+    keep(journal, "a", first + b"one more\n")
+    with journal.store.reading() as r:
+        assert r.count("chains") == 1  # nothing for the first one alone
+        assert blobs.stored_at(r, 2).base == 1
+
+
+def test_a_file_that_is_moved_and_changed_at_once_is_made_from_what_it_was(journal: Journal) -> None:
+    data = b"".join(b"line %d\n" % n for n in range(200))
+    journal.append([Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(blobs.compress(data), "a")])
+    changed = data.replace(b"line 7\n", b"line seven\n")
+    moved = FileMoved("a", "b", blob_id(changed), len(changed), 0o644, 1)
+    journal.append([Entry(moved, OUTSIDE, NOW, BatchId(2))], [(changed, "b")])
+    with journal.store.reading() as r:
+        assert blobs.stored_at(r, 2).base == 1
+        assert History(r).bytes_of(blob_id(changed)) == changed
 
 
 def test_bytes_alone_and_nothing_at_all_are_fine(journal: Journal) -> None:

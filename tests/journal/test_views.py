@@ -391,6 +391,22 @@ def test_a_batch_is_abandoned_when_none_of_its_writes_stands() -> None:
         assert history.last_batches(ANN_KEY, 5) == [kept]
 
 
+def test_a_batch_of_many_writes_takes_one_short_row_and_knows_each_that_was_taken_back() -> None:
+    scribe = Scribe().introduce()
+    written = [FileWritten(f"f{n}", BLOB, 1, 0o644) for n in range(40)]
+    batch = scribe.note(*written, writer=ANN)
+    lost = (batch, batch + 3, batch + 4, batch + 17, batch + 39)
+    scribe.note(WritesAbandoned(lost, "raced"))
+    with scribe.history() as history:
+        assert history.batch_writes(batch) == [seq for seq in range(batch, batch + 40) if seq not in lost]
+    with scribe.store.reading() as r:
+        (row,) = (value for key, value in r.scan("batches"))
+        assert len(row) < 60
+    scribe.note(WritesAbandoned(tuple(range(batch, batch + 40)), "raced"))
+    with scribe.history() as history:
+        assert (history.batch_state(batch), history.batch_writes(batch)) == ("abandoned", [])
+
+
 def test_the_newest_batches_of_a_caller_come_first_and_only_its_own() -> None:
     scribe = Scribe().introduce()
     mine = [scribe.write("a", b"1"), scribe.write("b", b"2")]

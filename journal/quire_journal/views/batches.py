@@ -23,8 +23,8 @@ APPLIED: Final = "applied"
 ABANDONED: Final = "abandoned"
 UNSETTLED: Final = "unsettled"
 
-_STANDS: Final = b"\x01"
-_TAKEN_BACK: Final = b"\x00"
+Runs = tuple[tuple[int, int, bool], ...]
+"""The tool writes of a batch: (first seq - batch, how many follow each other, whether they stand)."""
 
 
 class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -38,6 +38,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _KEPT: Final = msgspec.msgpack.Decoder(Kept)
+_RUNS: Final = msgspec.msgpack.Decoder(Runs)
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
@@ -46,7 +47,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         w.put("ops", record.op, u64(record.batch))
     if isinstance(event, TOOL_WRITES):
         batch = u64(record.batch)
-        w.put("batches", batch + u64(record.seq), _STANDS)
+        w.put("batches", batch, _ENCODER.encode(_with(_runs(w, record.batch), record.seq - record.batch)))
         w.put("unsettled", batch, u64(record.seq))
         caller = caller_of(w, record.writer)
         if caller:
@@ -78,14 +79,13 @@ def state(r: Reading, batch: int) -> str:
     """`unsettled` while a write may not be on disk; `abandoned` when all its writes were taken back; else `applied`."""
     if r.get("unsettled", u64(batch)) is not None:
         return UNSETTLED
-    marks = {mark for _, mark in r.scan("batches", u64(batch), u64(batch + 1))}
-    return ABANDONED if marks == {_TAKEN_BACK} else APPLIED
+    runs = _runs(r, batch)
+    return ABANDONED if runs and not any(stands for _, _, stands in runs) else APPLIED
 
 
 def writes(r: Reading, batch: int) -> list[int]:
     """The seqs of the tool writes of a batch that stand."""
-    rows = r.scan("batches", u64(batch), u64(batch + 1))
-    return [int.from_bytes(key[8:], "big") for key, mark in rows if mark == _STANDS]
+    return [batch + at for first, count, stands in _runs(r, batch) if stands for at in range(first, first + count)]
 
 
 def unsettled(r: Reading) -> list[int]:
@@ -134,16 +134,38 @@ def _key(key: str) -> bytes:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
+def _runs(r: Reading, batch: int) -> Runs:
+    found = r.get("batches", u64(batch))
+    return () if found is None else _RUNS.decode(found)
+
+
+def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
+    """The runs with so many writes more, which come after them."""
+    if runs and more:
+        first, count, same = runs[-1]
+        if first + count == at and same == stands:
+            return (*runs[:-1], (first, count + more, stands))
+    return (*runs, (at, more, stands)) if more else runs
+
+
 def _take_back(w: Writing, record: Record | None) -> None:
     """Mark the tool write as taken back. A batch without any that stands waits for nothing and is nobody's newest."""
     if record is None:
         return
-    batch = u64(record.batch)
-    row = batch + u64(record.seq)
-    if w.get("batches", row) is None:
+    batch, at = u64(record.batch), record.seq - record.batch
+    runs = _runs(w, record.batch)
+    if not any(first <= at < first + count for first, count, _ in runs):
         return
-    w.put("batches", row, _TAKEN_BACK)
-    if not writes(w, record.batch):
+    now: Runs = ()
+    for first, count, stands in runs:
+        if not first <= at < first + count:
+            now = _with(now, first, count, stands)
+            continue
+        now = _with(now, first, at - first, stands)
+        now = _with(now, at, 1, False)
+        now = _with(now, at + 1, first + count - at - 1, stands)
+    w.put("batches", batch, _ENCODER.encode(now))
+    if not any(stands for _, _, stands in now):
         w.delete("unsettled", batch)
         caller = caller_of(w, record.writer)
         if caller:

@@ -1,4 +1,9 @@
-"""The files view: for each path, its versions and which of them is the head."""
+"""The files view: for each path, its versions and which of them is the head.
+
+A version is what its record says and the little that only the past tells (`_Place`): the row of a version holds no more
+than that, for hashes and names a second time took three times as much. The head is asked for with every call, so it
+stands in its row as a whole, with the number of versions that each writer type made.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,6 @@ from quire_journal.events import (
 )
 from quire_journal.log import Damaged, Reading, Writing, u32, u64
 from quire_journal.records import Record, decode_record
-from quire_journal.views import continuity
 from quire_journal.views.paths import path_id
 
 TABLES = ("files", "versions", "continuity")
@@ -68,72 +72,57 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.index == NEVER_HEAD
 
 
-_ENCODER: Final = msgspec.msgpack.Encoder()
+class Head(Version, frozen=True, array_like=True, gc=False):
+    """The newest version of a path, as it stands in its row."""
+
+    made_by: dict[str, int] = {}  # writer type → versions of the path
+
+
+class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the record of a version does not say of it. What stands at its default at the end is not stored."""
+
+    index: int
+    entry: int = REGULAR  # of an event without one: what the path was before
+    base: int = 0  # of an event without one: the head at that time
+    mode: int = 0  # of displaced bytes: that of the head
+    left: bool = False  # this is the path that a move left
+
+
+_MAKING: Final = (
+    FileWritten,
+    FileDeleted,
+    ModeChanged,
+    OutsideWritten,
+    OutsideDeleted,
+    OutsideModeChanged,
+    CaptureFailed,
+)
+"""Events that make a version of their one path."""
+
+_LIKE_BEFORE: Final = (FileDeleted, ModeChanged, OutsideDeleted, OutsideModeChanged)
+"""Events that do not say whether their path is a file, a link or a folder, for it is what it was."""
+
+_ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
+_HEAD: Final = msgspec.msgpack.Decoder(Head)
 _VERSION: Final = msgspec.msgpack.Decoder(Version)
+_PLACE: Final = msgspec.msgpack.Decoder(_Place)
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Add the versions that the event made, or take back those that it abandons."""
-    match event:
-        case FileWritten():
-            _add(
-                w,
-                event.path,
-                record,
-                event.by,
-                event.blob,
-                event.size,
-                event.mode,
-                event.base,
-                entry=event.entry,
-                uncaptured=event.uncaptured,
-            )
-        case FileDeleted():
-            _add(w, event.path, record, event.by, base=event.base, gone=True)
-        case FileMoved() if event.to != event.path:
-            _move(w, event, record, event.by)
-        case ModeChanged():
-            _add(w, event.path, record, event.by, event.blob, event.size, event.mode, event.base)
-        case OutsideWritten():
-            _add(
-                w,
-                event.path,
-                record,
-                OUTSIDE_TYPE,
-                event.blob,
-                event.size,
-                event.mode,
-                event.base,
-                entry=event.entry,
-                evidence=event.evidence,
-            )
-        case OutsideDeleted():
-            _add(w, event.path, record, OUTSIDE_TYPE, base=event.base, gone=True, evidence=event.evidence)
-        case OutsideMoved() if event.to != event.path:
-            _move(w, event, record, OUTSIDE_TYPE, event.evidence)
-        case OutsideModeChanged():
-            _add(
-                w,
-                event.path,
-                record,
-                OUTSIDE_TYPE,
-                event.blob,
-                event.size,
-                event.mode,
-                event.base,
-                evidence=event.evidence,
-            )
-        case CaptureFailed():
-            _add(w, event.path, record, OUTSIDE_TYPE, event.blob, event.size, event.mode, uncaptured=event.why)
-        case BytesDisplaced():
-            _keep_displaced(w, record, event)
-        case WritesAbandoned():
-            for seq, write in abandoned_writes(w, record, event):
-                _take_back(w, write.path, seq)
-                if isinstance(write, FileMoved):
-                    _take_back(w, write.to, seq)
-        case _:
-            pass
+    if isinstance(event, _MAKING):
+        _add(w, event.path, record, event)
+    elif isinstance(event, FileMoved | OutsideMoved):
+        if event.to != event.path:
+            _add(w, event.path, record, event, left=True)
+            _add(w, event.to, record, event)
+    elif isinstance(event, BytesDisplaced):
+        _keep_displaced(w, record, event)
+    elif isinstance(event, WritesAbandoned):
+        for seq, write in abandoned_writes(w, record, event):
+            _take_back(w, write.path, seq)
+            if isinstance(write, FileMoved):
+                _take_back(w, write.to, seq)
 
 
 def head(r: Reading, path: int) -> Version | None:
@@ -142,22 +131,51 @@ def head(r: Reading, path: int) -> Version | None:
     return None if found is None else _VERSION.decode(found)
 
 
+def made_by(r: Reading, path: int) -> dict[str, int]:
+    """Writer type → number of versions of the path with this number."""
+    found = r.get("files", u32(path))
+    return {} if found is None else _HEAD.decode(found).made_by
+
+
 def version(r: Reading, path: int, seq: int) -> Version | None:
-    """What record `seq` made of the path with this number."""
-    found = r.get("versions", u32(path) + u64(seq))
-    return None if found is None else _VERSION.decode(found)
+    """What record `seq` made of the path with this number. Raises `log.Damaged` when that record cannot be read."""
+    newest = head(r, path)
+    if newest is not None and newest.seq == seq:
+        return newest
+    key = u32(path) + u64(seq)
+    found = r.get("versions", key)
+    return None if found is None else version_at(r, key, found)
 
 
 def versions(
     r: Reading, path: int, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
 ) -> Iterator[Version]:
-    """Versions with after < seq <= upto of the path with this number, with `displaced` also the bytes never head."""
+    """Versions with after < seq <= upto of the path with this number, with `displaced` also the bytes never head.
+
+    Raises `log.Damaged` when a record of one cannot be read.
+    """
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
-    for _, value in r.scan("versions", start, stop, reverse):
-        found = _VERSION.decode(value)
-        if displaced or not found.displaced:
-            yield found
+    for key, row in r.scan("versions", start, stop, reverse):
+        if displaced or _PLACE.decode(row).index != NEVER_HEAD:
+            yield version_at(r, key, row)
+
+
+def version_at(r: Reading, key: bytes, row: bytes) -> Version:
+    """The version whose row in the table that is. Raises `log.Damaged` when the row or its record cannot be read."""
+    seq = int.from_bytes(key[4:], "big")
+    try:
+        place = _PLACE.decode(row)
+    except msgspec.MsgspecError as wrong:
+        raise Damaged(f"the version {key.hex()} cannot be decoded ({wrong}); run `quire verify`") from wrong
+    record = record_before(r, seq, seq + 1)
+    try:
+        made = None if record is None else _made(record, record.event(), place)
+    except msgspec.MsgspecError as wrong:
+        raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong
+    if made is None:
+        raise Damaged(f"record {seq} does not tell of the version {key.hex()}; run `quire verify`")
+    return made
 
 
 def record_before(r: Reading, seq: int, before: int) -> Record | None:
@@ -185,71 +203,74 @@ def abandoned_writes(r: Reading, record: Record, event: WritesAbandoned) -> list
     return found
 
 
-def _add(
-    w: Writing,
-    path: str,
-    record: Record,
-    type: str,
-    blob: bytes = b"",
-    size: int = 0,
-    mode: int = 0,
-    base: int | None = None,
-    *,
-    entry: int | None = None,
-    gone: bool = False,
-    evidence: str = "",
-    uncaptured: str = "",
-    moved_from: str = "",
-    moved_to: str = "",
-) -> None:
-    """Make a version the head. Without `base` it stands on the head; without `entry` it is what the head was."""
+def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
+    """The version that the event made, or the one of two that `place` is about; None for one that makes none."""
+    type, blob, size, mode, base, entry = OUTSIDE_TYPE, b"", 0, 0, place.base, place.entry
+    gone, evidence, uncaptured, moved_from, moved_to = False, "", "", "", ""
+    match event:
+        case FileWritten():
+            type, blob, size, mode = event.by, event.blob, event.size, event.mode
+            base, entry, uncaptured = event.base, event.entry, event.uncaptured
+        case OutsideWritten():
+            blob, size, mode, base = event.blob, event.size, event.mode, event.base
+            entry, evidence = event.entry, event.evidence
+        case FileDeleted():
+            type, base, gone = event.by, event.base, True
+        case OutsideDeleted():
+            base, gone, evidence = event.base, True, event.evidence
+        case ModeChanged():
+            type, blob, size, mode, base = event.by, event.blob, event.size, event.mode, event.base
+        case OutsideModeChanged():
+            blob, size, mode, base, evidence = event.blob, event.size, event.mode, event.base, event.evidence
+        case FileMoved() | OutsideMoved():
+            type = event.by if isinstance(event, FileMoved) else OUTSIDE_TYPE
+            base, evidence = event.base, getattr(event, "evidence", "")
+            if place.left:
+                gone, moved_to = True, event.to
+            else:
+                blob, size, mode, entry = event.blob, event.size, event.mode, event.entry
+                moved_from = event.path
+        case CaptureFailed():
+            blob, size, mode, uncaptured = event.blob, event.size, event.mode, event.why
+        case BytesDisplaced():
+            blob, size, mode, evidence = event.blob, event.size, place.mode, event.why
+        case _:
+            return None
+    return Version(
+        *(record.seq, record.at_ns, record.writer, record.batch, type, blob, size, mode, base, entry, gone),
+        *(evidence, uncaptured, moved_from, moved_to, place.index, record.kind),
+    )
+
+
+def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False) -> None:
+    """Make what the event made of a path its head."""
     number = path_id(w, path)
     if number is None:
         raise KeyError(f"the paths view does not know {path!r}: it is folded first")
-    before = head(w, number)
-    same_entry = before is not None and not before.gone and not uncaptured
-    encoded = _ENCODER.encode(
-        Version(
-            seq=record.seq,
-            at_ns=record.at_ns,
-            writer=record.writer,
-            batch=record.batch,
-            type=type,
-            blob=blob,
-            size=size,
-            mode=mode,
-            base=(0 if before is None else before.seq) if base is None else base,
-            entry=(before.entry if before is not None and same_entry else REGULAR) if entry is None else entry,
-            gone=gone,
-            evidence=evidence,
-            uncaptured=uncaptured,
-            moved_from=moved_from,
-            moved_to=moved_to,
-            index=0 if before is None else before.index + 1,
-            kind=record.kind,
-        )
-    )
-    w.put("files", u32(number), encoded)
-    w.put("versions", u32(number) + u64(record.seq), encoded)
-    continuity.count(w, number, type, 1)
+    found = w.get("files", u32(number))
+    before = None if found is None else _HEAD.decode(found)
+    entry = REGULAR
+    if before is not None and not before.gone and (left or isinstance(event, _LIKE_BEFORE)):
+        entry = before.entry
+    base = before.seq if before is not None and isinstance(event, CaptureFailed) else 0
+    place = _Place(0 if before is None else before.index + 1, entry, base, left=left)
+    made = _made(record, event, place)
+    assert made is not None, "the fold passes on only what makes a version"
+    count = {} if before is None else before.made_by
+    _put_head(w, number, made, {**count, made.type: count.get(made.type, 0) + 1})
+    w.put("versions", u32(number) + u64(record.seq), _row(place))
 
 
-def _move(w: Writing, event: FileMoved | OutsideMoved, record: Record, type: str, evidence: str = "") -> None:
-    """End the old name, and begin the new one with what the file is now."""
-    _add(w, event.path, record, type, base=event.base, gone=True, evidence=evidence, moved_to=event.to)
-    _add(
-        w,
-        event.to,
-        record,
-        type,
-        event.blob,
-        event.size,
-        event.mode,
-        event.base,
-        entry=event.entry,
-        evidence=evidence,
-        moved_from=event.path,
-    )
+def _put_head(w: Writing, number: int, made: Version, made_by: dict[str, int]) -> None:
+    w.put("files", u32(number), _ENCODER.encode((*msgspec.structs.astuple(made), made_by)))
+
+
+def _row(place: _Place) -> bytes:
+    if place.left:
+        return _ENCODER.encode(place)
+    if place.mode or place.base:
+        return _ENCODER.encode((place.index, place.entry, place.base, place.mode))
+    return _ENCODER.encode((place.index, place.entry) if place.entry else (place.index,))
 
 
 def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
@@ -258,21 +279,8 @@ def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
     if number is None:
         raise KeyError(f"the paths view does not know {event.path!r}: it is folded first")
     before = head(w, number)
-    kept = Version(
-        seq=record.seq,
-        at_ns=record.at_ns,
-        writer=record.writer,
-        batch=record.batch,
-        type=OUTSIDE_TYPE,
-        blob=event.blob,
-        size=event.size,
-        mode=0 if before is None else before.mode,
-        base=0 if before is None else before.seq,
-        evidence=event.why,
-        index=NEVER_HEAD,
-        kind=record.kind,
-    )
-    w.put("versions", u32(number) + u64(record.seq), _ENCODER.encode(kept))
+    place = _Place(NEVER_HEAD) if before is None else _Place(NEVER_HEAD, REGULAR, before.seq, before.mode)
+    w.put("versions", u32(number) + u64(record.seq), _row(place))
 
 
 def _take_back(w: Writing, path: str, seq: int) -> None:
@@ -281,13 +289,15 @@ def _take_back(w: Writing, path: str, seq: int) -> None:
     lost = None if number is None else version(w, number, seq)
     if number is None or lost is None:
         return
+    count = made_by(w, number)
     w.delete("versions", u32(number) + u64(seq))
-    continuity.count(w, number, lost.type, -1)
-    for later in list(versions(w, number, after=seq)):
-        moved_up = msgspec.structs.replace(later, index=later.index - 1)
-        w.put("versions", u32(number) + u64(later.seq), _ENCODER.encode(moved_up))
+    for key, row in list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1))):
+        place = _PLACE.decode(row)
+        if place.index != NEVER_HEAD:
+            w.put("versions", key, _row(msgspec.structs.replace(place, index=place.index - 1)))
     newest = next(versions(w, number, reverse=True), None)
     if newest is None:
         w.delete("files", u32(number))
-    else:
-        w.put("files", u32(number), _ENCODER.encode(newest))
+        return
+    left = {**count, lost.type: count.get(lost.type, 0) - 1}
+    _put_head(w, number, newest, {type: number for type, number in left.items() if number > 0})
