@@ -60,13 +60,16 @@ def test_a_journal_of_an_older_format_is_not_taken_for_a_damaged_one() -> None:
     assert list(check(old_journal(MemoryStore(), 2))) == []
 
 
-def test_the_views_of_format_2_are_taken_over_and_not_folded_again() -> None:
+def test_the_views_of_format_2_are_taken_over_and_only_those_with_another_fold_are_folded_again() -> None:
     store = old_journal(MemoryStore(), 2)
     with store.writing() as w:
-        w.put("files", b"a mark", b"that no fold makes")
+        w.put("checkpoints", b"a mark", b"that no fold makes")
+        w.put("versions", b"a mark", b"of a view whose fold is another now")
     Journal.open(store, 1)
     with store.reading() as r:
-        assert r.get("files", b"a mark")
+        assert r.get("checkpoints", b"a mark")
+        assert not r.get("versions", b"a mark")
+        assert not r.count("continuity")
         assert not list(r.scan("meta", b"view:", b"view;"))
 
 
