@@ -112,11 +112,14 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
 
 
 def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: str) -> str:
-    """What getopt found: an option that there is not (which there are, and the nearest), or one without its value."""
+    """What getopt found: an option that there is not (which there are, and the nearest), several, or no value."""
     if "not recognized" not in error.msg:
-        meant = next((option for option in known if error.opt in (option.name, option.short)), None)
+        meant = next((option for option in known if error.opt and error.opt in (option.name, option.short)), None)
         if meant is not None and meant.value:
             return f"--{meant.name} wants {meant.value}: {meant.meaning}."
+        if meant is None:  # said here: what getopt says of it depends on the version of Python
+            *others, last = sorted(f"--{option.name}" for option in known if option.name.startswith(error.opt))
+            return f"--{error.opt} may be {', '.join(others)} or {last}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
     from quire_journal.refusals import did_you_mean
 

@@ -123,7 +123,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["log", "--limit"], "--limit wants N: at most so many; 50 if not said."),
         (["log", "-S"], "--changed-text wants TEXT: changes after which TEXT occurs more or less often than before."),
         (["log", "--oldest=yes"], "Option --oldest must not have an argument."),
-        (["log", "--un", "x", "--c", "y"], "Option --c not a unique prefix."),
+        (["log", "--un", "x", "--c", "y"], "--c may be --changed-text, --contains or --cursor."),
         (["log", "--limit", "many"], "--limit wants a whole number of at most 18 digits, not 'many'."),
         (["log", "--limit", "9" * 19], f"--limit wants a whole number of at most 18 digits, not '{'9' * 19}'."),
         (["log", "a", "b"], "There is no use for 'b'."),
