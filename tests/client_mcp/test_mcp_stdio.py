@@ -11,7 +11,7 @@ import pytest
 from mcp.shared.message import SessionMessage
 
 from cases import every
-from quire_client.mcp.stdio import messages, parsed
+from quire_client.mcp.stdio import MOST_UNANSWERED, messages, parsed
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
 
@@ -89,3 +89,46 @@ def test_what_was_asked_before_stdin_ended_is_answered() -> None:
 
     anyio.run(main)
     assert out.getvalue() == b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
+
+
+def ask(request_id: int, size: int = 0) -> bytes:
+    padding = "x" * size
+    return f'{{"jsonrpc": "2.0", "id": {request_id}, "method": "ping", "params": {{"p": "{padding}"}}}}\n'.encode()
+
+
+async def taken(incoming: Any) -> int:
+    """How many messages come before none does."""
+    count = 0
+    with anyio.move_on_after(0.3) as over:
+        while True:
+            await incoming.receive()
+            count += 1
+            over.deadline = anyio.current_time() + 0.3
+    return count
+
+
+def test_a_client_that_asks_and_does_not_read_is_not_read_either() -> None:
+    """Each answer, and each request that is cancelled and therefore never answered, makes room for one more."""
+    cancelled = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}\n'
+    lines = [cancelled if n == 5 else ask(n) for n in range(MOST_UNANSWERED * 3)]
+
+    async def main() -> None:
+        with anyio.CancelScope() as all_of_it:
+            async with messages(io.BytesIO(b"".join(lines)), io.BytesIO()) as (incoming, outgoing), incoming, outgoing:
+                assert await taken(incoming) == MOST_UNANSWERED + 2, "the cancelled one, and its cancellation"
+                await outgoing.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=2, result={})))
+                assert await taken(incoming) == 1
+                all_of_it.cancel()
+
+    anyio.run(main)
+
+
+def test_large_requests_wait_in_the_pipe() -> None:
+    async def main() -> None:
+        stdin = io.BytesIO(b"".join(ask(n, 400) for n in range(20)))
+        with anyio.CancelScope() as all_of_it:
+            async with messages(stdin, io.BytesIO(), 1000) as (incoming, outgoing), incoming, outgoing:
+                assert await taken(incoming) == 3
+                all_of_it.cancel()
+
+    anyio.run(main)

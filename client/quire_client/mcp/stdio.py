@@ -3,6 +3,8 @@
 The SDK's own reader drops what it cannot read, and takes lines of any length. Here what is no JSON gets -32700, what is
 JSON and no message gets -32600, both as JSON-RPC says and with the id of the message where it has one. While this runs
 the process's own stdout is its stderr, so that nothing that is printed by accident gets between the messages.
+
+A client that asks and does not read is not read either, once so many of its requests wait: it is its pipe that fills.
 """
 
 from __future__ import annotations
@@ -42,14 +44,53 @@ async def standard_streams() -> AsyncIterator[tuple[BinaryIO, BinaryIO]]:
         os.close(wire)
 
 
+MOST_UNANSWERED: Final = 128
+"""Requests that wait for their answers, twice as many as are performed at a time. With so many nothing is read."""
+
 GRACE_S: Final = 1.5
 """How long requests that are being answered when stdin ends may still take; clients kill after two seconds."""
+
+
+class Unanswered:
+    """The requests that were read and not answered yet, with their sizes in bytes."""
+
+    def __init__(self, most: int, most_bytes: int) -> None:
+        self._most, self._most_bytes = most, most_bytes
+        self._sizes: dict[str | int, list[int]] = {}  # by id; a careless client uses one twice
+        self._count = self._bytes = 0
+        self._less = anyio.Event()
+
+    def __bool__(self) -> bool:
+        return self._count > 0
+
+    def add(self, request_id: str | int, size: int) -> None:
+        """It was read."""
+        self._sizes.setdefault(request_id, []).append(size)
+        self._count += 1
+        self._bytes += size
+
+    def drop(self, request_id: Any) -> None:
+        """It was answered, or never will be."""
+        sizes = self._sizes.get(request_id) if isinstance(request_id, str | int) else None
+        if not sizes:
+            return
+        self._count -= 1
+        self._bytes -= sizes.pop()
+        if not sizes:
+            del self._sizes[request_id]
+        self._less.set()
+        self._less = anyio.Event()
+
+    async def room(self) -> None:
+        """Wait until there may be one more."""
+        while self._count >= self._most or self._bytes >= self._most_bytes:
+            await self._less.wait()
 
 
 @asynccontextmanager
 async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) -> AsyncIterator[Streams]:
     """The two streams that the SDK serves from; they end with stdin, and what was asked before it is answered first."""
-    asked: set[str | int] = set()  # the requests that are being answered
+    asked = Unanswered(MOST_UNANSWERED, most)
     received, incoming = anyio.create_memory_object_stream[Incoming](0)
     outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     complaints = outgoing.clone()
@@ -62,7 +103,10 @@ async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) 
                 message = parsed(line, most)
                 target: Any = complaints if isinstance(message, types.JSONRPCError) else received
                 if isinstance(message, types.JSONRPCRequest):
-                    asked.add(message.id)
+                    await asked.room()
+                    asked.add(message.id, len(line))
+                elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+                    asked.drop((message.params or {}).get("requestId"))  # the SDK answers it no more
                 with suppress(anyio.BrokenResourceError):
                     await target.send(SessionMessage(message))
             with anyio.move_on_after(GRACE_S):
@@ -75,7 +119,7 @@ async def messages(stdin: BinaryIO, stdout: BinaryIO, most: int = MOST_MESSAGE) 
                 json = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await anyio.to_thread.run_sync(_write, stdout, json.encode() + b"\n")
                 if isinstance(message.message, types.JSONRPCResponse | types.JSONRPCError):
-                    asked.discard(message.message.id)
+                    asked.drop(message.message.id)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(read)
