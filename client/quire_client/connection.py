@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import Final
 
 import msgspec
 import zmq
 
-from quire_journal.locks import Running, running
+from quire_journal.locks import Running, is_held, look_into, running
 from quire_journal.messages import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.places import Place
 
@@ -38,7 +37,9 @@ class Connection:
         self.epoch = found.epoch
         self._place = place
         self._pid = os.getpid()
-        self._lock_stamp = _stamp(place.lock)
+        self._lock_path = os.fspath(place.lock)
+        self._lock_stamp = _stamp(self._lock_path)
+        self._lock = look_into(place)
         self._path = found.socket
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.linger = 0
@@ -55,7 +56,7 @@ class Connection:
         A socket of before a fork belongs to the parent. A lock that was taken anew means another run, to which
         ZeroMQ would reconnect without a word.
         """
-        return self._pid == os.getpid() and (_stamp(self._place.lock) == self._lock_stamp or self.alive())
+        return self._pid == os.getpid() and (_stamp(self._lock_path) == self._lock_stamp or self.alive())
 
     def alive(self) -> bool:
         """Whether the run of the daemon that this connection was made for still holds its lock."""
@@ -80,7 +81,7 @@ class Connection:
         self.wait_ready(until)
         # On a busy machine the socket learns late that the other side is gone, and takes one more message: then
         # nobody could say whether the call was performed. The lock tells it at once.
-        if not self.alive():
+        if not (_stamp(self._lock_path) == self._lock_stamp and is_held(self._lock)) and not self.alive():
             raise NotSent("The daemon ended.")
         try:
             self._socket.send(frame, zmq.NOBLOCK)
@@ -93,8 +94,12 @@ class Connection:
 
     def close(self) -> None:
         """Give the socket back. What is still unsent is dropped. Nothing happens after a fork: it is the parent's."""
-        if self._pid == os.getpid():
-            self._context.destroy(linger=0)
+        if self._pid != os.getpid():
+            return
+        self._context.destroy(linger=0)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
     def _receive(self, until: float) -> Reply:
         """The next reply, whosesoever. Raises NoReply."""
@@ -122,10 +127,10 @@ class Connection:
         return f"{who} runs, but does not take connections on {self._path}."
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def _stamp(path: str) -> tuple[int, int]:
     """Which state of the lock file this is: a daemon that takes the lock rewrites the file."""
     try:
-        found = path.stat()
+        found = os.stat(path)
     except OSError:
         return (0, 0)
     return (found.st_ino, found.st_mtime_ns)

@@ -88,18 +88,33 @@ def hold_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Iterator[Lock 
 
 def running(place: Place) -> Running | None:
     """The daemon that holds the lock; None when nobody does. What a dead daemon left in the file counts for nothing."""
-    try:
-        fd = os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    except OSError:
+    fd = look_into(place)
+    if fd < 0:
         return None
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _parse_running(os.pread(fd, 4096, 0))
-        return None
+        return _parse_running(os.pread(fd, 4096, 0)) if is_held(fd) else None
     finally:
         os.close(fd)
+
+
+def look_into(place: Place) -> int:
+    """A descriptor of the lock file, for `is_held`; -1 where there is none to be had."""
+    try:
+        return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return -1
+
+
+def is_held(fd: int) -> bool:
+    """Does somebody else hold the lock on this file? One or two calls of the kernel, whoever holds it."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
 
 
 def _stands(fd: int, path: Path) -> bool:
