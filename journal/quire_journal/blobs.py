@@ -3,8 +3,8 @@
 A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame*: the bytes
 themselves, zstd of them, or what tells them from the bytes of another blob, its *base*: the one stretch that differs,
 where that is short, else zstd with the base as prefix. Bases follow skip-deltas:
-of the blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 16 divides i against
-i - 16^k with the largest 16^k that divides i. So a chain has at most 15 links for each hexadecimal digit of i,
+of the blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 32 divides i against
+i - 32^k with the largest 32^k that divides i. So a chain has at most 31 links for each digit of i to that base,
 and every blob is the base of few others.
 
 Nothing that comes out is trusted: declared sizes are held against what was stored and against `MAX_BYTES` before
@@ -33,7 +33,7 @@ MAX_BYTES: Final = 1 << 30
 MAX_CHAIN: Final = 64
 """Most links from a blob to its keyframe; a further one becomes a keyframe."""
 
-RADIX: Final = 16
+RADIX: Final = 32
 """Of the skip-deltas."""
 
 PLAIN: Final = 0
@@ -44,19 +44,29 @@ DELTA: Final = 2
 """Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
 SPLICED: Final = 3
 """Kind of a frame: what stands between the beginning and the end that the bytes share with the base's (`_Between`)."""
+BARE_PACKED: Final = 4
+"""Kind of a frame: `PACKED` without the four bytes that every frame of zstd begins with."""
+BARE_DELTA: Final = 5
+"""Kind of a frame: `DELTA` without them."""
 
-MADE_OF_BASE: Final = (DELTA, SPLICED)
+MADE_OF_BASE: Final = (DELTA, SPLICED, BARE_DELTA)
 """Kinds of frames that need a base."""
+
+_OF_ZSTD: Final = (PACKED, DELTA, BARE_PACKED, BARE_DELTA)
 
 _NEWEST: Final = b"newest_blob"
 """In `meta`: the highest number that a blob had which is dropped."""
 
+_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _LEVEL: Final = 3
+_DELTA_LEVEL: Final = 8
+"""Deltas are a sixth shorter than with 3, and take a third longer; above this, twice as long for a hundredth."""
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
 _FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
-_SPLICED_BYTES: Final = 256
-"""Most bytes between common ends that are kept as they are. zstd takes 0.3 ms to find the ends of a file of 60 kB, and
-spends 300 bytes on telling them where the file repeats itself; a comparison takes 0.02 ms, and tells them in ten."""
+_SPLICED_BYTES: Final = 96
+"""Most bytes between common ends that are kept as they are: more of them zstd packs shorter. It takes 0.3 ms to find the
+ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
+0.02 ms, and tells them in ten."""
 _SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
 
 
@@ -90,7 +100,7 @@ class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place is divisible by 16^k."""
+    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place is divisible by 32^k."""
 
     count: int  # blobs since the keyframe, which has place 0
     first: tuple[int, bytes]  # number and address of that keyframe
@@ -117,7 +127,7 @@ class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def _level(place: int) -> int:
-    """The largest k such that 16^k divides `place`, which is not 0."""
+    """The largest k such that 32^k divides `place`, which is not 0."""
     level = 0
     while place % RADIX == 0:
         place //= RADIX
@@ -189,7 +199,7 @@ def compress(data: bytes) -> Frame:
     _require_size(data)
     packed = _pack(data, b"")
     if len(packed) < len(data):
-        return Frame(blob_id(data), len(data), PACKED, packed)
+        return Frame(blob_id(data), len(data), BARE_PACKED, packed)
     return Frame(blob_id(data), len(data), PLAIN, data)
 
 
@@ -405,7 +415,7 @@ def _delta(r: Reading, data: bytes, chain: Chain, cache: BlobCache | None) -> St
     # Compared with plain zstd only where the bytes themselves leave a doubt: that takes as long as the delta.
     if len(packed) * _SURE_GAIN > len(data) and len(packed) * 2 > min(len(data), len(_pack(data, b""))):
         return None
-    return Stored(number, base_stored.links + 1, len(data), DELTA, packed)
+    return Stored(number, base_stored.links + 1, len(data), BARE_DELTA, packed)
 
 
 def _splice(data: bytes, base: bytes) -> bytes | None:
@@ -430,18 +440,20 @@ def _window_bounds() -> tuple[int, int]:
 
 
 def _pack(data: bytes, prefix: bytes) -> bytes:
+    """zstd of `data`, without its first four bytes."""
+    far = len(data) + len(prefix) >= _FAR_BYTES
     window = _window_log(len(data) + len(prefix))
     options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _LEVEL,
+        zstd.CompressionParameter.compression_level: _DELTA_LEVEL if prefix and not far else _LEVEL,
         zstd.CompressionParameter.checksum_flag: 1,
         # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file. Below
         # that the second finds nothing more and costs a third of the time.
         zstd.CompressionParameter.window_log: window,
-        zstd.CompressionParameter.enable_long_distance_matching: int(len(data) + len(prefix) >= _FAR_BYTES),
+        zstd.CompressionParameter.enable_long_distance_matching: int(far),
     }
     if not prefix:
-        return zstd.compress(data, options=options)
-    return zstd.compress(data, options=options, zstd_dict=zstd.ZstdDict(prefix, is_raw=True).as_prefix)
+        return zstd.compress(data, options=options)[len(_MAGIC) :]
+    return zstd.compress(data, options=options, zstd_dict=zstd.ZstdDict(prefix, is_raw=True).as_prefix)[len(_MAGIC) :]
 
 
 def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
@@ -450,16 +462,17 @@ def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
         raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     if stored.kind == PLAIN:
         data = stored.frame
-    elif stored.kind in (PACKED, DELTA):
+    elif stored.kind in _OF_ZSTD:
         try:
-            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind == DELTA else None
-            declared = zstd.get_frame_info(stored.frame).decompressed_size
+            frame = stored.frame if stored.kind in (PACKED, DELTA) else _MAGIC + stored.frame
+            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind in MADE_OF_BASE else None
+            declared = zstd.get_frame_info(frame).decompressed_size
             if declared != stored.size:
                 raise Damaged(f"the frame of blob {number} declares {declared} bytes, not {stored.size}")
             window = _window_log(stored.size + len(base))
             limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window}
             unpacking = zstd.ZstdDecompressor(zstd_dict=prefix, options=limits)
-            data = unpacking.decompress(stored.frame, max_length=stored.size + 1)
+            data = unpacking.decompress(frame, max_length=stored.size + 1)
             if not unpacking.eof or unpacking.unused_data:
                 raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
         except (zstd.ZstdError, ValueError) as error:
