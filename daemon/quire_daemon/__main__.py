@@ -68,7 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 class _Mistrusted(Exception):
-    """The journal bears the mark of a good end, was therefore not checked, and cannot be opened."""
+    """The journal was taken for what the daemon left, was therefore not checked, and cannot be opened."""
 
 
 def _begin_again() -> None:
@@ -132,36 +132,41 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     if found.checked:
         log.warning("journal_checked", **found._asdict())
     try:
-        store = STORES["lmdb"](place.journal, settings.journal.durability)
-        if found.views_differ:
-            replay.rebuild(store)
-        journal = Journal.open(store, clock.now_ns(), identity.id)
-        workspace = Workspace(place.root, steps=step, owner=identity.id)
-        if not workspace.own():
-            journal.close()
-            print(
-                f"quired: a daemon with another state folder serves {place.root} already; stop that first.",
-                file=sys.stderr,
+        with soundness.telling_of_crashes(place.journal):
+            store = STORES["lmdb"](place.journal, settings.journal.durability)
+            store.leave_image(unproven=found.end_only)
+            if found.views_differ:
+                replay.rebuild(store)
+            journal = Journal.open(store, clock.now_ns(), identity.id)
+            workspace = Workspace(place.root, steps=step, owner=identity.id)
+            if not workspace.own():
+                journal.close()
+                print(
+                    f"quired: a daemon with another state folder serves {place.root} already; stop that first.",
+                    file=sys.stderr,
+                )
+                return 3
+            recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
+            epoch = secrets.token_hex(8)
+            inherited = _inherited_listener()
+            if inherited is not None:
+                listener, socket_path = inherited, Path(os.fsdecode(inherited.getsockname()))
+            else:
+                make_private_folder(socket_path.parent)
+                listener = server.listen(socket_path)
+            door = server.Server(listener, socket_path, epoch, ours=inherited is None)
+            ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
+            app = App(
+                place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings
             )
-            return 3
-        recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
-        epoch = secrets.token_hex(8)
-        inherited = _inherited_listener()
-        if inherited is not None:
-            listener, socket_path = inherited, Path(os.fsdecode(inherited.getsockname()))
-        else:
-            make_private_folder(socket_path.parent)
-            listener = server.listen(socket_path)
-        door = server.Server(listener, socket_path, epoch, ours=inherited is None)
-        ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
-        app = App(place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings)
-        _collect_seldom()
-        sys.setswitchinterval(SWITCH_S)
-        lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))
-        app.run()
+            _collect_seldom()
+            sys.setswitchinterval(SWITCH_S)
+            lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))
+            app.run()
     except Damaged as error:  # at the opening: a loop that runs deals with it
         log.problem("damaged", error)
-        if found.trusted:
+        soundness.mistrust(place.journal)
+        if found.trusted or found.end_only:
             raise _Mistrusted(str(error)) from error
         raise
     if app.sound:

@@ -77,6 +77,7 @@ class Answering:
             self._reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
             return Refused("disk_full", message, "free_space").reply()
+        self.mistrust()
         self.read_only = str(error)
         message = f"The journal could not be synced and is read-only now: {error}"
         return Refused("journal_damaged", message, "quire doctor").reply()
@@ -91,10 +92,15 @@ class Answering:
         message = f"{self.read_only[0].upper()}{self.read_only[1:]} while its daemon ran. Nothing was written."
         return Refused("journal_damaged", f"{message} The next daemon begins a new journal.", "retry").reply()
 
+    def mistrust(self) -> None:
+        """The next start is to check the journal, however this daemon ends."""
+        self.sound = False
+        self._recorder.journal.store.drop_image()
+
     def damaged(self, error: Damaged) -> dict[str, Any]:
         """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
         self._log.fault("damaged")
-        self.sound = False
+        self.mistrust()
         action = "quire verify"
         if error.everywhere:
             self._stop()

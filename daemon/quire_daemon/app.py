@@ -232,7 +232,7 @@ class App:
             self.settle()
             self.recorder.save_seen()
         except (StoreFailed, Damaged):
-            self.answering.sound = False
+            self.answering.mistrust()
             self.log.fault("close")
         self.workspace.close()
         self.recorder.journal.close()

@@ -26,6 +26,7 @@ from typing import Any, Final, NoReturn, TextIO
 import msgspec
 
 from quire_journal.check import Finding, check
+from quire_journal.check_end import check_end
 from quire_journal.journal import NewerFormat, require_format
 from quire_journal.log import Damaged, Store, StoreFailed
 from quire_journal.salvage import salvage, sentence
@@ -48,6 +49,7 @@ class CheckTask(msgspec.Struct, frozen=True, tag="check"):
     in_use: bool = False  # by a daemon that writes
     read_data: bool = True
     part: tuple[int, int] = (1, 1)  # n-th of t parts of the blobs
+    end_only: bool = False  # it is known to be as it was left
     most_records: int = 0  # with more, bytes are not unpacked and views not compared; 0: no bound
 
 
@@ -103,6 +105,9 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
 def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[Finding | bool]:
     """What is wrong; False in between when not everything was looked at because the journal is large."""
     folder = Path(task.folder)
+    if task.end_only:
+        yield from _check_end(folder)
+        return
     tell("pages", 0, 0)
     if not task.in_use and (found := walk(folder / "db" / "data.mdb")):
         yield from (Finding(f"The pages of the database: {one}.", PAGES) for one in found[:20])
@@ -123,6 +128,15 @@ def _check(task: CheckTask, tell: Callable[[str, int, int], None]) -> Iterator[F
             yield from check(store, task.read_data and small, tell, task.part, small)
         except Damaged as error:
             yield Finding(f"The journal cannot be read any further: {error}.", PAGES)
+    finally:
+        store.close()
+
+
+def _check_end(folder: Path) -> Iterator[Finding]:
+    store = LmdbStore.open_to_read(folder)
+    try:
+        _records(store)
+        yield from check_end(store)
     finally:
         store.close()
 

@@ -1,12 +1,19 @@
 """Before a journal is served: is it known to be sound? If not, it is checked; if it is damaged, set aside and salvaged.
 
 A daemon that stops in good order leaves a mark, with what the database's file looks like then; a start that finds the
-mark, and a file that looks so, goes on at once. Any other start has another process check the journal first, because
-opening a damaged one can end a process (`examiner`). A disk can damage a file that bears the mark, too: a daemon that
-cannot open such a journal begins again, without the mark, as another program in the same process. So a daemon that
-died of its journal is followed by one that checks it, never by one that dies again.
+mark, and a file that looks so, goes on at once. One that was killed leaves an image of the file as it was after its
+last commit (`afterimage`), which shows that what stands there is what the daemon wrote: then only the end of the log is
+checked. Any other start has all of the journal checked: after an end of the machine, when somebody wrote to the file,
+and when the daemon died of a fatal signal, as it does of a damaged page, or within a minute after such a short check.
+Another process does either, because opening a damaged journal can end a process (`examiner`).
+
+A disk can damage a file that bears the mark or has its image, too: a daemon that cannot open such a journal begins
+again, without them, as another program in the same process. So a daemon that died of its journal is followed by one
+that checks it, never by one that dies again.
 
     journal/clean          the mark; taken away before the database is opened
+    journal/afterimage     the image; the same
+    journal/crashed        what a fatal signal left of the stacks of the daemon's threads
     journal/repair         somebody asked for everything to be looked at; taken away when that is done
     journal/db             the database
     journal/salvage/db     a new one in the making; `salvage/done` says that it is whole
@@ -18,10 +25,12 @@ pages, chain and addresses are checked at a start; folding the log again takes t
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -31,6 +40,8 @@ from quire_daemon.examining import Begin, Examined, Told, examine, executed
 from quire_journal.journal import NewerFormat
 from quire_journal.lasting import sync_path
 from quire_journal.log import Damaged, StoreFailed
+from quire_journal.stores import afterimage
+from quire_journal.stores.afterimage import Looks
 from quire_journal.views import VIEWS
 
 MOST_RECORDS: Final = 20_000
@@ -40,6 +51,7 @@ _VIEW_TABLES: Final = frozenset(table for view in VIEWS for table in view.tables
 
 
 _REPAIR: Final = "repair"
+_CRASHED: Final = "crashed"
 
 
 class Prepared(NamedTuple):
@@ -47,35 +59,29 @@ class Prepared(NamedTuple):
 
     trusted: bool = False  # it was not looked at, because of the mark of a good end
     checked: bool = False  # it was not known to be sound
+    end_only: bool = False  # but known to be as the daemon left it: the end of the log was looked at
     whole: bool = True  # all of it was looked at
     views_differ: bool = False  # they have to be folded again
     found: tuple[str, ...] = ()  # the first few of what was wrong, each a sentence
     salvaged: str = ""  # the sentence that says what was lost
 
 
-class Looks(NamedTuple):
-    """By what it is told that a file was not touched since."""
-
-    size: int
-    mtime_ns: int
-
-    @classmethod
-    def of(cls, journal: Path) -> Looks | None:
-        try:
-            found = (journal / "db" / "data.mdb").stat()
-        except OSError:
-            return None
-        return cls(found.st_size, found.st_mtime_ns)
+def looks_of(journal: Path) -> Looks | None:
+    """Of the database's file."""
+    try:
+        return Looks.of(journal / "db" / "data.mdb")
+    except OSError:
+        return None
 
 
 def leave_mark(journal: Path) -> None:
     """The daemon has closed the database in good order."""
-    looks = Looks.of(journal)
+    looks = looks_of(journal)
     if looks is None:
         return
     new = journal / "clean.new"
     with open(new, "w", encoding="ascii") as file:
-        json.dump(looks._asdict(), file)
+        json.dump({"size": looks.size, "mtime_ns": looks.mtime_ns}, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, journal / "clean")
@@ -86,12 +92,43 @@ def take_mark(journal: Path) -> bool:
     mark = journal / "clean"
     try:
         fields = json.loads(mark.read_bytes())
-        left = Looks(int(fields["size"]), int(fields["mtime_ns"]))
+        left = int(fields["size"]), int(fields["mtime_ns"])
     except (OSError, ValueError, KeyError, TypeError):
         left = None
     mark.unlink(missing_ok=True)
     sync_path(journal)
-    return left is not None and left == Looks.of(journal)
+    looks = looks_of(journal)
+    return left is not None and looks is not None and left == (looks.size, looks.mtime_ns)
+
+
+def take_image(journal: Path) -> bool:
+    """Take the image away; whether it shows that the file is as a daemon left it that was killed."""
+    path, crashed = journal / afterimage.NAME, journal / _CRASHED
+    image = afterimage.read(path)
+    died_of_it = crashed.exists() and crashed.stat().st_size > 0
+    path.unlink(missing_ok=True)
+    crashed.unlink(missing_ok=True)
+    looks = looks_of(journal)
+    if image is None or looks is None or image.unproven or died_of_it:
+        return False
+    return afterimage.fits(image, afterimage.boot_id(), looks)
+
+
+def mistrust(journal: Path) -> None:
+    """Let the next start check everything, whatever the file looks like."""
+    (journal / afterimage.NAME).unlink(missing_ok=True)
+
+
+@contextmanager
+def telling_of_crashes(journal: Path) -> Iterator[None]:
+    """Within the block a fatal signal leaves its trace, and the next start checks everything."""
+    journal.mkdir(mode=0o700, exist_ok=True)
+    with (journal / _CRASHED).open("wb", buffering=0) as file:
+        faulthandler.enable(file)
+        try:
+            yield
+        finally:
+            faulthandler.disable()
 
 
 def prepare(
@@ -108,8 +145,15 @@ def prepare(
     asked = (journal / _REPAIR).exists()
     if not (journal / "db").exists():
         return Prepared()
+    as_left = take_image(journal)
     if take_mark(journal) and not asked:
         return Prepared(trusted=True)
+    if as_left and not asked:
+        say("checking the end of the journal, because the daemon was killed")
+        examined = examine(CheckTask(str(journal), end_only=True), begin=begin)
+        _require_known(examined)
+        if not examined.count:
+            return Prepared(checked=True, whole=False, end_only=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"), begin)

@@ -154,6 +154,15 @@ class Store(Protocol):
     def sync(self) -> None:
         """Make every finished commit durable; for stores that were opened to do so only when asked."""
 
+    def leave_image(self, unproven: bool) -> None:
+        """From now on let a start after a kill tell whether the file is as this process left it.
+
+        `unproven`: it was not checked at this start. A store without a file has nothing to tell.
+        """
+
+    def drop_image(self) -> None:
+        """Let no start tell that: the file may be damaged."""
+
     def reader_check(self) -> int:
         """Free what readers that died have left; how many there were."""
 

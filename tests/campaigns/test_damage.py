@@ -7,14 +7,20 @@ was ever written and the bytes of it.
 
 from __future__ import annotations
 
+import faulthandler
+import os
 import random
 import re
+import resource
 import shutil
+import signal
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import live
@@ -26,7 +32,9 @@ from quire_journal.events import FileWritten, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import Reading
+from quire_journal.log import Damaged, Reading
+from quire_journal.stores import afterimage
+from quire_journal.stores.afterimage import Afterimage
 from quire_journal.stores.lmdb import LmdbStore
 
 PAGE = 4096
@@ -163,6 +171,78 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(tmp_path: P
         told.setdefault(key, []).append(lost)
         shutil.rmtree(folder)
     print({key: (len(lost), sum(lost)) for key, lost in sorted(told.items())}, f"of {len(oracle.version)} versions")
+
+
+@pytest.mark.timeout(live.length(60, 3600))
+def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or_none(tmp_path: Path) -> None:
+    """A disk that rots changes no time: only the end of the log is checked, and then reads are what finds it."""
+    chance = random.Random(live.SEED)
+    source = tmp_path / "sound"
+    oracle, old = written(source, chance, records=live.length(150, 400))
+    sound = (source / "db" / "data.mdb").read_bytes()
+    told: Counter[str] = Counter()
+    for number in range(live.length(8, 200)):
+        damage = DAMAGES[number % len(DAMAGES)]
+        data = bytearray(sound)
+        damage(chance, data, old)
+        folder = tmp_path / f"{number}"
+        (folder / "db").mkdir(parents=True, mode=0o700)
+        (folder / "db" / "data.mdb").write_bytes(data)
+        Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
+        what = f"{damage.__name__}, number {number}, seed {live.SEED}"
+        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
+        if not prepared.end_only:
+            told["found at once"] += 1
+            continue
+        status = in_a_process(lambda folder=folder: right_or_none(folder, oracle))
+        assert status != WRONG, what
+        told["harmless" if status == 0 else "refused" if status == REFUSED else "died"] += 1
+        if status not in (0, REFUSED):  # the daemon leaves a trace of that: the next start looks at everything
+            Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
+            (folder / "crashed").write_bytes(b"Fatal Python error")
+            again = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
+            assert again.salvaged or again.views_differ, what
+            assert not wrong_or_lost(folder, oracle)[0], what
+        shutil.rmtree(folder)
+    print(dict(told))
+
+
+REFUSED, WRONG = 3, 4
+
+
+def right_or_none(folder: Path, oracle: Oracle) -> int:
+    """Read every version: 0, `REFUSED` when some could not be, `WRONG` when one had other bytes."""
+    status = 0
+    try:
+        with opened(folder) as r:
+            history = History(r)
+            for (path, seq), data in oracle.version.items():
+                try:
+                    version = history.version(path, seq)
+                    if version is None or history.bytes_of(version.blob) != data:
+                        status = WRONG if version is not None else REFUSED
+                except (Damaged, blobs.NotHeld, msgspec.MsgspecError):
+                    status = REFUSED
+                if status == WRONG:
+                    return WRONG
+    except Damaged:
+        return REFUSED
+    return status
+
+
+def in_a_process(act: Callable[[], int]) -> int:
+    """What `act` returns in a process of its own; a number below 0 when it died."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            faulthandler.disable()
+            signal.alarm(20)
+            status = act()
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.real

@@ -35,6 +35,8 @@ import lmdb
 from quire_journal.lasting import settle, sync_path
 from quire_journal.log import TABLES, Damaged, JournalGone, OutOfOrder, StoreFailed
 from quire_journal.stores import KEY_BYTES, Durability, checked_key
+from quire_journal.stores.afterimage import NAME as IMAGE
+from quire_journal.stores.afterimage import Afterimage
 from quire_journal.stores.compacting import ByCopy, Change, Target, Tee
 from quire_journal.stores.disk import is_full, require_fit, require_room
 from quire_journal.stores.files import ADVICE, file_at, require_whole, reserve_lock_file
@@ -224,6 +226,7 @@ class LmdbStore:
         self._tee: Tee | None = None  # of the compaction that is going on
         self._broken: str = ""  # why nothing is written any more
         self._gone = False  # nor now: what is written ends with the process
+        self._image: Afterimage | None = None
 
     @classmethod
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
@@ -335,6 +338,8 @@ class LmdbStore:
             txn.abort()
             raise
         transaction.end()
+        if self._image is not None:
+            self._image.committing()
         try:
             txn.commit()
         except lmdb.Error as error:
@@ -345,6 +350,8 @@ class LmdbStore:
         if file_at(self._file) != opened.file:  # one call of the system, against answers that would not be true
             self._gone = True
             raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
+        if self._image is not None:
+            self._image.committed()
         if self._tee is not None and transaction.noted:
             self._tee.add(transaction.noted)
 
@@ -360,6 +367,8 @@ class LmdbStore:
         missing = [table for table, database in opened.databases.items() if database is None]
         if not missing:
             return
+        if self._image is not None:
+            self._image.committing()
         try:
             with opened.env.begin(write=True) as txn:
                 made = {table: opened.env.open_db(table.encode(), txn=txn) for table in missing}
@@ -397,6 +406,15 @@ class LmdbStore:
         except lmdb.Error as error:
             self._broken = str(error)
             raise self.failure("could not sync", error) from error
+
+    def leave_image(self, unproven: bool) -> None:
+        """From now on let a start after a kill tell whether the file is as this process left it (`afterimage`)."""
+        self._image = Afterimage(self._path.parent / IMAGE, self._path / "data.mdb", unproven)
+
+    def drop_image(self) -> None:
+        """The file may be damaged, also where it is as this process left it."""
+        if self._image is not None:
+            self._image.drop()
 
     def reader_check(self) -> int:
         """Forget readers of processes that died; how many there were."""
@@ -451,6 +469,8 @@ class LmdbStore:
                 os.rename(target.path / "data.mdb", self._path / "data.mdb")
             except OSError as error:
                 raise StoreFailed(f"could not put the compacted journal in place: {error.strerror}") from error
+            if self._image is not None:
+                self._image.committed()
             step("compact_moved")
             self._opened.replace(target.surrender())
             try:
@@ -474,6 +494,8 @@ class LmdbStore:
 
     def close(self) -> None:
         """Give everything back. Idempotent; transactions that are still open end."""
+        if self._image is not None:
+            self._image.close()
         self._opened.close()
 
 

@@ -214,6 +214,12 @@ class MemoryStore:
     def sync(self) -> None:
         """Make every commit last. Nothing lasts here."""
 
+    def leave_image(self, unproven: bool) -> None:
+        """There is no file."""
+
+    def drop_image(self) -> None:
+        """There is none."""
+
     def reader_check(self) -> int:
         """Forget readers of processes that died; how many there were. There are none here."""
         return 0

@@ -1,0 +1,74 @@
+"""The end of a journal: does the log end where it says, and are its last records and their bytes what they must be?
+
+For a journal that is known to be as it was left: this takes a moment however long it is. `check` looks at everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+import msgspec
+
+from quire_journal import blobs, replay, watermarks
+from quire_journal.blobs import NotHeld
+from quire_journal.check import Finding
+from quire_journal.journal import require_head
+from quire_journal.log import Damaged, Reading, Store
+from quire_journal.records import decode_record, record_hash
+from quire_journal.views import losses
+
+RECORDS: Final = 64
+"""That are looked at."""
+
+BYTES: Final = 4 << 20
+"""Of versions, about, that are unpacked."""
+
+
+def check_end(store: Store) -> Iterator[Finding]:
+    """What is wrong with the last records, their chain, the newest bytes, and where the views stand."""
+    with store.reading() as r:
+        yield from _records(r)
+        last = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
+        if last != r.count("records"):
+            yield Finding(f"The log ends with record {last}, and holds {r.count('records')}.", "records")
+        if last and watermarks.read(r) != replay.level(last):
+            yield Finding(f"The views do not stand at record {last}.", "meta", watermarks.KEY)
+        yield from _newest_bytes(r)
+
+
+def _records(r: Reading) -> Iterator[Finding]:
+    """Back from the last one: each is named by its hash in the one after it, the last in `meta`."""
+    wanted: bytes | None = None
+    for key, stored in islice(r.scan("records", reverse=True), RECORDS):
+        seq = int.from_bytes(key, "big")
+        stands_for = losses.hash_of_replaced(r, seq) or record_hash(stored)
+        try:
+            if wanted is None:
+                require_head(r, seq, record_hash(stored))
+            elif stands_for != wanted:
+                yield Finding(f"Record {seq + 1} does not hold the hash of the record before it.", "records", key, seq)
+            record = decode_record(stored)
+            record.event()
+        except (Damaged, msgspec.MsgspecError) as error:
+            yield Finding(f"Record {seq} is not what it must be ({error}).", "records", key, seq)
+            return
+        if record.seq != seq:
+            yield Finding(f"The record at {seq} says that it is record {record.seq}.", "records", key, seq)
+        wanted = record.prev
+
+
+def _newest_bytes(r: Reading) -> Iterator[Finding]:
+    """The bytes of the newest records are what their address says, or are said to be gone."""
+    left = BYTES
+    for _, stored in islice(r.scan("records", reverse=True), RECORDS):
+        event = decode_record(stored).event()
+        blob = getattr(event, "blob", b"")
+        if left <= 0:
+            return
+        if blob and blobs.holds(r, blob):
+            try:
+                left -= len(blobs.get(r, blob))
+            except (Damaged, NotHeld) as error:
+                yield Finding(f"The bytes with sha256 {blob.hex()} are lost: {error}.", "blobs")

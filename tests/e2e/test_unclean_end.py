@@ -1,0 +1,86 @@
+"""How a daemon ended decides what is checked before the next one serves: little after a kill, else everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from live import Live, caught_up, eventually, ok, verified
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
+
+
+@pytest.fixture
+def at() -> Iterator[Live]:
+    live = Live()
+    yield live
+    live.close()
+
+
+def checks(at: Live) -> list[dict[str, Any]]:
+    """What the starts so far looked at."""
+    lines = [json.loads(line) for line in (at.state_dir / "daemon.log").read_text().splitlines()]
+    return [line for line in lines if line["event"] == "journal_checked"]
+
+
+def edited(at: Live, times: int = 5) -> str:
+    """A file with some versions; what stands in it."""
+    content = ""
+    with at.connect() as client:
+        version = None
+        for n in range(times):
+            content = f"{n} {os.urandom(4).hex()}\n" * 50
+            base = {"base": version} if version else {}
+            version = ok(client.call("write_file", {"path": "a.txt", "content": content, **base}))["version"]
+    return content
+
+
+def started_again(at: Live, content: str) -> dict[str, Any]:
+    """What the next start looked at, and that the journal is whole."""
+    before = len(checks(at)) if at.state_dir.exists() else 0
+    with at.connect() as client:
+        caught_up(client)
+        assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == content
+        verified(client)
+    assert len(checks(at)) == before + 1
+    return checks(at)[-1]
+
+
+def test_after_a_kill_the_end_of_the_log_is_looked_at_and_after_a_second_one_at_once_everything(at: Live) -> None:
+    content = edited(at)
+    at.kill()
+    looked = started_again(at, content)
+    assert (looked["end_only"], looked["found"]) == (True, [])
+    at.kill()
+    assert not started_again(at, content)["end_only"], "nobody knows what ends the daemon so soon"
+    at.kill()
+    assert started_again(at, content)["end_only"], "now it was checked"
+
+
+def test_after_a_fatal_signal_everything_is_looked_at(at: Live) -> None:
+    content = edited(at)
+    pid = at.daemon_pid()
+    os.kill(pid, signal.SIGBUS)  # as of a page that cannot be read
+    eventually("the daemon has died", lambda: at.died(pid))
+    assert b"Bus error" in (at.state_dir / "journal" / "crashed").read_bytes()
+    assert not started_again(at, content)["end_only"]
+
+
+def test_a_file_that_somebody_wrote_to_after_the_kill_is_looked_at_as_a_whole(at: Live) -> None:
+    edited(at, 30)
+    at.kill()
+    file = at.state_dir / "journal" / "db" / "data.mdb"
+    data = bytearray(file.read_bytes())
+    data[3 * 4096 :: 4096] = bytes(len(data[3 * 4096 :: 4096]))
+    with file.open("r+b") as there:
+        there.write(data)
+    with at.connect() as client:
+        assert ok(client.call("status", {}))["salvaged"]
+        caught_up(client)
+        verified(client)
+    assert not checks(at)[-1]["end_only"]
