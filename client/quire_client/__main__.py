@@ -30,6 +30,7 @@ from quire_client.commands.base import (
     Usage,
     chosen,
     open_client,
+    point_of,
 )
 from quire_journal import VERSION
 
@@ -108,6 +109,8 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
     for option in known:
         if option.choices and option.name in options:
             chosen(f"--{option.name}", options[option.name], option.choices)
+        if option.value == "POINT" and option.name in options:
+            options[option.name] = point_of(options[option.name])
     return options, rest
 
 

@@ -25,7 +25,6 @@ KINDS: Final = {
     "FILE": FILES,
     "DIR": FOLDERS,
     "POINT": "points",
-    "CHECKPOINT": "points",
     "NAME": "points",
     "A..B": "points",
     "WHO": "writers",

@@ -8,6 +8,7 @@ from typing import Any
 from quire_client import render
 from quire_client.commands import COMMANDS, GROUPS
 from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
+from quire_client.moments import POINTS
 
 EXITS = """\
 Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
@@ -41,7 +42,7 @@ def of_command(name: str, command: Command, colours: render.Palette) -> str:
         "",
         usage(name, command),
         "",
-        command.about.strip(),
+        about(command),
         "",
         *titled("Example", (f"  {line}" for line in command.example.strip().splitlines()), colours),
         *(titled("Options", option_lines(command.options), colours) if command.options else ()),
@@ -62,10 +63,17 @@ def told(name: str, command: Command) -> dict[str, Any]:
         "message": f"{COMMANDS[name]}.",
         "name": name,
         "arguments": command.arguments,
-        "about": command.about,
+        "about": about(command),
         "example": command.example,
         "options": [option._asdict() for option in (*command.options, *COMMON)],
     }
+
+
+def about(command: Command) -> str:
+    """What it does; and what a point is, where it takes one."""
+    told = command.about.strip()
+    takes = [command.arguments, *(option.value for option in command.options)]
+    return f"{told}\n{POINTS}" if any("POINT" in value or "A..B" in value for value in takes) else told
 
 
 def usage(name: str, command: Command) -> str:

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from quire_client.commands import COMMANDS, GROUPS
 from quire_client.commands.base import COMMON, VERSION_OPTION, Command
-from quire_client.helping import EXITS, option_lines, usage
+from quire_client.helping import EXITS, about, option_lines, usage
 
 MADE_BY = "<!-- Made by `python -m quire_client.reference > docs/commands.md`; a test keeps it true. -->"
 
@@ -48,7 +48,7 @@ def _lines() -> Iterator[str]:
 def _command(name: str) -> Iterator[str]:
     command = offered(name)
     yield from (f"### `{name}`", "", f"{COMMANDS[name]}.", "")
-    told = [usage(name, command), "", *command.about.strip().splitlines()]
+    told = [usage(name, command), "", *about(command).splitlines()]
     yield from _block([*told, *(["", *option_lines(command.options)] if command.options else [])])
     yield from ("Example:", "", "```bash", *command.example.strip().splitlines(), "```", "")
 

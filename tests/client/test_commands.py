@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from quire_client.__main__ import main
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation, path_at
 from quire_client.connection import NoReply
+from quire_client.moments import POINTS
 from quire_journal import VERSION
 from quire_journal.identities import settle
 from quire_journal.locks import Running, hold_lock
@@ -61,6 +63,80 @@ def quire(site: Path, capsys: pytest.CaptureFixture[str]) -> Quire:
         return Ran(status, said.out, said.err, opener)
 
     return run
+
+
+# -- points ------------------------------------------------------------------------------------------------------
+
+
+@every(
+    "words",
+    [
+        ("log", "--since", "2d"),
+        ("log", "--until", "2d"),
+        ("undo", "--from", "2d"),
+        ("redo", "--to", "2d"),
+        ("rollback", "2d"),
+        ("cat", "a@2d"),
+        ("show", "a@2d"),
+        ("restore", "a@2d"),
+        ("read", "a", "--at", "2d"),
+        ("blame", "a", "--at", "2d"),
+        ("why", "a", "--at", "2d"),
+        ("ls", "--at", "2d"),
+        ("diff", "2d.."),
+        ("diff", "v1..2d"),
+        ("export-tree", "2d", "../x"),
+        ("export", "jsonl", "--from", "2d"),
+        ("checkpoint", "create", "then", "--at", "2d"),
+        ("checkpoint", "diff", "then", "--to", "2d"),
+    ],
+)
+def test_wherever_a_point_is_named_it_can_be_a_time_ago(words: tuple[str, ...], quire: Quire) -> None:
+    refused = {"ok": False, "error": "not_found", "message": "No."}
+    tools = (
+        "log",
+        "undo",
+        "redo",
+        "rollback",
+        "read_file",
+        "show",
+        "restore",
+        "blame",
+        "why",
+        "tree",
+        "diff",
+        "export",
+    )
+    ran = quire(*words, **dict.fromkeys((*tools, "checkpoint"), refused), since={"ok": True})
+    sent = [value for _, arguments in ran.asked for value in arguments.values()]
+    times = [datetime.fromisoformat(one) for one in sent if isinstance(one, str) and one.startswith("20")]
+    assert times, ran.asked
+    assert all(abs(datetime.now(UTC) - timedelta(days=2) - at) < timedelta(minutes=5) for at in times)
+
+
+@every(
+    ("words", "said"),
+    [
+        (("log", "--since", "2026-13-45"), "'2026-13-45' is no time"),
+        (("diff", "v1..2026-01-31T25:00"), "'2026-01-31T25:00' is no time"),
+        (("checkpoint", "create", "yesterday"), "'yesterday' means a time wherever a point is named"),
+        (("checkpoint", "create", "2d"), "'2d' means a time wherever a point is named"),
+    ],
+)
+def test_what_looks_like_a_time_and_is_none_or_is_to_be_a_name_is_a_wrong_use(
+    words: tuple[str, ...], said: str, quire: Quire
+) -> None:
+    ran = quire(*words)
+    assert ran.status == 2
+    assert said in ran.err
+    assert not ran.asked
+
+
+@every("name", COMMANDS)
+def test_the_help_of_a_command_that_takes_a_point_says_what_one_is(name: str, quire: Quire) -> None:
+    text = quire("help", name).out
+    takes = any(word in text for word in ("POINT ", "@POINT", "A..B [", "POINT]"))
+    assert (POINTS in text) is takes
 
 
 # -- help --------------------------------------------------------------------------------------------------------
@@ -932,7 +1008,7 @@ def test_rollback_takes_a_point_paths_and_whose_work(quire: Quire) -> None:
     ran = quire("rollback", "before", "src", "--only", "alice", "--plan")
     assert ran.asked == [("rollback", {"to": "before", "path": "src", "writer": "alice", "plan": True})]
     assert quire("rollback", "--token", "T").asked == [("rollback", {"token": "T"})]
-    assert (quire("rollback").status, quire("rollback").err) == (2, "quire: CHECKPOINT is missing.\n")
+    assert (quire("rollback").status, quire("rollback").err) == (2, "quire: POINT is missing.\n")
 
 
 def test_checkpoints_are_named_listed_and_compared(quire: Quire) -> None:

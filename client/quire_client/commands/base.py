@@ -322,6 +322,23 @@ def either(choices: Sequence[str]) -> str:
 
 
 def path_at(text: str) -> tuple[str, str]:
-    """`PATH@POINT` in its two parts; no point is "". The last `@` counts: paths may hold some, points do not."""
+    """`PATH@POINT` in its two parts; no point is "". The last `@` counts: paths may hold some, points do not.
+
+    Raises Usage.
+    """
     path, sign, point = text.rpartition("@")
-    return (path, point) if sign else (text, "")
+    return (path, point_of(point)) if sign else (text, "")
+
+
+def point_of(text: str) -> str:
+    """A POINT of the command line as the daemon knows it: `2d` becomes a time. Raises Usage."""
+    if not (text[:1].isdigit() or text in ("now", "today", "yesterday")):
+        return text  # most are versions or names, and the import costs
+    from datetime import UTC, datetime
+
+    from quire_client.moments import NoMoment, point
+
+    try:
+        return point(text, datetime.now(UTC))
+    except NoMoment as wrong:
+        raise Usage(str(wrong)) from None

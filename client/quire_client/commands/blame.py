@@ -88,12 +88,11 @@ def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
 COMMAND = Command(
     arguments="PATH",
     about="Prints the file with the version, writer, turn and time that each line comes from, following renames. A\n"
-    "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on. A point is a version,\n"
-    "seq:N, a checkpoint, or a time such as 2026-01-31T12:00:00Z.",
+    "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on.",
     example="quire blame src/app.py --at before-refactoring --lines 10:40",
     run=run,
     options=(
-        Option("at", "POINT", "as it was at a version, seq:N, checkpoint or time"),
+        Option("at", "POINT", "as it was then"),
         Option("lines", "A:B", "only these lines, from 1", "L"),
     ),
 )

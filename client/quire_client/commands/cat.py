@@ -83,8 +83,8 @@ def _joined(pages: list[dict[str, Any]]) -> dict[str, Any]:
 
 COMMAND = Command(
     arguments="PATH[@POINT]",
-    about="Prints the text of a file as it was at a point: a version, seq:N, a checkpoint, or a time such as\n"
-    "2026-01-31T12:00:00Z. Without a point, as it is now. What goes into a file or pipe is byte for byte the file.",
+    about="Prints the text of a file as it was at POINT, or as it is. What goes into a file or pipe is\n"
+    "byte for byte the file.",
     example="quire cat src/app.py@before-refactoring",
     run=run,
 )

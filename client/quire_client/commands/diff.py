@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Usage
+from quire_client.commands.base import Command, Invocation, Usage, point_of
 
 
 def run(call: Invocation) -> int:
@@ -23,9 +23,9 @@ def run(call: Invocation) -> int:
         raise Usage(f"{given!r} is a path, not a point: try `quire diff v10.. {shlex.quote(given)}`.")
     if not start:
         raise Usage(f"A..B begins with a point, not with {given!r}.")
-    arguments: dict[str, Any] = {"from": start}
+    arguments: dict[str, Any] = {"from": point_of(start)}
     if end:
-        arguments["to"] = end
+        arguments["to"] = point_of(end)
     if call.arguments[1:]:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments[1:]]
     with call.connect() as client:
@@ -62,9 +62,8 @@ def _without_patch(file: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     arguments="A..B [PATH ...]",
-    about="Shows what changed from point A to point B, or to now with `A..`, in everything or in the paths named. A\n"
-    "point is a version, seq:N, a checkpoint or a time such as 2026-01-31T12:00:00Z. Of one file, since a version:\n"
-    "`quire diff v10.. PATH`.",
+    about="Shows what changed from point A to point B, or to now with `A..`, in everything or in the paths named. Of\n"
+    "one file, since a version: `quire diff v10.. PATH`.",
     example="quire diff before-refactoring.. src/app.py",
     run=run,
 )

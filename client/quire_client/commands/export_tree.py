@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from quire_client import render
-from quire_client.commands.base import REFUSED, Command, Invocation, Option, Usage, status_of
+from quire_client.commands.base import REFUSED, Command, Invocation, Option, Usage, point_of, status_of
 from quire_client.commands.ls import beside
 
 
@@ -17,7 +17,7 @@ def run(call: Invocation) -> int:
     call.at_most(2)
     if len(call.arguments) < 2:
         raise Usage("POINT DIR is missing.")
-    point, folder = call.arguments
+    point, folder = point_of(call.arguments[0]), call.arguments[1]
     target = Path(os.path.abspath(call.folder / folder))
     inside = os.path.commonpath([call.place.root, os.path.realpath(target)]) == os.path.realpath(call.place.root)
     if inside:
@@ -56,8 +56,8 @@ def run(call: Invocation) -> int:
 
 COMMAND = Command(
     arguments="POINT DIR",
-    about="Writes everything that there was at a point (a version, seq:N, a checkpoint, a time) into DIR, which must\n"
-    "be new or empty and outside of the workspace: files, modes, links and empty folders. All of it or nothing.\n"
+    about="Writes everything that there was at POINT into DIR, which must be new or empty and outside of the\n"
+    "workspace: files, modes, links and empty folders. All of it or nothing.\n"
     "Files whose bytes are not in the journal are named, and what is left out as git's or Quire's own (.git, .quire).",
     example="quire export-tree before-refactoring ../as-it-was",
     run=run,

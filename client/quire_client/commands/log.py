@@ -123,9 +123,8 @@ def _undoing(record: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     arguments="[PATH]",
-    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob. Points are\n"
-    "versions (v12), seq:N, checkpoints, and times such as 2026-01-31T12:00:00Z.",
-    example="quire log src --writer outside --since 2026-01-31T12:00:00Z --limit 20",
+    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob.",
+    example="quire log src --writer outside --since 2d --limit 20",
     run=run,
     options=(
         Option("writer", "WHO", "an agent's name, w3, or outside"),

@@ -61,10 +61,9 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 COMMAND = Command(
     arguments="[PATH]",
-    about="Lists the files, links and empty folders that there were at a point, or are: a version, seq:N, a\n"
-    "checkpoint, or a time such as 2026-01-31T12:00:00Z; all of them, or those of PATH, a file, a folder or a quoted\n"
-    "glob.",
+    about="Lists the files, links and empty folders that there were at a point, or are: all of them, or those of\n"
+    "PATH, a file, a folder or a quoted glob.",
     example="quire ls --at before-refactoring src",
     run=run,
-    options=(Option("at", "POINT", "as it was at a version, seq:N, checkpoint or time"),),
+    options=(Option("at", "POINT", "as it was then"),),
 )

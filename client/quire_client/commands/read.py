@@ -57,6 +57,6 @@ COMMAND = Command(
         Option("hashes", "", "lines as N#hash [quality]|text"),
         Option("hashline", "", "lines as LINE#ID"),
         Option("lines", "A:B", "only these lines, from 1"),
-        Option("at", "POINT", "as it was at a version, seq:N, checkpoint or time"),
+        Option("at", "POINT", "as it was then"),
     ),
 )

@@ -30,9 +30,8 @@ def run(call: Invocation) -> int:
 
 COMMAND = Command(
     arguments="PATH@POINT",
-    about="Writes a file, or the files of a folder or a quoted glob, as they were at a point: a version, seq:N, a\n"
-    "checkpoint, or a time such as 2026-01-31T12:00:00Z. Links and empty folders come back where nothing is now.\n"
-    "It is recorded and can be undone.",
+    about="Writes a file, or the files of a folder or a quoted glob, as they were at POINT. Links and empty\n"
+    "folders come back where nothing is now. It is recorded and can be undone.",
     example="quire restore src/app.py@before-refactoring --plan",
     run=run,
     options=(

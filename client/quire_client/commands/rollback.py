@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
 from quire_client.commands.undo import EXECUTING, executing, files_named, show_files
 
 
@@ -13,8 +13,8 @@ def run(call: Invocation) -> int:
     arguments: dict[str, Any] = executing(call)
     if "token" not in call.options:
         if not call.arguments:
-            raise Usage("CHECKPOINT is missing.")
-        arguments["to"] = call.arguments[0]
+            raise Usage("POINT is missing.")
+        arguments["to"] = point_of(call.arguments[0])
     if call.arguments[1:]:
         arguments |= files_named(call, call.arguments[1:])
     if "only" in call.options:
@@ -25,9 +25,9 @@ def run(call: Invocation) -> int:
 
 
 COMMAND = Command(
-    arguments="CHECKPOINT [PATH ...]",
-    about="Takes back everything that you did since CHECKPOINT (or a version, seq:N, a time), in everything or in the\n"
-    "PATHs, and keeps what others did. --only names whose work it is about: an agent, outside, or '*' for everyone's.\n"
+    arguments="POINT [PATH ...]",
+    about="Takes back everything that you did since POINT, in everything or in the PATHs, and keeps what others did.\n"
+    "--only names whose work it is about: an agent, outside, or '*' for everyone's.\n"
     "It is recorded, and `quire undo` takes it back. With --plan nothing is done; the plan's token carries it out.",
     example="quire rollback before-refactoring src --only alice --plan",
     run=run,

@@ -59,8 +59,7 @@ def _without_text(call: Invocation, reply: Mapping[str, Any]) -> int:
 
 COMMAND = Command(
     arguments="VERSION | PATH@POINT",
-    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions; a\n"
-    "point is a version, seq:N, a checkpoint, or a time such as 2026-01-31T12:00:00Z.",
+    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions.",
     example="quire show src/app.py@before-refactoring",
     run=run,
 )

@@ -84,5 +84,5 @@ COMMAND = Command(
     "gone, who removed it.",
     example="quire why src/app.py:42",
     run=run,
-    options=(Option("at", "POINT", "as it was at a version, seq:N, checkpoint or time"),),
+    options=(Option("at", "POINT", "as it was then"),),
 )

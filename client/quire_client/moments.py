@@ -1,0 +1,65 @@
+"""Times as people type them, turned into points that the daemon knows: `2d`, `yesterday`, `2026-01-31 14:30`.
+
+They exist on the command line alone. In a call a time is RFC 3339, so that it means the same whenever it is sent, and
+wherever. Days begin here where the person is; `2d` is 48 hours.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from typing import Final
+
+POINTS: Final = """\
+A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01-31T14:30
+(local), 90m, 1h30m or 2d (ago), today or yesterday (its beginning)."""
+"""The sentence for the help of every command that takes one."""
+
+_DAYS: Final = {"today": 0, "yesterday": 1}
+_UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_PART: Final = r"(\d{1,9}) ?(weeks?|days?|hours?|minutes?|mins?|seconds?|secs?|[wdhms])"
+_AGO: Final = re.compile(rf"{_PART}(?: ?{_PART})*(?: ago)?", re.ASCII)
+_EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
+
+
+class NoMoment(ValueError):
+    """It looks like a time and is none; the text is a sentence."""
+
+
+def point(text: str, now: datetime, zone: tzinfo | None = None) -> str:
+    """`text` as the daemon knows it: a time in RFC 3339, UTC; what is none is left as it is.
+
+    `zone` is where the person is; None: where the system says. Raises `NoMoment`.
+    """
+    moment = _moment(text, now, zone)
+    return text if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
+    if _EXACT.fullmatch(text):
+        return None  # with all its digits
+    if text == "now":
+        return now
+    if text in _DAYS:
+        day = now.astimezone(zone).date() - timedelta(days=_DAYS[text])
+        return _there(datetime.combine(day, time()), zone)
+    if _AGO.fullmatch(text):
+        seconds = sum(int(count) * _UNITS[unit[0]] for count, unit in re.findall(_PART, text, re.ASCII))
+        try:
+            return now - timedelta(seconds=seconds)
+        except OverflowError:
+            raise NoMoment(f"{text!r} is before all time.") from None
+    if _DATE.fullmatch(text):
+        try:
+            said = datetime.fromisoformat(text.upper())
+        except ValueError:
+            forms = "2026-01-31, 2026-01-31T14:30 or 2026-01-31T12:00:00Z"
+            raise NoMoment(f"{text!r} is no time; it is written as {forms}.") from None
+        return said if said.tzinfo is not None else _there(said, zone)
+    return None
+
+
+def _there(said: datetime, zone: tzinfo | None) -> datetime:
+    """The moment at which clocks there showed that."""
+    return said.astimezone() if zone is None else said.replace(tzinfo=zone)
