@@ -64,8 +64,8 @@ _DELTA_LEVEL: Final = 8
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
 _FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
 _SPLICED_BYTES: Final = 96
-"""Most bytes between common ends that are kept as they are: more of them zstd packs shorter. It takes 0.3 ms to find the
-ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
+"""Most bytes between common ends that are kept as they are: more of them zstd packs shorter. It takes 0.3 ms to find
+the ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
 0.02 ms, and tells them in ten."""
 _SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
 
