@@ -13,10 +13,10 @@ from typing import Final
 import msgspec
 
 from quire_journal import watermarks
-from quire_journal.events import Event
+from quire_journal.events import EVENTS, Event
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.records import Record, decode_record
-from quire_journal.views import VIEWS, View
+from quire_journal.views import VIEWS, View, of_kind
 from quire_journal.views.anchors import BytesOf
 
 CHUNK: Final = 1000
@@ -41,7 +41,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
     for at, (record, event) in enumerate(records, first):
         if record.seq != at:
             raise OutOfOrder(f"record {record.seq} stands where record {at} is expected")
-        for view in _BY_RECORD:
+        for view in _OF_KIND[type(event)]:
             _apply(view, w, record, event, bytes_of)
     for view in VIEWS:
         if view.apply_all is not None:
@@ -106,8 +106,8 @@ def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tupl
     return {table: list(r.scan(table)) for table in named}
 
 
-_BY_RECORD: Final = tuple(view for view in VIEWS if view.apply_all is None)
-"""The views that are folded record by record."""
+_OF_KIND: Final[dict[type, tuple[View, ...]]] = {kind: of_kind(kind) for kind in EVENTS} | {type(None): of_kind(None)}
+"""The views that are folded record by record, by the kind of the record; None is a kind that is not known."""
 
 
 def _newest(r: Reading) -> int:
@@ -133,26 +133,26 @@ def _outdated(r: Reading) -> list[View]:
 
 def _fold_chunk(w: Writing, limit: int) -> int:
     """Fold up to `limit` records, from the first that some view lacks; how many there were."""
-    marks = {name: seq for name, (_, seq) in watermarks.read(w).items()}
+    stored = watermarks.read(w)
+    marks = {view.name: stored[view.name][1] for view in VIEWS}
     rows = list(islice(w.scan("records", u64(min(marks.values()) + 1)), limit))
     records: list[tuple[Record, Event | None]] = []
-    for key, stored in rows:
+    for key, row in rows:
         seq = int.from_bytes(key, "big")
         try:
-            record = decode_record(stored)
+            record = decode_record(row)
             event = record.event()
         except msgspec.MsgspecError as wrong:
             raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong
         records.append((record, event))
-        for view in _BY_RECORD:
+        for view in _OF_KIND[type(event)]:
             if marks[view.name] < seq:
                 _apply(view, w, record, event, None)
-                marks[view.name] = seq
+    last = records[-1][0].seq if records else 0
     for view in VIEWS:
-        if view.apply_all is not None and records and marks[view.name] < records[-1][0].seq:
+        if view.apply_all is not None and marks[view.name] < last:
             view.apply_all(w, [pair for pair in records if pair[0].seq > marks[view.name]])
-            marks[view.name] = records[-1][0].seq
-    watermarks.write(w, {view.name: (view.version, marks[view.name]) for view in VIEWS})
+    watermarks.write(w, {view.name: (view.version, max(marks[view.name], last)) for view in VIEWS})
     return len(rows)
 
 

@@ -41,9 +41,10 @@ from quire_journal.events import (
 )
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, OutOfOrder, Reading, Writing, u64
+from quire_journal.records import decode_record
 from quire_journal.replay import catch_up, dump, fold_all, rebuild
 from quire_journal.stores import STORES
-from quire_journal.views import VIEWS
+from quire_journal.views import VIEWS, of_kind
 from quire_journal.views.files import TOOL_WRITES
 
 TEXTS = (b"", b"x\n", b"x\ny\n", b"y\r\nx\n", b"z\ny\nx", b"z\n" * 3)
@@ -150,6 +151,20 @@ def test_one_view_built_by_another_version_comes_back_as_it_was(log: Log, name: 
         for table in view.tables:
             w.put(table, b"left over", b"from then")
     catch_up(scribe.store, 5)
+    assert views_of(scribe) == before
+
+
+@given(log=logs)
+def test_a_view_has_no_business_with_records_of_other_kinds_than_it_names(log: Log) -> None:
+    scribe = written(log, folding=True)
+    before = views_of(scribe)
+    with scribe.store.writing() as w:
+        for _, stored in list(w.scan("records")):
+            record = decode_record(stored)
+            event = record.event()
+            for view in VIEWS:
+                if view.apply_all is None and view not in of_kind(type(event) if event is not None else None):
+                    view.apply(w, record, event)
     assert views_of(scribe) == before
 
 

@@ -40,7 +40,8 @@ from quire_journal.views import (
 class View(msgspec.Struct, frozen=True):
     """One fold and the tables that belong to it.
 
-    `apply` folds a record whose event is None when this version does not know the kind. `apply_with`, for a view
+    `apply` folds a record whose event is None when this version does not know the kind. Only records of `kinds`
+    are folded, for a view that says which these are: most are few views' business. `apply_with`, for a view
     that looks at texts, is the same fold with the bytes of a blob from the function given, say from a cache.
     `apply_all`, for a view whose rows belong to many records, folds records that follow each other and comes to the
     same as `apply` of each; no other view may need such a one.
@@ -50,24 +51,30 @@ class View(msgspec.Struct, frozen=True):
     version: int
     tables: tuple[str, ...]
     apply: Callable[[Writing, Record, Event | None], None]
+    kinds: tuple[type[Event], ...] | None = None
     needs: tuple[str, ...] = ()
     apply_with: Callable[[Writing, Record, Event | None, anchors.BytesOf], None] | None = None
     apply_all: Callable[[Writing, Sequence[tuple[Record, Event | None]]], None] | None = None
 
 
 VIEWS: Final[tuple[View, ...]] = (
-    View("paths", 1, paths.TABLES, paths.fold),
-    View("writers", 1, writers.TABLES, writers.fold),
-    View("files", 2, files.TABLES, files.fold),
-    View("reads", 2, reads.TABLES, reads.fold),
-    View("stale", 1, stale.TABLES, stale.fold, needs=("files", "reads")),
-    View("losses", 1, losses.TABLES, losses.fold),
-    View("anchors", 3, anchors.TABLES, anchors.fold, needs=("files", "losses"), apply_with=anchors.fold),
-    View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold),
+    View("paths", 1, paths.TABLES, paths.fold, paths.KINDS),
+    View("writers", 1, writers.TABLES, writers.fold, writers.KINDS),
+    View("files", 2, files.TABLES, files.fold, files.KINDS),
+    View("reads", 2, reads.TABLES, reads.fold, reads.KINDS),
+    View("stale", 1, stale.TABLES, stale.fold, stale.KINDS, needs=("files", "reads")),
+    View("losses", 1, losses.TABLES, losses.fold, losses.KINDS),
+    View("anchors", 3, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
+    View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
     View("batches", 2, batches.TABLES, batches.fold),
-    View("bursts", 1, bursts.TABLES, bursts.fold),
-    View("capture", 1, capture.TABLES, capture.fold, needs=("files",)),
-    View("leases", 1, leases.TABLES, leases.fold),
+    View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS),
+    View("capture", 1, capture.TABLES, capture.fold, capture.KINDS, needs=("files",)),
+    View("leases", 1, leases.TABLES, leases.fold, leases.KINDS),
     View("terms", 3, terms.TABLES, terms.fold, apply_all=terms.fold_all),
 )
 """Every view, in the order in which a record is folded into them."""
+
+
+def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
+    """The views into which records of this kind are folded one by one, in order; None: of an unknown one."""
+    return tuple(view for view in VIEWS if view.apply_all is None and (view.kinds is None or kind in view.kinds))

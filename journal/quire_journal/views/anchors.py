@@ -43,6 +43,17 @@ from quire_journal.views.files import Version, abandoned_writes, version, versio
 from quire_journal.views.paths import path_id
 
 TABLES = ("anchors",)
+KINDS: Final = (
+    FileWritten,
+    FileDeleted,
+    FileMoved,
+    OutsideWritten,
+    OutsideDeleted,
+    OutsideMoved,
+    ReadServed,
+    BytesGone,
+    WritesAbandoned,
+)
 
 BytesOf = Callable[[Reading, bytes], bytes]
 """The bytes of a blob; raises `blobs.NotHeld`. `blobs.get`, or something with a cache before it."""

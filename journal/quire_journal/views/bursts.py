@@ -22,19 +22,15 @@ import msgspec
 from quire_journal.events import (
     BurstBegun,
     BurstEnded,
-    CaptureFailed,
     Event,
-    OutsideDeleted,
-    OutsideModeChanged,
-    OutsideMoved,
-    OutsideWritten,
 )
 from quire_journal.log import Reading, Writing, u64
 from quire_journal.records import Record
-from quire_journal.views.files import TOOL_WRITES
+from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 from quire_journal.views.writers import caller_of
 
 TABLES = ("bursts", "open_bursts", "burst_batches")
+KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BurstBegun, BurstEnded)
 
 OWN: Final = "own"
 ONLY_OUTSIDE: Final = "only_outside_burst"
@@ -46,7 +42,6 @@ BELONGING: Final = (OWN, ONLY_OUTSIDE, NAMED)
 """The evidence by which a batch belongs to a burst; by any other it may."""
 
 _SEEN_WHEN_IT_HAPPENED: Final = frozenset({"watched", "read", "displaced"})
-_OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideModeChanged, CaptureFailed)
 
 
 class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -85,7 +80,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         for burst in list(_open(w, record.at_ns)):
             if burst.owner == caller:
                 _add(w, burst, record, OWN)
-    elif isinstance(event, _OUTSIDE_WRITES):
+    elif isinstance(event, OUTSIDE_WRITES):
         seen = getattr(event, "evidence", "") in _SEEN_WHEN_IT_HAPPENED
         candidates = claiming(_open(w, record.at_ns), paths_of(event))
         for burst in candidates:

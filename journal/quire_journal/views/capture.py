@@ -6,6 +6,7 @@ Also when the whole tree was first looked at: a file that came into view after t
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from quire_journal.events import CaptureFailed, Event, FileMoved, OutsideMoved, WorkspaceScanned, WritesAbandoned
 from quire_journal.log import Reading, Writing, u32, u64
@@ -14,6 +15,7 @@ from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_of
 
 TABLES = ("uncaptured", "uncaptured_once", "scanned")
+KINDS: Final = (*files.TOOL_WRITES, *files.OUTSIDE_WRITES, WritesAbandoned, WorkspaceScanned)
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:

@@ -21,6 +21,7 @@ from quire_journal.records import Record
 from quire_journal.views.paths import path_id
 
 TABLES = ("checkpoints", "edit_checkpoints")
+KINDS: Final = (CheckpointNamed, CheckpointDropped, CheckpointSaved, CheckpointCommitted, CheckpointRolledBack)
 
 
 class Checkpoint(msgspec.Struct, frozen=True, array_like=True, gc=False):

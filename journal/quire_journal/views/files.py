@@ -44,6 +44,11 @@ ToolWrite = FileWritten | FileDeleted | FileMoved | ModeChanged
 
 TOOL_WRITES: Final = (FileWritten, FileDeleted, FileMoved, ModeChanged)
 
+OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideModeChanged, CaptureFailed)
+"""What other programs did to a path."""
+
+KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned)
+
 
 class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The state of one path after one record. `blob` is b"" where the path was gone or not captured."""

@@ -18,6 +18,7 @@ from quire_journal.records import Record
 from quire_journal.views.writers import caller_of
 
 TABLES = ("leases", "broken_leases")
+KINDS: Final = (LeaseGranted, LeaseRenewed, LeaseReleased, LeaseExpired, LeaseBroken)
 
 INTENT: Final = "intent"
 SHARED: Final = "shared"

@@ -7,13 +7,14 @@ kept here, so the chain can be followed across it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged
 from quire_journal.log import Reading, Writing, u64
 from quire_journal.records import Record
 
 TABLES = ("gone", "replaced", "salvages")
+KINDS: Final = (BytesGone, JournalSalvaged, Purged)
 
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
+from typing import Final
 
 from quire_journal.events import (
     BytesDisplaced,
@@ -32,7 +33,7 @@ from quire_journal.records import Record
 
 TABLES = ("paths", "path_ids")
 
-_NAMING = (
+_NAMING: Final = (
     FileWritten,
     FileDeleted,
     ModeChanged,
@@ -46,13 +47,15 @@ _NAMING = (
     CheckpointCommitted,
     CheckpointRolledBack,
 )
+_MOVES: Final = (FileMoved, OutsideMoved)
+KINDS: Final = (*_NAMING, *_MOVES)
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Number the paths that the event names."""
     if isinstance(event, _NAMING):
         _number(w, event.path)
-    elif isinstance(event, FileMoved | OutsideMoved):
+    elif isinstance(event, _MOVES):
         _number(w, event.path)
         _number(w, event.to)
 

@@ -23,11 +23,12 @@ from quire_journal.events import (
 )
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.records import Record
-from quire_journal.views.files import record_before
+from quire_journal.views.files import TOOL_WRITES, record_before
 from quire_journal.views.paths import path_id
 from quire_journal.views.writers import caller_of
 
 TABLES = ("reads", "reads_before")
+KINDS: Final = (ReadServed, *TOOL_WRITES, WritesAbandoned, WritesSettled)
 
 _NOTHING: Final = b""
 """In `reads_before`: the caller had been shown nothing."""

@@ -6,18 +6,12 @@ A row is a reason to look, not yet a fact: a write that was taken back leaves it
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from quire_journal.events import (
-    CaptureFailed,
     Event,
-    FileDeleted,
     FileMoved,
-    FileWritten,
-    ModeChanged,
-    OutsideDeleted,
-    OutsideModeChanged,
     OutsideMoved,
-    OutsideWritten,
     ReadServed,
 )
 from quire_journal.log import Reading, Writing, u32
@@ -29,20 +23,18 @@ from quire_journal.views.writers import caller_of
 TABLES = ("readers", "stale_reads")
 
 _CALLER_BYTES = 8
-_OF_ONE_PATH = (
-    FileWritten | FileDeleted | ModeChanged | OutsideWritten | OutsideDeleted | OutsideModeChanged | CaptureFailed
-)
+KINDS: Final = (ReadServed, *files.TOOL_WRITES, *files.OUTSIDE_WRITES)
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Remember who reads a path; when somebody else changes it, remember that, too."""
     if isinstance(event, ReadServed):
         _read(w, record, event)
-    elif isinstance(event, _OF_ONE_PATH):
-        _changed(w, record, event.path)
     elif isinstance(event, FileMoved | OutsideMoved):
         _changed(w, record, event.path)
         _changed(w, record, event.to)
+    elif isinstance(event, KINDS):
+        _changed(w, record, event.path)
 
 
 def stale_reads(r: Reading, caller: bytes) -> Iterator[str]:

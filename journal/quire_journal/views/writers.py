@@ -14,6 +14,7 @@ from quire_journal.log import Reading, Writing, u32
 from quire_journal.records import Record
 
 TABLES = ("writers", "writer_ids")
+KINDS: Final = (WriterIntroduced,)
 
 _KEY_BYTES: Final = 8  # a row is the caller's key and then the introduction: the key is asked for with each write
 _ENCODER: Final = msgspec.msgpack.Encoder()
