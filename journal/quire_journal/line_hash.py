@@ -19,7 +19,7 @@ try:  # CPython's own: for short texts, half the cost of OpenSSL's
 except ImportError:
     from hashlib import md5
 
-from quire_journal.splice import Splice
+from quire_journal.splice import Splice, spliced
 from quire_journal.text import Text, shown
 
 SHOWN_DIGITS: Final = 6
@@ -135,31 +135,29 @@ class LineHashes:
         """
         if "full" not in self.__dict__:
             return LineHashes.of(result)
-        full: list[str] = []
-        gone: list[str] = []
-        come: list[str] = []
-        joined: list[str] = []
-        was = self.__dict__.get("_joined", "")
-        at = 0
-        for s in splices:
-            new = hash8_each(s.lines)
-            full += self.full[at : s.start]
-            full += new
-            gone += self.full[s.start : s.stop]
-            come += new
-            joined += was[at * _PITCH : s.start * _PITCH], *(f"\n{digits}" for digits in new)
-            at = s.stop
-        full += self.full[at:]
-        joined.append(was[at * _PITCH :])
+        new = [hash8_each(s.lines) for s in splices]
+        full = spliced(self.full, splices, new)
         if len(full) != len(result):  # a CR and an LF met and are one break now
             return LineHashes.of(result)
         made = result.__dict__[_SLOT] = LineHashes(result, full)
-        if was:
-            made.__dict__["_joined"] = "".join(joined)
+        if "_joined" in self.__dict__:
+            made.__dict__["_joined"] = self._joined_after(splices, new)
+        gone = [digits for s in splices for digits in self.full[s.start : s.stop]]
+        come = [digits for each in new for digits in each]
         if "counts" in self.__dict__:
             made.__dict__["counts"] = self.counts.after(gone, come)
             self._carry_shown(splices, made, {*gone, *come})
         return made
+
+    def _joined_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> str:
+        """`_joined` of a text that is this one after splices; `new` are the hashes of the new lines of each."""
+        parts: list[str] = []
+        at = 0
+        for s, come in zip(splices, new, strict=True):
+            parts += self._joined[at * _PITCH : s.start * _PITCH], *(f"\n{digits}" for digits in come)
+            at = s.stop
+        parts.append(self._joined[at * _PITCH :])
+        return "".join(parts)
 
     def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
         """What reads of the whole text show goes along, where no other line is shown otherwise than before.

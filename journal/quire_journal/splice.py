@@ -7,11 +7,19 @@ changes a text in Quire is such a plan, so staleness, merge, undo and blame shar
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from quire_journal.text import BOM, Text
+
+T = TypeVar("T")
+
+FEW: Final = 64
+"""Splices that are put into a copy of a list one by one: a copy takes a seventh of the time of a list made of pieces,
+and each splice that moves the lines behind it as much again."""
 
 
 class Splice(msgspec.Struct, frozen=True):
@@ -39,26 +47,38 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
 
     Raises `ValueError` when the splices are not sorted, overlap, or leave the base.
     """
-    lines: list[bytes] = []
-    breaks: list[bytes] = []
+    at = moved = 0
+    new: list[Sequence[bytes]] = []
     fresh: list[range] = []
-    at = 0
     for s in splices:
         if not (at <= s.start <= s.stop <= len(base)):
             raise ValueError(f"splice {s.start}..{s.stop} overlaps the one before or leaves the {len(base)} lines")
-        lines += base.lines[at : s.start]
-        breaks += base.breaks[at : s.start]
-        fresh.append(range(len(lines), len(lines) + len(s.lines)))
-        lines += s.lines
-        breaks += new_breaks(base, s)
         at = s.stop
-    lines += base.lines[at:]
-    breaks += base.breaks[at:]
+        new.append(new_breaks(base, s))
+        fresh.append(range(s.start + moved, s.start + moved + len(s.lines)))
+        moved += s.shift
+    lines = spliced(base.lines, splices, [s.lines for s in splices])
+    breaks = spliced(base.breaks, splices, new)
     final = base.final_break if final_break is None else final_break
-    if final and _keeps_to_feeds(base, lines, [ending for new in fresh for ending in breaks[new.start : new.stop]]):
-        return _spliced(base, splices, lines, breaks)
+    if final and _keeps_to_feeds(base, lines, chain.from_iterable(new)):
+        return _made_of_bytes(base, splices, lines, breaks)
     _end_every_line(base, lines, breaks, final)
     return _as_read(base.bom, lines, breaks, fresh)
+
+
+def spliced(items: Sequence[T], splices: Sequence[Splice], new: Sequence[Sequence[T]]) -> list[T]:
+    """What stands for each line of a text, after splices: `new` are those for the new lines of each."""
+    if len(splices) <= FEW:
+        out = [*items]
+        for s, come in zip(reversed(splices), reversed(new), strict=True):
+            out[s.start : s.stop] = come
+        return out
+    out, at = [], 0
+    for s, come in zip(splices, new, strict=True):
+        out += items[at : s.start]
+        out += come
+        at = s.stop
+    return [*out, *items[at:]]
 
 
 def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) -> bool:
@@ -67,7 +87,7 @@ def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) ->
     return feeds and (base.bom or not lines or not lines[0].startswith(BOM))
 
 
-def _spliced(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: list[bytes]) -> Text:
+def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: list[bytes]) -> Text:
     """The text with these lines, all of which end with LF, its bytes made of those of `base`.
 
     That takes a tenth of the time of joining all lines (2,000: 15 µs, not 180), and nothing is left to be looked for.
