@@ -38,6 +38,7 @@ from quire_journal.events import (
 )
 from quire_journal.ids import BlobId, blob_id, disk_path, journal_path, unescaped
 from quire_journal.mapped_paths import mapped
+from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 
@@ -271,15 +272,26 @@ class Gather:
             return _Sighting(OnDisk(look.kind))
         return self._known(path, look, head) or self._read(path, look.signature, head, unfinished_ok)
 
+    def stands(self, path: str) -> bool:
+        """Does the file stand at `path` that was read or written there last, with the signature that it had then?
+
+        That is less than `observe` asks, which also sees who has it open for writing.
+        """
+        seen = self.recorder.seen.get(path)
+        if seen is None:
+            return False
+        try:
+            signature = self.workspace.look(path).signature
+        except Refused:
+            return False
+        return signature is not None and _is_of(seen, signature)
+
     def _known(self, path: str, look: Look, head: Version | None) -> _Sighting | None:
         """The head, when the signature proves that the file still holds it."""
         seen, s = self.recorder.seen.get(path), look.signature
         if seen is None or s is None or head is None or head.gone or head.uncaptured or seen.blob != head.blob:
             return None
-        now = (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode)
-        if now != (seen.dev, seen.ino, seen.size, seen.mtime_ns, seen.ctime_ns, seen.mode):
-            return None
-        if not self.workspace.verify_unchanged(path, s):
+        if not _is_of(seen, s) or not self.workspace.verify_unchanged(path, s):
             return None
         return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), proved=True, signature=s)
 
@@ -333,3 +345,9 @@ class Gather:
             return _Sighting(OnDisk("missing"))
         image = Image(target, signature, settled=True, finished=True)
         return _Sighting(OnDisk("link", blob_id(target), len(target), 0o777, LINK), image=image, signature=signature)
+
+
+def _is_of(seen: Seen, s: Signature) -> bool:
+    """Is this the signature under which `seen` was?"""
+    then = (seen.dev, seen.ino, seen.size, seen.mtime_ns, seen.ctime_ns, seen.mode)
+    return then == (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode)

@@ -12,6 +12,8 @@ class Batch(msgspec.Struct):
 
     dirty: set[str] = msgspec.field(default_factory=set)
     """Look at each: it may have been written, created, removed, replaced or its mode changed; or nothing."""
+    touched: set[str] = msgspec.field(default_factory=set)
+    """Those of `dirty` whose file was written, or its mode changed; of the others only the name came or went."""
     folders: set[str] = msgspec.field(default_factory=set)
     """Compare each, with all that is or was below it: it came, went or moved. "" is the whole workspace."""
     unseen: set[str] = msgspec.field(default_factory=set)

@@ -187,6 +187,11 @@ class Outside:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
+        """Name what the watcher told of.
+
+        Of a write of ours it tells that a name went and came. Where the file stands there that we put there, as we put
+        it, that is all there was: whoever has it open since, and stores something, is told of by an event of the file.
+        """
         batch = self._watcher.drain()
         for path in batch.dirty:
             governed = self._ignore.governs(path)
@@ -196,7 +201,8 @@ class Outside:
                 self.scan("rules")
             if path == WORKSPACE_FILE:
                 self._reload()
-            self.name(path, "watched", now)
+            if path in batch.touched or not self._gather.stands(path):
+                self.name(path, "watched", now)
         self._moves += [(journal_path(a), journal_path(b)) for a, b in batch.moved]
         for pair in batch.moved:
             for path in pair:

@@ -241,7 +241,7 @@ class Watcher:
         if self._ignored(path, False):
             return
         hint = self._tree.pair(event, path) if self._tree is not None else None
-        self._note(dirty=(path,), moved=hint)
+        self._note(dirty=(path,), touched=not (event.is_moved_from or event.is_moved_to), moved=hint)
 
     def _take_folder(self, path: str, event: InotifyEvent) -> None:
         tree = self._tree
@@ -280,6 +280,7 @@ class Watcher:
     def _note(
         self,
         dirty: Iterable[str] = (),
+        touched: bool = True,
         folders: Iterable[str] = (),
         unseen: bool = False,
         overflowed: bool = False,
@@ -290,6 +291,8 @@ class Watcher:
             batch = self._batch
             idle = not batch
             batch.dirty.update(dirty)
+            if touched:
+                batch.touched.update(dirty)
             batch.folders.update(folders)
             if unseen:
                 batch.unseen.update(folders)
@@ -298,6 +301,7 @@ class Watcher:
                 batch.moved.append(moved)
             if len(batch.dirty) + len(batch.folders) > _MOST_PATHS:
                 batch.dirty.clear()
+                batch.touched.clear()
                 batch.folders.clear()
                 batch.unseen.clear()
                 batch.moved.clear()

@@ -43,6 +43,7 @@ class Watch:
         self.woken.clear()
         batch = self.watcher.drain()
         self.told.dirty |= batch.dirty
+        self.told.touched |= batch.touched
         self.told.folders |= batch.folders
         self.told.overflowed |= batch.overflowed
         self.told.moved += batch.moved
@@ -162,6 +163,21 @@ def test_an_exchange_with_an_ignored_folder_names_the_file(tmp_path: Path, watch
     batch = watched.catch_up()
     assert batch.dirty == {"f"}
     assert batch.moved == []
+    assert batch.touched == set()  # the file itself is what it was under its other name
+
+
+@pytest.mark.parametrize("save", [in_place, through_a_mapping, lambda file: file.chmod(0o600)])
+def test_a_file_that_is_written_or_changes_its_mode_was_touched_also_when_it_came_just_before(
+    tmp_path: Path, watch: Start, save: Callable[[Path], None]
+) -> None:
+    (tmp_path / ".quire" / "tmp").mkdir(parents=True)
+    (tmp_path / "f").write_text("old")
+    (tmp_path / ".quire" / "tmp" / "new").write_text("new")
+    watched = watch()
+    watched.catch_up()
+    exchange(tmp_path / "f", tmp_path / ".quire" / "tmp" / "new")
+    save(tmp_path / "f")
+    assert watched.catch_up().touched == {"f"}
 
 
 def test_mode_changes_and_removals_are_named(tmp_path: Path, watch: Start) -> None:
