@@ -21,7 +21,7 @@ Block = tuple[int, int, int, int]
 MOST_PAIRS: Final = 8_000 * 8_000
 """Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
 
-_STEP: Final = 256
+_STEPS: Final = (256, 16, 1)
 _SMALL: Final = 256  # bytes: most changes are not larger
 _Lines = Sequence[Any]
 
@@ -135,20 +135,17 @@ def first_difference(a: Text, b: Text) -> int:
 
 def _common_start(a: _Lines, b: _Lines, most: int) -> int:
     at = 0
-    while at < most and a[at : at + _STEP] == b[at : at + _STEP]:  # slices compare at the speed of C
-        at += _STEP
-    at = min(at, most)
-    while at < most and a[at] == b[at]:
-        at += 1
+    for step in _STEPS:  # slices compare at the speed of C
+        while at + step <= most and a[at : at + step] == b[at : at + step]:
+            at += step
     return at
 
 
 def _common_end(a: _Lines, b: _Lines, most: int) -> int:
     at, a_len, b_len = 0, len(a), len(b)
-    while at + _STEP <= most and a[a_len - at - _STEP : a_len - at] == b[b_len - at - _STEP : b_len - at]:
-        at += _STEP
-    while at < most and a[a_len - at - 1] == b[b_len - at - 1]:
-        at += 1
+    for step in _STEPS:
+        while at + step <= most and a[a_len - at - step : a_len - at] == b[b_len - at - step : b_len - at]:
+            at += step
     return at
 
 

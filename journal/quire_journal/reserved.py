@@ -20,12 +20,14 @@ _IGNORED: Final = dict.fromkeys([*range(0x200C, 0x2010), *range(0x202A, 0x202F),
 
 def fold(name: str) -> str:
     """`name` as a file system that ignores case and Unicode form would compare it."""
+    if name.isascii():
+        return name.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
 def disguised(name: str) -> str:
     """`fold`, and without what HFS+ and NTFS overlook: ignorable characters, streams, final dots and spaces."""
-    return fold(name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
+    return fold(name if name.isascii() else name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")
 
 
 def is_reserved(journal: str) -> bool:

@@ -39,8 +39,8 @@ class Text:
         self.breaks = breaks
 
     @classmethod
-    def of(cls, data: bytes) -> Text:
-        """The text that `data` holds."""
+    def of(cls, data: bytes, blob: BlobId | None = None) -> Text:
+        """The text that `data` holds; `blob` is the address of these bytes, where it is known."""
         bom = data.startswith(BOM)
         body = data[len(BOM) :] if bom else data
         if b"\r" not in body:
@@ -61,6 +61,8 @@ class Text:
                 breaks.append(b"")
         text = cls(bom, lines, breaks)
         text.__dict__["data"] = data
+        if blob is not None:
+            text.__dict__["blob"] = blob
         return text
 
     def __len__(self) -> int:
