@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import astuple
+
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_journal.text import Text
@@ -17,7 +19,11 @@ def file_now(workspace: Workspace, path: str) -> FileNow:
     image = workspace.read(path, LIMIT)
     seen = image.signature
     text = Text.of(image.data)
-    return FileNow(path, "file", text, mode=seen.mode & 0o7777, inode=seen.ino, size=len(image.data), links=seen.nlink)
+    proof = astuple(seen) if image.settled else ()
+    size = len(image.data)
+    return FileNow(
+        path, "file", text, mode=seen.mode & 0o7777, inode=seen.ino, size=size, links=seen.nlink, proof=proof
+    )
 
 
 def put(workspace: Workspace, path: str, data: bytes, seq: int = 1, over: FileNow | None = None) -> Put:

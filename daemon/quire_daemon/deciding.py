@@ -121,7 +121,8 @@ class Deciding:
             callers.add(call.incoming.identity)
             call.news_head = -1
             try:
-                started = self._decide(call, paths)
+                with self._recorder.history():  # one for all that is asked, until something is committed
+                    started = self._decide(call, paths)
             except _NotYet as later:
                 call.retry_s = later.at_s
                 waiting.append(call)

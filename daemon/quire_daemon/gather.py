@@ -57,6 +57,11 @@ class _Sighting(msgspec.Struct, frozen=True):
     proved: bool = False  # without `image`: the journal's own copy is what is on disk
     signature: Signature | None = None
 
+    @property
+    def settled(self) -> bool:
+        """Would any later change move the signature?"""
+        return self.proved if self.image is None else self.image.settled
+
 
 class Observation(msgspec.Struct, frozen=True):
     """A path as the journal has it and as it was found, and the event that brings the one to the other."""
@@ -120,12 +125,13 @@ class Gather:
             uncaptured=head.uncaptured if head is not None else "",
             resolved_from=journal_path(place.resolved_from),
             links=signature.nlink,
+            proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
         )
 
     def _text(self, sighting: _Sighting) -> Text | None:
         """What was read; or the journal's own copy, where a signature proved that it is what is on disk."""
         if sighting.image is not None:
-            return Text.of(sighting.image.data)
+            return Text.of(sighting.image.data, BlobId(sighting.disk.blob) if sighting.disk.blob else None)
         if not sighting.proved:
             return None
         text = self.recorder.texts.find(sighting.disk.blob)

@@ -77,7 +77,7 @@ class History:
     ) -> None:
         self._reading = reading
         self._text_of = text_of
-        self._recent: Mapping[tuple[bytes, str], Shown] = recent or {}
+        self._recent: Mapping[tuple[bytes, str], Shown] = {} if recent is None else recent
         self._names = PathNames() if names is None else names
         self._ids: dict[str, PathId] = {}
         self._callers: dict[int, bytes] = {}

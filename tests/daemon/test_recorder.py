@@ -1,4 +1,4 @@
-"""The recorder: which reads are worth a record."""
+"""The recorder: which reads are worth a record, and what a question within a question sees."""
 
 from __future__ import annotations
 
@@ -102,3 +102,32 @@ def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
     with pytest.raises(StoreFailed):
         recorder.commit()
     assert not recorder.told(READ, ann)
+
+
+def test_questions_within_a_question_share_its_snapshot() -> None:
+    """A call about a thousand files need not begin thousands of transactions."""
+    recorder, _, _ = desk()
+    with recorder.history() as outer:
+        with recorder.history() as inner:
+            assert inner is outer
+        with recorder.history() as again:
+            assert again is outer
+    with recorder.history() as later:
+        assert later is not outer
+
+
+def test_what_is_committed_meanwhile_is_seen_by_the_next_question() -> None:
+    """Records, and bytes that came without a record."""
+    recorder, _, ann = desk()
+    with recorder.history() as outer:
+        recorder.note(FileWritten("b.txt", blob_id(b"one\n"), 4, 0o644, 0), ann)
+        with recorder.history() as before:
+            assert before.file("b.txt") is None
+        recorder.commit()
+        with recorder.history() as after:
+            assert after.file("b.txt") is not None
+            recorder.note_blob(b"two\n", None)
+            recorder.commit()
+            with recorder.history() as bytes_too:
+                assert bytes_too.holds(blob_id(b"two\n"))
+        assert outer.file("b.txt") is None

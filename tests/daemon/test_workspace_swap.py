@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from quire_daemon.workspace import HeldOpen, Lost, Swapped, Workspace
 from quire_daemon.workspace.lingering import GRACE_S, MOST
 from quire_daemon.workspace.staging import TOGETHER
 from quire_journal.refusals import Refused
+from quire_journal.text import Text
 
 
 class Steps:
@@ -92,6 +94,43 @@ def test_a_file_is_replaced_and_the_old_one_goes_after_a_while(workspace: Worksp
     assert workspace.lingering() == 1
     settle(workspace)
     assert in_tmp(workspace) == []
+
+
+def test_bytes_that_a_look_has_proved_are_not_read_again(workspace: Workspace) -> None:
+    """The inode's signature stands for them; a decision that claims to have seen others shows it."""
+    (workspace.root / "f").write_bytes(b"old")
+    time.sleep(0.02)  # a stamp that no later change can share
+    seen = file_now(workspace, "f")
+    if not seen.proof:
+        pytest.skip("no signature proves anything on this file system")
+    other = replace(seen, text=Text.of(b"odd"))
+    assert isinstance(do(workspace, put(workspace, "f", b"new", over=other)), Swapped)
+    time.sleep(0.02)
+    unproved = replace(file_now(workspace, "f"), text=Text.of(b"odd"), proof=())
+    assert isinstance(do(workspace, put(workspace, "f", b"newer", over=unproved)), Lost)
+
+
+@pytest.mark.parametrize("staged_before", [False, True])
+def test_a_proof_is_worth_nothing_when_the_file_has_changed_since(workspace: Workspace, staged_before: bool) -> None:
+    """Though size and name are the same, and it is the same inode."""
+    path = workspace.root / "f"
+    path.write_bytes(b"old")
+    time.sleep(0.02)
+    write = put(workspace, "f", b"new")
+    staged = workspace.stage(write) if staged_before else None
+    path.write_bytes(b"odd")
+    assert isinstance(workspace.perform(staged or workspace.stage(write)), Lost)
+    assert path.read_bytes() == b"odd"
+
+
+def test_a_proof_does_not_outlast_a_touch_but_the_bytes_do(workspace: Workspace) -> None:
+    """They are compared then, and are what the decision saw."""
+    (workspace.root / "f").write_bytes(b"old")
+    time.sleep(0.02)
+    write = put(workspace, "f", b"new")
+    os.utime(workspace.root / "f")
+    assert isinstance(do(workspace, write), Swapped)
+    assert (workspace.root / "f").read_bytes() == b"new"
 
 
 @given(data=st.binary(max_size=200), mode=st.integers(0, 0o777).map(lambda bits: bits | 0o600))

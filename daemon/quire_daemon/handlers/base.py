@@ -53,6 +53,7 @@ class FileNow(msgspec.Struct, frozen=True):
     uncaptured: str = ""
     resolved_from: str = ""  # the link that the caller named, when `path` is its target
     links: int = 1
+    proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
 
 
 class Present(msgspec.Struct, frozen=True):

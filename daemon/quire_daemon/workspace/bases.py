@@ -51,7 +51,7 @@ def is_base(held: Held, over: FileNow, staged: Staged) -> bool:
         return False
     if over.text is None:
         return held.signature.size == over.size
-    if staged.proven and held.signature == staged.base:
+    if staged.proven and held.leased and held.signature == staged.base:
         return True
     if held.signature.size != len(over.text.data):
         return False

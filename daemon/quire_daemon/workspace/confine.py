@@ -81,6 +81,10 @@ class Beneath:
         finally:
             os.close(fd)
 
+    def reach(self, path: str) -> int:
+        """An O_PATH descriptor for whatever is at `path`. Raises Vanished, Refused."""
+        return self._reach(path, kernel.O_PATH, path)
+
     def _reach(self, path: str, flags: int, named: str) -> int:
         try:
             return self.open(path, flags)
@@ -100,7 +104,7 @@ class Beneath:
     def _signature(self, path: str) -> Signature:
         if not kernel.HAS_PATH_FDS:
             return self._stat(path)
-        fd = self._reach(path, kernel.O_PATH, path)
+        fd = self.reach(path)
         try:
             return Signature.of(os.fstat(fd))
         finally:
@@ -130,7 +134,7 @@ class Beneath:
             raise refusal(error, path) from error
 
     def _open_seen(self, path: str, flags: int) -> int:
-        seen = self._reach(path, kernel.O_PATH, path)
+        seen = self.reach(path)
         try:
             if Signature.of(os.fstat(seen)).kind != "file":
                 raise NotRegular(path)

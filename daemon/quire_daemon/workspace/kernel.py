@@ -30,8 +30,6 @@ HAS_PATH_FDS: Final = hasattr(os, "O_PATH")  # macOS has none
 O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor does for folders
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
 
-_AT_FDCWD: Final = -100
-_AT_SYMLINK_FOLLOW: Final = 0x400
 _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
 _OPENAT2: Final = 437  # the same everywhere: younger than the common table
 
@@ -124,10 +122,7 @@ def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
 
 def name_unnamed(fd: int, folder: int, name: str) -> None:
     """Give an O_TMPFILE inode a name. The way by /proc needs no capability, AT_EMPTY_PATH would."""
-    source = ctypes.c_char_p(b"/proc/self/fd/%d" % fd)
-    target = ctypes.c_char_p(os.fsencode(name))
-    flags = ctypes.c_int(_AT_SYMLINK_FOLLOW)
-    _check(_libc().linkat(ctypes.c_int(_AT_FDCWD), source, ctypes.c_int(folder), target, flags))
+    os.link(magic_link(fd), name, dst_dir_fd=folder, follow_symlinks=True)
 
 
 def sync_file_system(fd: int) -> None:
@@ -135,9 +130,14 @@ def sync_file_system(fd: int) -> None:
     _check(_syncfs()(fd))
 
 
+def magic_link(fd: int) -> str:
+    """A path to the very inode of `fd`, for calls that take no descriptor, or none of O_PATH."""
+    return f"/proc/self/fd/{fd}"
+
+
 def reopen(fd: int, flags: int) -> int:
     """Open the very inode that the O_PATH descriptor `fd` stands for."""
-    return os.open(f"/proc/self/fd/{fd}", flags | os.O_CLOEXEC)
+    return os.open(magic_link(fd), flags | os.O_CLOEXEC)
 
 
 def take_lease(fd: int, write: bool = False) -> bool | None:

@@ -164,7 +164,7 @@ class Staging:
             return self._fill(write, None, Staged(write, self._new_name(write.seq, "new"), "create"))
         staged = Staged(write, self._new_name(write.seq, "new"), "swap")
         try:
-            base = self._base(write.path)
+            base = self._base(write, staged)
         except (Vanished, NotRegular, HeldOpen):
             return self._fill(write, None, staged)  # the look at the path, later, says what to make of it
         try:
@@ -176,22 +176,30 @@ class Staging:
     def _plan_over(self, base: Held, write: Put, staged: Staged) -> None:
         self._check_writable(base, write.path)
         staged.base = base.signature
-        staged.proven = self._proves(base, write)
+        staged.proven = staged.proven or self._proves(base, write)
         if base.signature.nlink > 1 and self._all_names_inside(base.signature):
             staged.how = "in_place"
 
-    def _base(self, path: str) -> Held:
+    def _base(self, write: Put, staged: Staged) -> Held:
+        """What is replaced. A look that proved its bytes is not made again while nothing has moved the signature."""
+        if write.over.proof and kernel.HAS_PATH_FDS:
+            fd = self._beneath.reach(write.path)
+            seen = Signature.of(os.fstat(fd))
+            if msgspec.structs.astuple(seen) == write.over.proof:
+                staged.proven = True
+                return Held(fd, seen, leased=False)
+            os.close(fd)
         try:
-            return self._reading.hold(path)
+            return self._reading.hold(write.path)
         except HeldOpen:
-            fd = self._beneath.open_file(path)
+            fd = self._beneath.open_file(write.path)
             return Held(fd, Signature.of(os.fstat(fd)), leased=False)
 
     def _check_writable(self, base: Held, path: str) -> None:
         """A file that is read-only for us is not replaced, though the folder would allow it."""
         ids = os.access in os.supports_effective_ids
         if kernel.HAS_PATH_FDS:  # of the inode itself: the path may be empty for an instant
-            writable = os.access(f"/proc/self/fd/{base.fd}", os.W_OK, effective_ids=ids)
+            writable = os.access(kernel.magic_link(base.fd), os.W_OK, effective_ids=ids)
         else:
             with self._beneath.parent(path) as (folder, name):
                 writable = os.access(name, os.W_OK, dir_fd=folder, effective_ids=ids)
@@ -325,7 +333,7 @@ def write_all(fd: int, data: bytes, at: int = 0) -> None:
 
 
 def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None:
-    """Owner, mode, ACL and attributes of the open file `source` for `target`.
+    """Owner, mode, ACL and attributes of the file `source` (open, or an O_PATH descriptor) for `target`.
 
     Raises Refused where the owner cannot be kept: a file must not change hands because an agent edited a line.
     """
@@ -336,10 +344,11 @@ def copy_identity(source: int, seen: Signature, target: int, write: Put) -> None
     os.fchmod(target, mode)
     if not hasattr(os, "listxattr"):  # macOS: no such calls in Python
         return
-    for name in os.listxattr(source):
+    named = kernel.magic_link(source) if kernel.HAS_PATH_FDS else source  # an O_PATH descriptor is not taken
+    for name in os.listxattr(named):
         if name in _ABOUT_CONTENT:
             continue
-        value = _attribute(source, name)
+        value = _attribute(named, name)
         if value is not None:
             _set_attribute(target, name, value)
     if mode != stat.S_IMODE(seen.mode):
@@ -357,9 +366,9 @@ def _copy_owner(source: int, target: int, path: str) -> None:
         raise Refused("permission_denied", message, path=path) from error
 
 
-def _attribute(fd: int, name: str) -> bytes | None:
+def _attribute(file: int | str, name: str) -> bytes | None:
     try:
-        return os.getxattr(fd, name)
+        return os.getxattr(file, name)
     except OSError as error:
         if error.errno in (errno.ENODATA, errno.ENOTSUP, errno.EPERM, errno.EACCES):
             return None
