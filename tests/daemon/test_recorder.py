@@ -86,7 +86,7 @@ def test_a_path_of_which_bytes_are_dropped_can_join_the_hash_index_again() -> No
     recorder, _, ann = desk()
     recorder.note(READ, ann)
     recorder.commit()
-    recorder.drop(BytesGone("dropped", (blob_id(b"one\n"),), ("a.txt",)), recorder.next_seq)
+    recorder.commit(BytesGone("dropped", (blob_id(b"one\n"),), ("a.txt",)), recorder.next_seq)
     assert not recorder.told(READ, ann)
 
 
