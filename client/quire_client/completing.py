@@ -25,6 +25,7 @@ KINDS: Final = {
     "FILE": FILES,
     "DIR": FOLDERS,
     "POINT": "points",
+    "CURSOR": "points",
     "NAME": "points",
     "A..B": "points",
     "WHO": "writers",

@@ -72,8 +72,8 @@ def told(name: str, command: Command) -> dict[str, Any]:
 def about(command: Command) -> str:
     """What it does; and what a point is, where it takes one."""
     told = command.about.strip()
-    takes = [command.arguments, *(option.value for option in command.options)]
-    return f"{told}\n{POINTS}" if any("POINT" in value or "A..B" in value for value in takes) else told
+    takes = " ".join([command.arguments, *(option.value for option in command.options)])
+    return f"{told}\n{POINTS}" if any(word in takes for word in ("POINT", "A..B", "CURSOR")) else told
 
 
 def usage(name: str, command: Command) -> str:

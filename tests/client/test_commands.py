@@ -84,6 +84,7 @@ def quire(site: Path, capsys: pytest.CaptureFixture[str]) -> Quire:
         ("why", "a", "--at", "2d"),
         ("ls", "--at", "2d"),
         ("diff", "2d.."),
+        ("since", "2d"),
         ("diff", "v1..2d"),
         ("export-tree", "2d", "../x"),
         ("export", "jsonl", "--from", "2d"),
@@ -135,7 +136,7 @@ def test_what_looks_like_a_time_and_is_none_or_is_to_be_a_name_is_a_wrong_use(
 @every("name", COMMANDS)
 def test_the_help_of_a_command_that_takes_a_point_says_what_one_is(name: str, quire: Quire) -> None:
     text = quire("help", name).out
-    takes = any(word in text for word in ("POINT ", "@POINT", "A..B [", "POINT]"))
+    takes = any(word in text for word in ("POINT ", "@POINT", "A..B [", "POINT]", "[CURSOR]"))
     assert (POINTS in text) is takes
 
 
@@ -1170,6 +1171,48 @@ def test_a_refusal_ends_a_watch(quire: Quire) -> None:
     ran = quire("watch", "--kind", "x", since=refusal)
     assert (ran.status, ran.err) == (1, "There is no such kind. [schema_invalid]\n")
     assert quire("watch", "--kind", "x", "--json", since=refusal).status == 1
+
+
+# -- since -------------------------------------------------------------------------------------------------------
+
+
+def test_since_without_a_cursor_prints_the_one_of_now(quire: Quire) -> None:
+    ran = quire("since", since={"ok": True, "records": [], "cursor": "c4.ab", "more": False})
+    assert (ran.status, ran.out, ran.err) == (0, "c4.ab\n", "")
+    assert ran.asked == [("since", {})]
+
+
+def test_since_a_cursor_prints_all_that_came_after_it_and_the_next_cursor(quire: Quire) -> None:
+    pages = {None: page("c3", RECORD, more=True), "c3": page("c4", RECORD, more=False)}
+    first = {"cursor": "c2", "path": "src", "writer": "outside", "kind": "file_written", "wait_ms": 1500}
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        return pages[None if asked["cursor"] == "c2" else asked["cursor"]]
+
+    words = ("since", "c2", "src", "--writer", "outside", "--kind", "file_written", "--wait", "1.5")
+    ran = quire(*words, since=answer)
+    assert ran.asked == [("since", first), ("since", {**first, "cursor": "c3", "wait_ms": 0})]
+    row = "2026-01-31 12:00:00Z  v812  outside  outside written  a.py  [git checkout main (ada/s1)]\n"
+    assert (ran.status, ran.out, ran.err) == (0, row * 2, "The next cursor is c4\n")
+    told = json.loads(quire(*words, "--json", since=answer).out)
+    assert (len(told["records"]), told["cursor"]) == (2, "c4")
+
+
+def test_since_tells_no_more_than_is_wanted_and_says_that_there_is_more(quire: Quire) -> None:
+    ran = quire("since", "c2", "--limit", "1", since=page("c3", RECORD, more=True, fresh=True))
+    assert ran.asked == [("since", {"cursor": "c2", "limit": 1})]
+    assert ran.err == (
+        "The cursor is of no use here; this is everything from the beginning.\nThere is more.\nThe next cursor is c3\n"
+    )
+
+
+def test_since_says_that_nothing_came_and_how_long_it_can_wait(quire: Quire) -> None:
+    ran = quire("since", "c2", since=page("c2"))
+    assert (ran.out, ran.err) == ("Nothing was recorded since.\n", "The next cursor is c2\n")
+    for wrong in ("soon", "61", "-1", "nan"):
+        ran = quire("since", "c2", "--wait", wrong)
+        assert (ran.status, ran.asked) == (2, [])
+        assert "at most 60" in ran.err
 
 
 # -- env ---------------------------------------------------------------------------------------------------------

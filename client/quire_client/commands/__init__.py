@@ -19,6 +19,7 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
     },
     "History": {
         "log": "List who changed what, newest first",
+        "since": "Print what was recorded after a cursor, and the next one",
         "watch": "Print what happens as it happens",
         "show": "Show a version",
         "diff": "Show what changed between two points",
