@@ -187,6 +187,31 @@ def test_where_there_was_nothing_setup_makes_files_and_unsetup_removes_them(
     assert not [path for path in top.rglob("*") if path.is_file()]
 
 
+@pytest.mark.parametrize("user", [False, True])
+@pytest.mark.parametrize("agent", AGENTS)
+def test_folders_that_setup_made_go_with_its_files_and_no_others(agent: str, user: bool, scope: Scope) -> None:
+    """Made by others, or with something in them by now, they stay."""
+    scope = scope._replace(project=None) if user else scope
+    top = scope.home.parent
+    before = set(top.rglob("*"))
+    put(agent, scope)
+    made = {path for path in top.rglob("*") if path.is_dir()} - before
+    take(agent, scope)
+    assert set(top.rglob("*")) == before
+    for folder in sorted(made):
+        folder.mkdir()  # an empty one of somebody else's
+    put(agent, scope)
+    take(agent, scope)
+    assert set(top.rglob("*")) == before | made
+    for folder in sorted(made, reverse=True):
+        folder.rmdir()
+    put(agent, scope)
+    for folder in made:
+        (folder / "theirs").touch()
+    take(agent, scope)
+    assert set(top.rglob("*")) == before | made | {folder / "theirs" for folder in made}
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_is_set_up_can_be_found_again_as_the_agent_would_call_it(agent: str, scope: Scope) -> None:
     assert agents.doors(agent, scope) == []

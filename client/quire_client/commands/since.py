@@ -76,9 +76,9 @@ def _cursor(reply: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     arguments="[CURSOR] [PATH]",
-    about="Prints what was recorded after CURSOR, oldest first, and on stderr the cursor to ask with next. Without one\n"
-    "it prints the cursor of now, when all that is on disk has been noticed. A POINT will do as well. PATH is a file,\n"
-    "a folder or a quoted glob. `quire watch` goes on and on.",
+    about="Prints what was recorded after CURSOR, oldest first, and on stderr the cursor to ask with next. Without\n"
+    "one it prints the cursor of now, when all that is on disk has been noticed. A POINT will do as well. PATH is a\n"
+    "file, a folder or a quoted glob. `quire watch` goes on and on.",
     example="quire since seq:812 src --writer outside",
     run=run,
     options=(

@@ -14,10 +14,13 @@ import secrets
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from quire_client.setup.agents import File, Malformed
 from quire_journal.refusals import Refused
+
+_MADE: Final = "user.quire.made"
+"""The mark (an extended attribute) of folders that were made here, so that they go when nothing is left in them."""
 
 
 class Change(NamedTuple):
@@ -92,8 +95,9 @@ def _write(change: Change) -> None:
         if change.after is None:
             _require_unchanged(change)
             path.unlink()
+            _remove_made(path.parent)
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make(path.parent)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.quire")
         try:
             with open(temporary, "xb") as file:
@@ -115,6 +119,27 @@ def _write(change: Change) -> None:
     except OSError as error:
         message = f"{change.path} could not be written: {error.strerror or error}."
         raise Refused("permission_denied", message, "check_permissions", path=str(change.path)) from error
+
+
+def _make(folder: Path) -> None:
+    """Make the folder, and those above it, each with a mark that says so."""
+    if folder.is_dir():
+        return
+    _make(folder.parent)
+    try:
+        folder.mkdir()
+    except FileExistsError:
+        return  # it is somebody else's
+    with contextlib.suppress(OSError, AttributeError):  # where there are no such marks, the folder stays
+        os.setxattr(folder, _MADE, b"setup", follow_symlinks=False)
+
+
+def _remove_made(folder: Path) -> None:
+    """Remove the folder, and those above it, as far as they have the mark and nothing is in them."""
+    with contextlib.suppress(OSError, AttributeError):
+        while os.getxattr(folder, _MADE, follow_symlinks=False):
+            folder.rmdir()
+            folder = folder.parent
 
 
 def _require_unchanged(change: Change) -> None:
