@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from bench.table import beside, put
 
 RUN = Path(__file__).parent / "bench" / "run.py"
 ROOT = Path(__file__).resolve().parents[1]
@@ -15,7 +18,9 @@ FIGURES = ROOT / "docs" / "bench" / "figures.json"
 
 
 def bench(*words: str) -> str:
-    return subprocess.run([sys.executable, str(RUN), *words], check=True, capture_output=True, text=True).stdout
+    alone = {name: value for name, value in os.environ.items() if not name.startswith("QUIRE_PEERS")}
+    command = [sys.executable, str(RUN), *words]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=alone).stdout
 
 
 @pytest.mark.real
@@ -25,11 +30,32 @@ def test_a_row_prints_its_figures_and_keeps_them(tmp_path: Path) -> None:
     assert "read with hashes, 2,000 lines, unchanged" in printed
     figures = json.loads(kept.read_text())
     assert figures["scale"] == "quick"
-    line = figures["rows"]["read"][-1]
+    *_, line, peer = figures["rows"]["read"]
+    assert peer["note"].startswith("skipped: @oh-my-pi/hashline is not installed: npm install --prefix peers bun @oh")
     assert 0 < line["spread"][0] <= line["ours"] <= line["spread"][1]
     table = bench("--from", str(kept), "--markdown")
     assert f"echo of {line['reference'].split()[2]} bytes" in table
     assert ("holds" in table) == any(one["holds"] for one in figures["rows"]["read"])
+
+
+def test_a_row_takes_its_place_among_figures_that_were_kept_and_those_of_another_machine_are_not_mixed_in() -> None:
+    kept = {"machine": "m", "scale": "full", "date": "then", "rows": {"edit": [{}], "undo": [{}]}}
+    for machine, rows in (("m", ["edit", "read", "undo"]), ("another", ["read"])):
+        figures = {"machine": machine, "scale": "full", "date": "", "rows": {}}
+        assert beside(kept, figures) is (machine == "m")
+        put(figures, "read", [{"what": "new"}], "now", ["edit", "read", "undo"])
+        assert (list(figures["rows"]), figures["date"]) == (rows, "now")
+    assert list(kept["rows"]) == ["edit", "undo"]
+
+
+def test_a_row_that_misses_its_budget_says_by_how_much(tmp_path: Path) -> None:
+    line = {"what": "a thing", "unit": "ms", "ours": 5.0, "spread": [0, 0]}
+    line |= {"budget": "≤ 2 ms", "holds": False, "over": 2.5}
+    kept = tmp_path / "figures.json"
+    kept.write_text(json.dumps({"machine": "m", "date": "d", "scale": "full", "rows": {"read": [line]}}))
+    told = bench("--from", str(kept), "--markdown")
+    assert "| ≤ 2 ms, MISSES, 2.5 × the budget |" in told
+    assert "- read: " in told
 
 
 def test_a_row_that_there_is_not_is_named() -> None:

@@ -1,6 +1,6 @@
-"""What a long journal costs: its size, how fast it opens, and the first page of every query.
+"""What a long journal costs: its size, how fast it opens, the first page of every query, and who wrote a file's lines.
 
-    scripts/bench log [--events N] [--files N] [--rounds N] [--in FOLDER] [--keep FOLDER] [--json]
+    scripts/bench log [--events N] [--files N] [--rounds N] [--in FOLDER] [--keep FOLDER] [--whole] [--json]
 
 A journal of N events (100,000; the promise is about 1,000,000) is made by `Journal.append`, as a daemon would make it:
 six agents edit files in sessions and turns, other programs save, readers read, some edits are refused. Then a process
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -27,6 +28,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
+from quire_journal.blame import blame
 from quire_journal.events import (
     EditRefused,
     Event,
@@ -140,6 +142,20 @@ class Maker:
         self.entries, self.blobs = [], []
 
 
+def kept(folder: Path, events: int, files: int) -> Path:
+    """A journal of so many events: that in `folder`, made first where none is there yet."""
+    state = folder / f"log-{events}"
+    if not state.exists():
+        making = folder / f"log-{events}.making"
+        shutil.rmtree(making, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        make(making, events, files)
+        making.rename(state)
+    else:  # its views may be those of an earlier Quire, and are folded again when it is opened
+        Journal.open(LmdbStore.open(state), BEGAN_NS).close()
+    return state
+
+
 def make(folder: Path, events: int, files: int) -> float:
     """The journal; how many seconds it took."""
     begun = time.perf_counter()
@@ -196,7 +212,7 @@ def questions(head: int) -> dict[str, dict[str, Any]]:
     }
 
 
-def ask(folder: Path, rounds: int) -> dict[str, Any]:
+def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
     """Open the journal, ask everything; what it took."""
     begun = time.perf_counter()
     store = LmdbStore.open(folder)
@@ -224,6 +240,18 @@ def ask(folder: Path, rounds: int) -> dict[str, Any]:
             msgspec.msgpack.encode(reply)
             return reply
 
+    blamed, versions_of_it = often_edited(store)
+
+    def lines_of_it() -> int:
+        with store.reading() as reading:
+            history = History(reading, names=names)
+            head = history.file(blamed)
+            assert head is not None
+            return len(blame(history, blamed, head).text)
+
+    took = [timed(lines_of_it) for _ in range(rounds)]
+    who = {"first_ms": round(took[0], 2), "median_ms": round(statistics.median(took), 2)}
+    who |= {"versions": versions_of_it, "lines": lines_of_it()}
     rows: dict[str, Any] = {}
     for name, args in {**questions(journal.head), "since": {"cursor": "now"}}.items():
         cpu_s = time.process_time()
@@ -239,7 +267,9 @@ def ask(folder: Path, rounds: int) -> dict[str, Any]:
             "more": more,
         }
     whole = {
-        name: pages(call, args) for name, args in questions(journal.head).items() if "rare" in name or "S, e" in name
+        name: pages(call, args)
+        for name, args in questions(journal.head).items()
+        if to_the_end and ("rare" in name or "S, e" in name)
     }
     with store.reading() as reading:
         versions, bytes_of_terms = reading.count("versions"), sum(len(k) + len(v) for k, v in reading.scan("terms"))
@@ -252,8 +282,20 @@ def ask(folder: Path, rounds: int) -> dict[str, Any]:
         "own_mb": memory_mb("RssAnon"),
         "peak_mb": memory_mb("VmHWM"),
         "queries": rows,
+        "blame": who,
         "to_the_end": whole,
     }
+
+
+def often_edited(store: LmdbStore, most: int = 100) -> tuple[str, int]:
+    """The file that is edited most, of those with at most so many versions, and how many it has."""
+    with store.reading() as reading:
+        history = History(reading)
+        for number in range(1000):
+            versions = sum(1 for _ in history.versions(path_of(number)))
+            if 0 < versions <= most:
+                return path_of(number), versions
+    raise SystemExit(f"no file has at most {most} versions")
 
 
 def memory_mb(what: str) -> float:
@@ -298,16 +340,19 @@ def main() -> None:
     parser.add_argument(
         "--keep", help="make the journal in this folder and leave it there; ask one that is there again"
     )
+    parser.add_argument("--whole", action="store_true", help="follow some questions to their last page, too")
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.ask:
-        print(json.dumps(ask(Path(options.ask), options.rounds)))
+        print(json.dumps(ask(Path(options.ask), options.rounds, options.whole)))
         return
     with tempfile.TemporaryDirectory(prefix="quire-bench-", dir=options.folder) as scratch:
-        folder = Path(options.keep or scratch) / "state"
-        made_s = 0.0 if folder.exists() else make(folder, options.events, options.files)
+        begun = time.perf_counter()
+        folder = kept(Path(options.keep or scratch), options.events, options.files)
+        made_s = time.perf_counter() - begun
         child = [sys.executable, __file__, "--ask", str(folder), "--rounds", str(options.rounds)]
+        child += ["--whole"] if options.whole else []
         figures = json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
     figures["made_s"] = round(made_s, 1)
     if options.json:
@@ -333,6 +378,9 @@ def show(figures: dict[str, Any]) -> None:
         more = " and more" if row["more"] else ""
         times = "".join(f"{row[what]:>6.2f} ms" for what in ("first_ms", "median_ms", "cpu_ms"))
         print(f"{name:28}{times}{row['records']:>9}{more}")
+    row = figures["blame"]
+    what = f"blame, {row['versions']} versions"
+    print(f"{what:28}{row['first_ms']:>6.2f} ms{row['median_ms']:>6.2f} ms{row['lines']:>18} lines")
     for name, row in figures["to_the_end"].items():
         told = (
             f"{row['pages']} pages, {row['records']} records, {row['seconds']} s, slowest {row['slowest_page_ms']} ms"

@@ -81,9 +81,15 @@ ROWS: Final[dict[str, Row]] = {
             reason=_CHECKPOINT,
         ),
         Row("undo", "undo of a burst, beside git checkout", rows_tree.undo, "files", reason=_UNDO),
-        Row("restart", "the first answer after kill -9", rows_tree.restart, reason=_RESTART),
+        Row("restart", "the first answer after kill -9", rows_tree.restart, "events", reason=_RESTART),
         Row("rest", "memory and processor at rest and under load", rows_many.rest),
-        Row("queries", "the first page of every query of a long log", rows_scripts.queries, "events", reason=_QUERIES),
+        Row(
+            "queries",
+            "the first page of every query of a long log, and a blame",
+            rows_scripts.queries,
+            "events",
+            reason=_QUERIES,
+        ),
         Row("blames", "who wrote each line of a file with many versions", rows_scripts.blames, "versions"),
         Row(
             "bytes", "what a real history takes up (QUIRE_BENCH_REPO), beside git", rows_scripts.storage, reason=_BYTES

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from floor import durable_edits, echo, timed
-from peers import edits_of_peers
+from peers import edits_of_peers, reads_of_peers
 from table import Line, Scale, compared
 
 from live import Live, ok
@@ -138,6 +138,7 @@ def read(scale: Scale) -> Iterator[Line]:
             at_most=2,
             size=lines,
         )
+    yield from reads_of_peers(functions(2000), scale.rounds)
 
 
 def _interleaved(

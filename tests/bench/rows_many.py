@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from floor import commits, timed
 from rows_edit import editor, functions, served
-from table import Line, Scale, bounded
+from table import Line, Scale, bounded, compared, skipped
+from watchman import INSTALL, watching
 
 from live import caught_up, eventually, ok
 
@@ -68,8 +71,13 @@ def _at_once(edits: list[Any], each: int) -> tuple[list[float], float, float]:
 
 def visible(scale: Scale) -> Iterator[Line]:
     """From an outside program's write to its record, journaled and told to one who waits with `since`."""
-    with served({"seen.txt": functions(LINES)}) as (at, client), ThreadPoolExecutor(1) as beside, commits() as commit:
-        cursor, took, floor = caught_up(client), [], []
+    with (
+        served({"seen.txt": functions(LINES)}) as (at, client),
+        ThreadPoolExecutor(1) as beside,
+        commits() as commit,
+        _told_by_watchman(at.top / "watched") as told_by_watchman,
+    ):
+        cursor, took, floor, asked, subscribed = caught_up(client), [], [], [], []
 
         def told() -> float:
             """When the change was told."""
@@ -88,10 +96,52 @@ def visible(scale: Scale) -> Iterator[Line]:
             at.write("seen.txt", data)
             took.append((waiting.result() - begun) * 1000)
             floor.append(timed(commit))
+            if told_by_watchman is not None:
+                when_asked, when_told = told_by_watchman(data)
+                asked.append(when_asked)
+                subscribed.append(when_told)
     took.sort()
     note = f"a synced commit alone takes {statistics.median(floor):.1f} ms"
     yield bounded("outside write to `since`, p50", statistics.median(took), "ms", 5.0, note)
     yield bounded("outside write to `since`, p99", took[int(len(took) * 0.99)], "ms", 25.0)
+    if not asked:
+        yield skipped("outside write to watchman", INSTALL)
+        return
+    what, note = "outside write, until it is told", "watchman tells the name; it keeps no bytes"
+    yield compared(what, took, "watchman, asked with `since` at once", asked, note=note)
+    yield compared(what, took, "watchman, told to a subscription", subscribed, note="which settles for 20 ms")
+
+
+@contextlib.contextmanager
+def _told_by_watchman(root: Path) -> Iterator[Callable[[str], tuple[float, float]] | None]:
+    """Writes two files: milliseconds until watchman names one when asked at once, and the other to a subscriber."""
+    root.mkdir()
+    with watching() as watchman:
+        if watchman is None:
+            yield None
+            return
+        watchman.crawl(root)
+        asking, listening = watchman.connect(), watchman.connect()
+        at = asking.ask("clock", str(root))["clock"]
+        wanted = {"fields": ["name"], "since": at, "expression": ["name", "told.txt"]}
+        listening.ask("subscribe", str(root), "ours", wanted)
+
+        def write(data: str) -> tuple[float, float]:
+            nonlocal at
+            begun = time.perf_counter()
+            (root / "seen.txt").write_text(data)
+            page = asking.ask("query", str(root), {"fields": ["name"], "since": at})
+            asked_ms = (time.perf_counter() - begun) * 1000
+            assert "seen.txt" in page["files"], page
+            at = page["clock"]
+            begun = time.perf_counter()
+            (root / "told.txt").write_text(data)
+            told = listening.told()
+            told_ms = (time.perf_counter() - begun) * 1000
+            assert told["files"] == ["told.txt"], told
+            return asked_ms, told_ms
+
+        yield write
 
 
 def rest(scale: Scale) -> Iterator[Line]:
@@ -110,10 +160,13 @@ def rest(scale: Scale) -> Iterator[Line]:
         yield bounded(f"processor at rest, {files:,} files", idle, "%", 1.0, size=files)
         once = editor(client, "big.txt")
         before, edits = cpu_s(pid), max(scale.rounds, 50)
+        begun = time.perf_counter()
         for _ in range(edits):
             once()
-        yield Line(f"memory after {edits} edits", "MB", memory_mb(pid))
-        yield Line("processor time of the daemon for an edit", "ms", (cpu_s(pid) - before) / edits * 1000)
+        took_s, used_s = time.perf_counter() - begun, cpu_s(pid) - before
+        yield Line(f"memory under load, {edits} edits in a row", "MB", memory_mb(pid))
+        note = f"{used_s / edits * 1000:.1f} ms an edit"
+        yield Line(f"processor under load, {edits} edits in a row", "%", used_s / took_s * 100, note=note)
 
 
 def memory_mb(pid: int, cached: bool = False) -> float:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
 import statistics
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import log
 from floor import commits, timed
-from table import Line, Scale, bounded, compared
+from rows_scripts import files_in
+from table import Line, Scale, bounded, compared, skipped
+from watchman import INSTALL, watching
 
 from live import Live, caught_up, eventually, ok, verified
+from quire_journal.history import History
+from quire_journal.stores.lmdb import LmdbStore
 
 
 def sources(root: Path, files: int) -> None:
@@ -54,6 +59,7 @@ def capture(scale: Scale) -> Iterator[Line]:
                 git = Git(at.root, Path(folder) / "shadow")
                 theirs = timed(git.snapshot)
                 again = timed(git.snapshot)
+            crawl = _crawled_by_watchman(at.root, files)
             mine = timed(lambda a=at: _captured(a))
             yield compared(
                 f"first capture of {files:,} files",
@@ -64,6 +70,9 @@ def capture(scale: Scale) -> Iterator[Line]:
                 size=files,
                 curve="first capture",
             )
+            if crawl:
+                what, note = f"first capture of {files:,} files", "watchman keeps names only"
+                yield compared(what, [mine], "watchman, first crawl", [crawl], note=note)
             ok(at.connect("bench", "bench", timeout_s=300.0).call("shutdown", {}))
             eventually("the daemon ends", lambda a=at: not a.pids(), 60.0)
             mine = timed(lambda a=at: _captured(a))
@@ -72,6 +81,25 @@ def capture(scale: Scale) -> Iterator[Line]:
             verified(at.connect("bench", "bench", timeout_s=600.0))
         finally:
             at.close()
+
+    if not crawl:
+        yield skipped("first crawl of watchman", INSTALL)
+
+
+def _crawled_by_watchman(root: Path, files: int) -> float:
+    """Milliseconds until a watchman that is there already can name every file of a folder; 0 without one."""
+    with watching() as watchman:
+        if watchman is None:
+            return 0.0
+        found = 0
+
+        def crawl() -> None:
+            nonlocal found
+            found = watchman.crawl(root)
+
+        took = timed(crawl)
+        assert found == files, f"watchman named {found} files of {files}"
+        return took
 
 
 def _captured(at: Live) -> None:
@@ -124,29 +152,42 @@ def undo(scale: Scale) -> Iterator[Line]:
 
 
 def restart(scale: Scale) -> Iterator[Line]:
-    """The first answer after kill -9, with a long log."""
-    at = Live(forked=False)
+    """The first answer after kill -9, with a log of so many events, and the files that it tells of on the disk."""
+    for events in scale.events:
+        at = Live(forked=False)
+        try:
+            journal = log.kept(Path(scale.kept), events, files_in(events))
+            shutil.copytree(journal, at.state_dir / "journal")
+            files = _written_out(at.state_dir / "journal", at.root)
+            _captured(at)
+            ok(at.connect("bench", "bench", timeout_s=600.0).call("shutdown", {}))  # what stands on the disk is known
+            eventually("the daemon ends", lambda a=at: not a.pids(), 60.0)
+            took = []
+            for _ in range(3):
+                client = at.connect("bench", "bench", timeout_s=600.0)
+                ok(client.call("write_file", {"path": f"new{len(took)}.txt", "content": "x\n"}))
+                at.kill()
+                took.append(timed(lambda a=at: ok(a.connect("bench", "bench", timeout_s=600.0).call("status", {}))))
+            what = f"start after kill -9, {events:,} events, {files:,} files"
+            yield bounded(what, statistics.median(took), "ms", 1000.0, size=events)
+            verified(at.connect("bench", "bench", timeout_s=1200.0))
+        finally:
+            at.close()
+
+
+def _written_out(journal: Path, root: Path) -> int:
+    """Put the newest version of every file where the journal says that it stands; how many."""
+    store = LmdbStore.open_to_read(journal)
     try:
-        at.write("a.txt", "one\n")
-        client = at.connect("bench", "bench", timeout_s=300.0)
-        for n in range(scale.versions):
-            ok(
-                client.call(
-                    "edit_replace", {"file": "a.txt", "old_text": at.read("a.txt").decode(), "new_text": f"line {n}\n"}
-                )
-            )
-        took = []
-        for _ in range(3):
-            at.kill()
-            begun = time.perf_counter()
-            ok(at.connect("bench", "bench", timeout_s=300.0).call("status", {}))
-            took.append((time.perf_counter() - begun) * 1000)
-        yield bounded(
-            f"start after kill -9, {scale.versions * 2:,} records", sorted(took)[1], "ms", 1000.0, size=scale.versions
-        )
-        verified(at.connect("bench", "bench", timeout_s=300.0))
+        with store.reading() as reading:
+            history, count = History(reading), 0
+            for path, head in history.paths():
+                (root / path).parent.mkdir(parents=True, exist_ok=True)
+                (root / path).write_bytes(history.bytes_of(head.blob))
+                count += 1
+            return count
     finally:
-        at.close()
+        store.close()
 
 
 def commands(scale: Scale) -> Iterator[Line]:

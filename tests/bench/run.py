@@ -1,11 +1,15 @@
 """The benchmark: what Quire costs, each figure beside something real that was measured in the same run.
 
-    scripts/bench [ROW…] [--quick] [--json FILE] [--plot FOLDER] [--markdown]
+    scripts/bench [ROW…] [--quick] [--json FILE] [--keep FOLDER] [--plot FOLDER] [--markdown]
     scripts/bench --list
 
 Every row prints what was done, ours, the reference, the ratio, the budget of the design, and whether it holds. Medians
 of interleaved rounds, with the tenth and the ninetieth of a hundred. The journals that are made are verified at the end
 of their row. `--plot` draws cost against size from a JSON file of earlier, too: `--from FILE`.
+
+All rows take some fifteen minutes, and a journal of a million events six more to be made: `--keep` leaves the long
+journals in a folder and takes them from there the next time. Rows that are named one by one with the same `--json FILE`
+take their place among the figures that it has from this machine.
 """
 
 from __future__ import annotations
@@ -16,13 +20,15 @@ import json
 import os
 import platform
 import sys
+import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from rows import ROWS
-from table import FULL, QUICK, Line, markdown, misses, printed
+from table import FULL, QUICK, Line, Scale, beside, markdown, misses, printed, put
 
 
 def main() -> int:
@@ -34,7 +40,8 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="small sizes: shows that the rows work, not what they cost"
     )
-    parser.add_argument("--json", metavar="FILE", help="keep the figures")
+    parser.add_argument("--json", metavar="FILE", help="keep the figures, beside those of other rows that it has")
+    parser.add_argument("--keep", metavar="FOLDER", help="make the long journals there, or take them from there")
     parser.add_argument("--from", dest="earlier", metavar="FILE", help="print or plot figures that were kept")
     parser.add_argument("--plot", metavar="FOLDER", help="draw cost against size, as SVG and PNG")
     parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
@@ -49,9 +56,9 @@ def main() -> int:
     if options.earlier:
         figures = json.loads(Path(options.earlier).read_text())
     else:
-        figures = measure(options.rows or list(ROWS), options.quick)
-    if options.json:
-        Path(options.json).write_text(json.dumps(figures, indent=1) + "\n")
+        with tempfile.TemporaryDirectory(prefix="quire-bench-") as scratch:
+            scale = (QUICK if options.quick else FULL)._replace(kept=os.path.abspath(options.keep or scratch))
+            figures = measure(options.rows or list(ROWS), scale, Path(options.json) if options.json else None)
     lines = {name: [_line(one) for one in kept] for name, kept in figures["rows"].items()}
     if options.markdown:
         print(markdown(lines, {name: row.reason for name, row in ROWS.items()}))
@@ -64,18 +71,24 @@ def main() -> int:
     return 0
 
 
-def measure(names: list[str], quick: bool) -> dict[str, object]:
-    """Run these rows and print each as it ends; the figures, with the machine and the date."""
-    scale = QUICK if quick else FULL
-    rows: dict[str, list[dict[str, object]]] = {}
+def measure(names: list[str], scale: Scale, kept_in: Path | None) -> dict[str, Any]:
+    """Run these rows, print each as it ends, and put it to those in the file; all figures, the machine and the date."""
+    figures: dict[str, Any] = {"machine": machine(), "date": "", "scale": scale.name, "rows": {}}
+    earlier = json.loads(kept_in.read_text()) if kept_in is not None and kept_in.exists() else None
+    if earlier is not None and not beside(earlier, figures):
+        print(f"{kept_in} has figures of {earlier['machine']} ({earlier['scale']}); they are replaced", flush=True)
     for name in names:
         print(f"\n{name}: {ROWS[name].about}", flush=True)
+        begun = time.monotonic()
         lines = list(ROWS[name].run(scale))
         print(printed(lines), flush=True)
         if misses(lines) and ROWS[name].reason:
             print(f"    Why: {ROWS[name].reason}", flush=True)
-        rows[name] = [dataclasses.asdict(line) for line in lines]
-    return {"machine": machine(), "date": time.strftime("%Y-%m-%d"), "scale": scale.name, "rows": rows}
+        print(f"    ({time.monotonic() - begun:.0f} s)", flush=True)
+        put(figures, name, [dataclasses.asdict(line) for line in lines], time.strftime("%Y-%m-%d"), list(ROWS))
+        if kept_in is not None:  # after each row: what has been measured stays, whatever ends the run
+            kept_in.write_text(json.dumps(figures, indent=1) + "\n")
+    return figures
 
 
 def machine() -> str:

@@ -19,10 +19,11 @@ class Scale(NamedTuple):
     clients: tuple[int, ...]
     events: tuple[int, ...]  # in a log
     undone: tuple[int, ...]  # files
+    kept: str = ""  # folder with the long journals, made by the first row that wants one
 
 
 FULL = Scale("full", 200, (1000, 20_000, 100_000), (200, 2000, 20_000, 200_000), 10_000, (1, 4, 16, 64),
-             (10_000, 100_000), (1, 1000))  # fmt: skip
+             (10_000, 100_000, 1_000_000), (1, 1000))  # fmt: skip
 QUICK = Scale("quick", 20, (200,), (200, 2000), 100, (1, 4), (2000,), (1, 20))
 
 
@@ -41,6 +42,7 @@ class Line:
     note: str = ""
     size: int = 0  # what the cost may grow with, for the plot
     curve: str = ""  # to which line of the plot it belongs; "": the row's only one
+    over: float = 0.0  # how many times the budget it is; 0: there is none in one figure
     more: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -82,13 +84,32 @@ def compared(
     mine = statistics.median(ours)
     other = statistics.median(theirs) if theirs else 0.0
     budget = f"≤ {at_most:g} ×" if at_most else ""
-    holds = mine <= at_most * other if at_most and other else None
-    return Line(what, unit, mine, spread(ours), reference, other, budget, holds, note, size, curve)
+    over = mine / (at_most * other) if at_most and other else 0.0
+    return Line(what, unit, mine, spread(ours), reference, other, budget, over <= 1 if over else None, note, size,
+                curve, over)  # fmt: skip
 
 
-def bounded(what: str, value: float, unit: str, most: float, note: str = "", size: int = 0) -> Line:
-    """A line whose budget is a figure, not a ratio."""
-    return Line(what, unit, value, budget=f"≤ {most:g} {unit}", holds=value <= most, note=note, size=size)
+def bounded(
+    what: str,
+    value: float,
+    unit: str,
+    most: float,
+    note: str = "",
+    size: int = 0,
+    *,
+    curve: str = "",
+    reference: str = "",
+    theirs: float = 0.0,
+) -> Line:
+    """A line whose budget is a figure, not a ratio, whatever stands beside it."""
+    over = value / most
+    return Line(what, unit, value, (0.0, 0.0), reference, theirs, f"≤ {most:g} {unit}", over <= 1, note, size, curve,
+                over)  # fmt: skip
+
+
+def skipped(what: str, why: str) -> Line:
+    """A line about something that is not here: it is named, and what would bring it."""
+    return Line(what, "ms", 0.0, note=f"skipped: {why}")
 
 
 def figure(value: float, unit: str) -> str:
@@ -107,18 +128,27 @@ def figure(value: float, unit: str) -> str:
 HEADS = ("what", "ours", "spread", "reference", "theirs", "ratio", "budget", "")
 
 
+def verdict(line: Line) -> str:
+    """Whether the budget holds, and where it does not, how many times the budget it takes."""
+    if line.holds is None:
+        return ""
+    if line.holds:
+        return "holds"
+    return f"MISSES, {line.over:.2g} × the budget" if line.over > 1 else "MISSES"
+
+
 def cells(line: Line) -> tuple[str, ...]:
     """A line as it is printed."""
     low, high = line.spread
     return (
         line.what,
-        figure(line.ours, line.unit),
+        figure(line.ours, line.unit) if line.ours or line.holds is not None else "",
         f"{figure(low, line.unit).split(' ')[0]}–{figure(high, line.unit).split(' ')[0]}" if high else "",
         line.reference,
         figure(line.theirs, line.unit) if line.theirs else "",
         f"{line.ratio:.2f} ×" if line.ratio is not None else "",
         line.budget,
-        "" if line.holds is None else "holds" if line.holds else "MISSES",
+        verdict(line),
     )
 
 
@@ -151,3 +181,21 @@ def markdown(rows: Mapping[str, Sequence[Line]], reasons: Mapping[str, str]) -> 
     if missed:
         out += ["", "What misses its budget, and why:", "", *missed]
     return "\n".join(out)
+
+
+# ── figures that are kept ────────────────────────────────────────────────────
+
+
+def beside(earlier: dict[str, Any], figures: dict[str, Any]) -> bool:
+    """Take the rows of earlier figures over, if they are of this machine and of this scale; else leave them out."""
+    alike = all(earlier[what] == figures[what] for what in ("machine", "scale"))
+    if alike:
+        figures["rows"] = dict(earlier["rows"])
+    return alike
+
+
+def put(figures: dict[str, Any], name: str, lines: list[dict[str, Any]], date: str, order: Sequence[str]) -> None:
+    """Put a row to the figures, in the place that the order of all rows gives it."""
+    rows = {**figures["rows"], name: lines}
+    figures["rows"] = {row: rows[row] for row in order if row in rows}
+    figures["date"] = date
