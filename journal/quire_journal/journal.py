@@ -177,6 +177,10 @@ class Journal:
         if not 0 < entry.batch <= seq or (first >= 0 and entries[first].batch != entry.batch):
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
 
+    def at_hand(self, blob: bytes) -> bytes | None:
+        """The bytes of a blob that was stored or used a short while ago, without a look into the store."""
+        return self._cache.find(blob)
+
     def path_id(self, r: Reading, path: str) -> PathId | None:
         """The number of `path`; None when the log does not name it."""
         return path_id(r, path)

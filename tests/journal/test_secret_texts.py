@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 import quire_journal
 from cases import every
-from quire_journal.secret_texts import find
+from quire_journal.secret_texts import KINDS, find, find_new
 
 BODY = "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"  # 36 letters and digits, issued by nobody
 
@@ -37,6 +41,27 @@ def test_a_secret_of_a_known_form_is_found_where_it_stands(kind: str, text: str,
     found = find(data)
     assert found is not None
     assert (found.kind, data[found.at :].startswith(text.encode())) == (kind, True)
+
+
+_pieces = st.lists(
+    st.sampled_from(["ghp_", "my_", BODY[:20], BODY[20:], "npm_" + BODY, "EXAMPLE", " ", "\n", "\r", "\r\n"]),
+    max_size=8,
+).map(lambda pieces: "".join(pieces).encode())
+
+
+@given(_pieces, _pieces, _pieces, _pieces)
+def test_in_what_has_changed_since_there_was_none_as_much_is_found_as_in_all(
+    start: bytes, old: bytes, new: bytes, end: bytes
+) -> None:
+    before, after = start + old + end, start + new + end
+    if find(before) is None:
+        assert find_new(after, before) == find(after)
+
+
+def test_no_secret_reaches_over_a_line_break() -> None:
+    for _, pattern in KINDS:
+        assert not any(part in pattern for part in (rb"\s", rb"\W", rb"[^", b"."))  # all that stands for many
+        assert not any(re.search(group, b"\r\n") for group in re.findall(rb"\[[^]]*\]", pattern))
 
 
 @every(
