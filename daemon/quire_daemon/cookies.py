@@ -1,6 +1,7 @@
 """Cookies: files whose events prove that every event before them has been noticed.
 
-The watcher watches their folder, though it is hidden from everybody else; it decides when one is written.
+The watcher watches their folder, though it is hidden from everybody else; it decides when one is written. Each is
+made and removed at once: its event is in the queue by then, and that is all it is for.
 """
 
 from __future__ import annotations
@@ -30,19 +31,30 @@ class Cookies:
 
     def __init__(self, root: str) -> None:
         self._root = root
-        self._lock = threading.Lock()  # never held across a system call
+        self._lock = threading.Lock()  # over `_came`; never held across a system call
         self._came: dict[str, bool] = {}  # the newest, by token
+        self._writing = threading.Lock()  # over the folder
+        self._folder = -1  # the folder, open; -1: not prepared
 
     def prepare(self) -> None:
         """Make the folder, and sweep what earlier runs left there. Raises `OSError`."""
-        fd = self._open(make=True)
-        try:
-            for name in os.listdir(fd):
-                if _TOKEN.fullmatch(name) and name not in self._came:
+        with self._writing:
+            self._close()
+            self._folder = self._open()
+            for name in os.listdir(self._folder):
+                if _TOKEN.fullmatch(name):
                     with contextlib.suppress(OSError):
-                        os.unlink(name, dir_fd=fd)
-        finally:
-            os.close(fd)
+                        os.unlink(name, dir_fd=self._folder)
+
+    def close(self) -> None:
+        """None is written any more. Idempotent."""
+        with self._writing:
+            self._close()
+
+    def _close(self) -> None:
+        if self._folder >= 0:
+            os.close(self._folder)
+            self._folder = -1
 
     def expect(self, token: str) -> None:
         """It is about to be written."""
@@ -61,41 +73,39 @@ class Cookies:
         with self._lock:
             return self._came.get(token, False)
 
-    def write(self, token: str, *, again: bool = False) -> None:
-        """Make its file; `again`, also where there is one. Raises `OSError`."""
-        folder = self._open()
+    def write(self, token: str) -> None:
+        """Make its file, and remove it. Raises `OSError`; `FileNotFoundError` where the folder has to be prepared."""
+        with self._writing:
+            if not self._stands():
+                raise FileNotFoundError(COOKIES)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(token, flags, 0o600, dir_fd=self._folder))
+            os.unlink(token, dir_fd=self._folder)
+
+    def _stands(self) -> bool:
+        """Is the folder that is open, and watched, the one at its path?"""
+        if self._folder < 0:
+            return False
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | (0 if again else os.O_EXCL)
-            os.close(os.open(token, flags, 0o600, dir_fd=folder))  # closing it is an event as well
-        finally:
-            os.close(folder)
+            return os.path.samestat(os.lstat(f"{self._root}/{COOKIES}"), os.fstat(self._folder))
+        except OSError:
+            return False
 
     def take(self, token: str) -> bool:
-        """Its event came: remove the file, then say so to whoever asks; False where nobody expects it."""
+        """Its event came; False where nobody expects it."""
         with self._lock:
             if self._came.get(token) is not False:
                 return False
-        self._remove(token)  # before anyone is told, so that whoever is told finds no file
-        with self._lock:
             self._came[token] = True
         return True
 
-    def _remove(self, token: str) -> None:
-        with contextlib.suppress(OSError):
-            folder = self._open()
-            try:
-                os.unlink(token, dir_fd=folder)
-            finally:
-                os.close(folder)
-
-    def _open(self, make: bool = False) -> int:
-        """A descriptor of the folder; no link on the way is followed. Raises `OSError`."""
+    def _open(self) -> int:
+        """A descriptor of the folder, made where there is none; no link on the way is followed. Raises `OSError`."""
         fd = os.open(self._root, _FOLDER & ~os.O_NOFOLLOW)
         for name in COOKIES.split("/"):
             try:
-                if make:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(name, 0o700, dir_fd=fd)
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=fd)
                 below = os.open(name, _FOLDER, dir_fd=fd)
             finally:
                 os.close(fd)

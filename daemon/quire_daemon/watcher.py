@@ -52,6 +52,14 @@ _MASK: Final = Mask(
     | InotifyConstants.IN_ONLYDIR
 )
 
+_COMING: Final = Mask(
+    # Of a folder in which nothing counts but that a file comes into it.
+    InotifyConstants.IN_CREATE
+    | InotifyConstants.IN_MOVED_TO
+    | InotifyConstants.IN_DONT_FOLLOW
+    | InotifyConstants.IN_ONLYDIR
+)
+
 _MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
 _MOST_RENAMES: Final = 256  # halves of renames that wait for the other half; a half without one stays a plain event
 
@@ -105,6 +113,7 @@ class Watcher:
             inotify.stop()
             if inotify is not threading.current_thread():
                 inotify.join()
+        self._cookies.close()
         if self._root_fd >= 0:
             os.close(self._root_fd)
             self._root_fd = -1
@@ -204,7 +213,7 @@ class Watcher:
         return token
 
     def seen(self, token: str) -> bool:
-        """Whether the event of a `cookie` came; its file is gone by then. Never blocks."""
+        """Whether the event of a `cookie` came. Never blocks."""
         return self._cookies.came(token)
 
     # ── in the watcher's thread ──
@@ -275,7 +284,7 @@ class Watcher:
         self._note(overflowed=True)
         for token in waiting:  # their events may be among those dropped
             with contextlib.suppress(OSError):
-                self._cookies.write(token, again=True)
+                self._cookies.write(token)
 
     def _note(
         self,
@@ -431,7 +440,7 @@ class _Tree:
                 pending.extend(self._folders_in(folder))
 
     def add_single(self, folder: str) -> None:
-        """Watch `folder` though it is ignored, and nothing below it."""
+        """Watch what comes into `folder`, though it is ignored, and nothing below it."""
         self._single.add(folder)
         self._watch(folder)
 
@@ -479,7 +488,8 @@ class _Tree:
         """Watch one folder; False when it is not watched (it vanished, or `_failed` says why)."""
         with self._lock:
             try:
-                wd = self._inotify.add_callback(self._absolute(folder), _MASK, self, CallbackId(id(self)))
+                mask = _COMING if folder in self._single else _MASK
+                wd = self._inotify.add_callback(self._absolute(folder), mask, self, CallbackId(id(self)))
             except OSError as error:
                 self._failed.pop(folder, None)
                 if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EBADF):
