@@ -41,7 +41,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace
 from quire_daemon.git_writer import GitWriter
-from quire_daemon.health import health
+from quire_daemon.health import coverage, health
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
@@ -260,7 +260,8 @@ class App:
                 self.deciding.take(call)
         self.jobs.take_results()
         self._guarded("search", self.deciding.take_answers)
-        self._guarded("git", self.git.look)  # before its writes are looked at
+        if self.git.stirs():
+            self._guarded("git", self.git.look)  # before its writes are looked at
         self._guarded("outside", self._look_outside)
         going = self.deciding.decide_all()
         if going:
@@ -399,6 +400,10 @@ class App:
     def sound(self) -> bool:
         """As far as it is known: the next start need not check the journal."""
         return self.answering.sound
+
+    def coverage(self) -> dict[str, Any]:
+        """The part of `health` that says what the journal does not see."""
+        return coverage(self)
 
     def health(self) -> dict[str, Any]:
         """What `status` tells."""

@@ -19,7 +19,7 @@ from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.gather import Gather, HeldOpen
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Put, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Put, Tool, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.leasing import Leasing
 from quire_daemon.outside import Outside
@@ -191,7 +191,7 @@ class Deciding:
                 history,
                 self._recorder.next_seq,
                 self._first_event_ns,
-                self._host.health() if call.tool.needs_health else {},
+                self._health(call.tool),
                 self._grammars,
                 call.found,
                 self._presence.now() if call.tool.needs_presence else {},
@@ -225,6 +225,11 @@ class Deciding:
         for write in decision.writes:
             paths.update(names(write))
         return Going(call, decision, seqs, seqs[0])
+
+    def _health(self, tool: Tool[Any]) -> dict[str, Any]:
+        if tool.needs_health:
+            return self._host.health()
+        return {"coverage": self._host.coverage()} if tool.needs_coverage else {}
 
     def _under_leases(self, call: Call, world: World) -> Decision:
         """What follows from the call as leases stand. A claim that may wait for others is looked at again."""

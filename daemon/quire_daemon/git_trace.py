@@ -62,6 +62,7 @@ class Poll(Protocol):
 
     def watch(self, fd: int) -> None: ...
     def unwatch(self, fd: int) -> None: ...
+    def ready(self, fd: int) -> bool: ...
 
 
 class _Said(msgspec.Struct):
@@ -217,6 +218,10 @@ class GitTrace:
         self._rest: dict[int, bytearray] = {}  # an unfinished line; None in `_skipping`: of one that is too long
         self._skipping: set[int] = set()
         poll.watch(listener.fileno())
+
+    def stirs(self) -> bool:
+        """Is anybody connected, or about to be when the last poll ended? Mostly not."""
+        return bool(self._connections) or self._poll.ready(self._listener.fileno())
 
     def look(self, now_ns: int) -> None:
         """Take the connections and the lines that have come."""

@@ -32,6 +32,10 @@ class GitWriter:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
         self.trace: GitTrace | None = None
 
+    def stirs(self) -> bool:
+        """May there be something to hear?"""
+        return self.trace is not None and self.trace.stirs()
+
     def look(self) -> None:
         """Hear what git processes say; note the commands that have ended."""
         if self.trace is not None:

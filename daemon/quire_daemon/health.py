@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
 
 
-def health(app: App) -> dict[str, Any]:
-    """What `status` tells."""
+def coverage(app: App) -> dict[str, Any]:
+    """Does the journal see everything, and can it take it? With the reasons where not."""
     coverage = app.outside.coverage()
     if app.bad_settings:
         reasons = [*coverage["reasons"], f"settings of before are in force: {app.bad_settings}"]
@@ -31,13 +31,18 @@ def health(app: App) -> dict[str, Any]:
             "state": "degraded",
             "reasons": [*coverage.get("reasons", ()), f"journal read-only: {app.answering.read_only}"],
         }
+    return coverage
+
+
+def health(app: App) -> dict[str, Any]:
+    """What `status` tells."""
     return {
         "pid": os.getpid(),
         "epoch": app.server.epoch,
         "workspace": os.fspath(app.root),
         "state_dir": os.fspath(app.state_dir),
         "versions": {"daemon": VERSION, "journal_format": FORMAT, "wire": WIRE},
-        "coverage": coverage,
+        "coverage": coverage(app),
         "capture": app.outside.progress(),
         "protection": _active(app.workspace.protection),
         "journal_bytes": app.recorder.journal.store.size_bytes(),

@@ -16,6 +16,7 @@ import resource
 import socket
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import zmq
@@ -92,6 +93,7 @@ class Server:
         self._poller = zmq.Poller()
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._bell, zmq.POLLIN)
+        self._ready: dict[Any, int] = {}  # what the last poll told
         self.undeliverable = 0
 
     def wake(self) -> None:
@@ -109,9 +111,13 @@ class Server:
         """Forget about `fd`, before it is closed."""
         self._poller.unregister(fd)
 
+    def ready(self, fd: int) -> bool:
+        """Was there something to be read from `fd` at the end of the last `poll`?"""
+        return fd in self._ready
+
     def poll(self, timeout_s: float) -> list[Incoming]:
         """Wait for requests, a bell, a watched descriptor, or `timeout_s`; the requests that came, in order."""
-        ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
+        self._ready = ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 4096)

@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -201,6 +202,9 @@ class Polled:
     def watch(self, fd: int) -> None:
         self.fds.add(fd)
 
+    def ready(self, fd: int) -> bool:
+        return fd in self.fds and bool(select([fd], [], [], 0)[0])
+
     def unwatch(self, fd: int) -> None:
         self.fds.remove(fd)
 
@@ -217,6 +221,16 @@ def connected(tmp_path: Path) -> socket.socket:
     line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     line.connect(str(tmp_path / "t"))
     return line
+
+
+def test_it_stirs_while_somebody_connects_or_is_connected(trace: GitTrace, tmp_path: Path) -> None:
+    assert not trace.stirs()
+    with connected(tmp_path):
+        assert trace.stirs()
+        trace.look(NOW)
+        assert trace.stirs()
+    trace.look(NOW)
+    assert not trace.stirs()
 
 
 def test_lines_come_in_pieces_and_one_that_is_too_long_is_left_out(trace: GitTrace, tmp_path: Path) -> None:

@@ -164,5 +164,6 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
     implies: Callable[[P, History, Who], Implied] | None = None  # more paths, which only the journal knows
     needs_health: bool = False  # `World.health` is filled in
+    needs_coverage: bool = False  # its `coverage` is
     needs_presence: bool = False  # `World.present` is filled in
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal

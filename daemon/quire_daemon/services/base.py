@@ -48,6 +48,9 @@ class Host(Protocol):
     def settle(self) -> None:
         """Commit everything that is noted, so that the store holds all that happened."""
 
+    def coverage(self) -> dict[str, Any]:
+        """The part of `health` that says what the journal does not see."""
+
     def health(self) -> dict[str, Any]:
         """What `status` tells."""
 

@@ -110,6 +110,7 @@ class Workspace:
         try:
             self._make_home()
             self._lingering.tmp = self._tmp = self._open_home(TMP)
+            self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or probe.find_protection(self._tmp, prefix, confined)
         except BaseException:
@@ -262,10 +263,10 @@ class Workspace:
     def stands(self) -> bool:
         """Whether the workspace and its `.quire` are the folders that were opened, still at their paths."""
         try:
-            root, tmp = os.stat(self.root), os.stat(self.root / TMP, follow_symlinks=False)
+            root, tmp = os.stat(self.root), os.lstat(self._tmp_path)
         except OSError:
             return False
-        return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, os.fstat(self._tmp))
+        return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
     def own(self) -> bool:
         """Take the workspace for this process; False while another daemon, with whatever journal, has it."""
