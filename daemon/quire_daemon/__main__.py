@@ -120,6 +120,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         print(f"quired: {error}", file=sys.stderr)
         return 2
     clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
+    if crash := soundness.crash_of(place.journal):
+        log.warning("crashed", trace=crash)
     found = soundness.prepare(
         place.journal,
         identity.id,
@@ -138,6 +140,14 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             if found.views_differ:
                 replay.rebuild(store)
             journal = Journal.open(store, clock.now_ns(), identity.id)
+            if journal.workspace_id != identity.id:
+                journal.close()
+                print(
+                    f"quired: the journal in {place.journal} is that of another workspace ({journal.workspace_id}, and "
+                    f"{place.identity_file} says {identity.id}); nothing was changed; put the right one in its place.",
+                    file=sys.stderr,
+                )
+                return 2
             workspace = Workspace(place.root, steps=step, owner=identity.id)
             if not workspace.own():
                 journal.close()
@@ -163,6 +173,9 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             sys.setswitchinterval(SWITCH_S)
             lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))
             app.run()
+    except NewerFormat:
+        soundness.leave_as_found(place.journal, found)
+        raise
     except Damaged as error:  # at the opening: a loop that runs deals with it
         log.problem("damaged", error)
         soundness.mistrust(place.journal)

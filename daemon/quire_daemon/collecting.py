@@ -216,12 +216,19 @@ def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
     return tuple(
         {
             "type": "retention",
-            "message": f"{told[name]} {taken['bytes'] >> 20} of {taken['limit'] >> 20} MiB; "
-            "`quire gc --dry-run` shows what could go.",
+            "message": f"{told[name]} {_of(taken['bytes'], taken['limit'])}; `quire gc --dry-run` shows what could go.",
         }
         for name, taken in usage.items()
         if taken["limit"] and taken["bytes"] > WARN_AT * taken["limit"]
     )
+
+
+def _of(taken: int, limit: int) -> str:
+    """So many bytes of so many, in a unit that fits the smaller one."""
+    unit, name = next(
+        (unit, name) for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes")) if limit >= unit
+    )
+    return f"{taken // unit} of {limit // unit} {name}"
 
 
 class _Collection:

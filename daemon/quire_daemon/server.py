@@ -25,6 +25,9 @@ from quire_daemon.spool import PREFIX, Spool
 from quire_journal import VERSION, WIRE
 from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
 
+LINGER_MS = 250
+"""At the end, for answers that are on their way: the last of a busy daemon was lost without it."""
+
 DRAIN_LIMIT = 256
 """Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
 
@@ -176,7 +179,7 @@ class Server:
         if self.spool is not None:
             self.spool.close()
             self.spool = None
-        self._context.destroy(linger=0)
+        self._context.destroy(linger=LINGER_MS)
         self._listener.detach()  # libzmq owned the descriptor, and has closed it
         if self._ours:
             self.path.unlink(missing_ok=True)

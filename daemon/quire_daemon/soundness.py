@@ -85,38 +85,54 @@ def leave_mark(journal: Path) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, journal / "clean")
+    mistrust(journal)  # an image says less
 
 
-def take_mark(journal: Path) -> bool:
-    """Take the mark away; whether there was one, for a database that looks as it does now."""
-    mark = journal / "clean"
+def _has_mark(journal: Path) -> bool:
+    """Is there a mark, for a database that looks as it does now?"""
     try:
-        fields = json.loads(mark.read_bytes())
+        fields = json.loads((journal / "clean").read_bytes())
         left = int(fields["size"]), int(fields["mtime_ns"])
     except (OSError, ValueError, KeyError, TypeError):
-        left = None
-    mark.unlink(missing_ok=True)
-    sync_path(journal)
+        return False
     looks = looks_of(journal)
-    return left is not None and looks is not None and left == (looks.size, looks.mtime_ns)
+    return looks is not None and left == (looks.size, looks.mtime_ns)
 
 
-def take_image(journal: Path) -> bool:
-    """Take the image away; whether it shows that the file is as a daemon left it that was killed."""
-    path, crashed = journal / afterimage.NAME, journal / _CRASHED
-    image = afterimage.read(path)
-    died_of_it = crashed.exists() and crashed.stat().st_size > 0
-    path.unlink(missing_ok=True)
-    crashed.unlink(missing_ok=True)
-    looks = looks_of(journal)
-    if image is None or looks is None or image.unproven or died_of_it:
+def _is_as_left(journal: Path) -> bool:
+    """Does the image show that the file is as a daemon left it that was killed?"""
+    image, looks = afterimage.read(journal / afterimage.NAME), looks_of(journal)
+    if image is None or looks is None or image.unproven or crash_of(journal):
         return False
     return afterimage.fits(image, afterimage.boot_id(), looks)
+
+
+def crash_of(journal: Path) -> str:
+    """What a fatal signal left of the stacks of the last daemon's threads; "" after any other end."""
+    try:
+        return (journal / _CRASHED).read_text("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _take_marks(journal: Path) -> None:
+    """The database is opened next: what was said of it counts no more."""
+    for name in ("clean", afterimage.NAME, _CRASHED):
+        (journal / name).unlink(missing_ok=True)
+    sync_path(journal)
 
 
 def mistrust(journal: Path) -> None:
     """Let the next start check everything, whatever the file looks like."""
     (journal / afterimage.NAME).unlink(missing_ok=True)
+
+
+def leave_as_found(journal: Path, found: Prepared) -> None:
+    """The journal was opened, and is for a newer version: nothing was changed, so what was said of it counts again."""
+    if found.trusted:
+        leave_mark(journal)
+    else:
+        mistrust(journal)
 
 
 @contextmanager
@@ -129,6 +145,7 @@ def telling_of_crashes(journal: Path) -> Iterator[None]:
             yield
         finally:
             faulthandler.disable()
+            (journal / _CRASHED).unlink(missing_ok=True)
 
 
 def prepare(
@@ -145,19 +162,21 @@ def prepare(
     asked = (journal / _REPAIR).exists()
     if not (journal / "db").exists():
         return Prepared()
-    as_left = take_image(journal)
-    if take_mark(journal) and not asked:
+    if _has_mark(journal) and not asked:
+        _take_marks(journal)
         return Prepared(trusted=True)
-    if as_left and not asked:
+    if _is_as_left(journal) and not asked:
         say("checking the end of the journal, because the daemon was killed")
         examined = examine(CheckTask(str(journal), end_only=True), begin=begin)
         _require_known(examined)
         if not examined.count:
+            _take_marks(journal)
             return Prepared(checked=True, whole=False, end_only=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"), begin)
     _require_known(examined)
+    _take_marks(journal)
     found = _put_right(journal, examined, workspace_id, now_ns, say, "repair" if asked else "", begin)
     (journal / _REPAIR).unlink(missing_ok=True)
     return found

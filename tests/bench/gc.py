@@ -74,9 +74,11 @@ def take(at: Live, kept: Path) -> int:
     place = place_of(at.root, at.state_dir)
     make_private_folder(place.state)
     with hold_lock(place.lock):
-        settle(place)
+        identity = settle(place)
         shutil.copytree(kept / "db", place.journal / "db")
         store = LmdbStore.open(place.journal, Durability.FAST)
+        with store.writing() as w:
+            w.put("meta", b"workspace", identity.id.encode())
         journal = Journal.open(store, 1)
         with store.reading() as r:
             history = History(r)

@@ -21,6 +21,21 @@ def test_above_four_fifths_of_the_limit_every_reply_has_a_warning(tmp_path: Path
     assert all(f"takes {taken >> 20} of 100 MiB" in one["message"] for one in told)
 
 
+@pytest.mark.parametrize(
+    ("limit", "told"),
+    [
+        (1, "takes 102400 of 1 bytes;"),
+        (2048, "takes 100 of 2 KiB;"),
+        (3 * MIB // 2, ""),
+        (100 << 10, "takes 100 of 100 KiB;"),
+    ],
+)
+def test_a_small_limit_is_told_in_a_unit_that_shows_it(tmp_path: Path, limit: int, told: str) -> None:
+    retention = Retention(workspace_bytes=limit, store_bytes=0)
+    messages = [one["message"] for one in warnings(usage(retention, 100 << 10, tmp_path))]
+    assert [told in message for message in messages] == [True] * bool(told)
+
+
 def test_without_a_limit_nothing_is_told(tmp_path: Path) -> None:
     assert warnings(usage(Retention(workspace_bytes=0, store_bytes=0), 1 << 50, tmp_path)) == ()
 

@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 
 from live import Live, caught_up, eventually, ok, verified
+from quire_client import NoDaemon
+from quire_daemon import soundness
+from quire_journal.journal import Journal
+from quire_journal.stores.lmdb import LmdbStore
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 
@@ -84,3 +88,45 @@ def test_a_file_that_somebody_wrote_to_after_the_kill_is_looked_at_as_a_whole(at
         caught_up(client)
         verified(client)
     assert not checks(at)[-1]["end_only"]
+
+
+def files_of(at: Live) -> dict[str, tuple[bytes, int]]:
+    """What stands in the journal's folder, but for the lock file of the database."""
+    journal = at.state_dir / "journal"
+    files = [path for path in journal.rglob("*") if path.is_file() and path.name != "lock.mdb"]
+    return {str(path.relative_to(journal)): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+@pytest.mark.parametrize("ended", ["killed", "stopped", "unknown"])
+def test_of_a_journal_of_a_newer_format_nothing_is_touched(at: Live, ended: str) -> None:
+    edited(at, 2)
+    at.kill()
+    journal = at.state_dir / "journal"
+    store = LmdbStore.open(journal)
+    if ended == "killed":
+        store.leave_image(unproven=False)
+    with store.writing() as w:
+        w.put("meta", b"format", b"99")
+    store.close()
+    if ended == "stopped":
+        soundness.leave_mark(journal)
+        (journal / "crashed").unlink()  # the killed daemon's, and empty
+    before = files_of(at)
+    with pytest.raises(NoDaemon, match=r"format 99.*nothing was changed"), at.connect() as client:
+        client.call("status", {})
+    after = files_of(at)
+    if ended == "stopped":  # the mark was taken away and left again: it says the same
+        assert after.pop("clean")[0] == before.pop("clean")[0]
+    assert after == before
+
+
+def test_the_journal_of_another_workspace_is_not_served(at: Live) -> None:
+    edited(at, 2)
+    at.kill()
+    file = at.state_dir / "journal" / "db" / "data.mdb"
+    Journal.open(LmdbStore.open(at.top / "other"), 1, workspace_id="1" * 32).close()
+    strange = (at.top / "other" / "db" / "data.mdb").read_bytes()
+    file.write_bytes(strange)
+    with pytest.raises(NoDaemon, match="that of another workspace"), at.connect() as client:
+        client.call("status", {})
+    assert file.read_bytes() == strange
