@@ -17,7 +17,7 @@ use. The views change, so they are compared in one snapshot, after what the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -231,6 +231,12 @@ class _Beside:
 
     def append(self, table: str, key: bytes, value: bytes) -> None:
         self._own(table).append(table, key, value)
+
+    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        self._own(table).put_all(table, pairs)
+
+    def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        self._own(table).append_all(table, pairs)
 
     def delete(self, table: str, key: bytes) -> bool:
         return self._own(table).delete(table, key)

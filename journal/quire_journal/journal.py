@@ -157,8 +157,7 @@ class Journal:
                     blobs.put(w, data, path, self._cache, before=before)
             for table, key, value in instead:
                 w.put(table, key, value)
-            for (record, _), stored in zip(sealed, encoded, strict=True):
-                w.append("records", u64(record.seq), stored)
+            w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
             if sealed:
                 w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))
 

@@ -18,6 +18,7 @@ from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.records import Record, decode_record
 from quire_journal.views import VIEWS, View, of_kind
 from quire_journal.views.anchors import BytesOf
+from quire_journal.views.newcomers import WORTH, Newcomers
 
 CHUNK: Final = 1000
 """Records that one transaction of a replay folds."""
@@ -38,11 +39,18 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
         return
     first, last = records[0][0].seq, records[-1][0].seq
     _require_level(w, first - 1)
+    newcomers = Newcomers(w) if len(records) >= WORTH else None
     for at, (record, event) in enumerate(records, first):
         if record.seq != at:
             raise OutOfOrder(f"record {record.seq} stands where record {at} is expected")
+        if newcomers is not None:
+            if newcomers.take(record, event):
+                continue
+            newcomers.put()
         for view in _OF_KIND[type(event)]:
             _apply(view, w, record, event, bytes_of)
+    if newcomers is not None:
+        newcomers.put()
     for view in VIEWS:
         if view.apply_all is not None:
             view.apply_all(w, records)

@@ -77,6 +77,25 @@ class StoreContract:
             with store.reading() as r:
                 assert list(r.scan("meta")) == [(A, b"one")]
 
+    def test_many_pairs_are_put_at_once_in_any_order_and_replace_what_stood_there(self, store: Store) -> None:
+        with store.writing() as w:
+            w.put("meta", B, b"old")
+            w.put_all("meta", [(C, b"three"), (A, b"one"), (B, b"two")])
+            w.put_all("meta", [])
+            assert list(w.scan("meta")) == [(A, b"one"), (B, b"two"), (C, b"three")]
+        with store.reading() as r:
+            assert list(r.scan("meta")) == [(A, b"one"), (B, b"two"), (C, b"three")]
+
+    def test_many_pairs_are_appended_at_once_and_only_behind_the_last_one_in_their_order(self, store: Store) -> None:
+        with store.writing() as w:
+            w.append_all("records", [])
+            w.append_all("records", [(A, b"1"), (B, b"2")])
+        for wrong in ([(B, b"again")], [(C, b"3"), (A, b"behind")], [(C, b"3"), (C, b"twice")]):
+            with pytest.raises(OutOfOrder), store.writing() as w:
+                w.append_all("records", wrong)
+        with store.reading() as r:
+            assert list(r.scan("records")) == [(A, b"1"), (B, b"2")]
+
     def test_a_reader_sees_one_state_from_start_to_end(self, store: Store) -> None:
         with store.writing() as w:
             w.put("meta", A, b"one")
@@ -419,6 +438,12 @@ class _AgainstDict(RuleBasedStateMachine):
         else:
             self.w.append(table, key, b"appended")
             self.current[table][key] = b"appended"
+
+    @precondition(lambda self: self.writing())
+    @rule(table=_TABLES, pairs=st.dictionaries(_KEYS, st.binary(max_size=40)))
+    def put_all(self, table: str, pairs: dict[bytes, bytes]) -> None:
+        self.w.put_all(table, [*pairs.items()])
+        self.current[table].update(pairs)
 
     @precondition(lambda self: self.writing())
     @rule(table=_TABLES, key=_KEYS)

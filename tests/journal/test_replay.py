@@ -46,11 +46,13 @@ from quire_journal.replay import catch_up, dump, fold_all, rebuild
 from quire_journal.stores import STORES
 from quire_journal.views import VIEWS, of_kind
 from quire_journal.views.files import TOOL_WRITES
+from quire_journal.views.newcomers import WORTH, Newcomers
 
 TEXTS = (b"", b"x\n", b"x\ny\n", b"y\r\nx\n", b"z\ny\nx", b"z\n" * 3)
 NOT_HELD = b"nobody kept this\n"
 
 paths = st.sampled_from(["a", "b", "c/ä"])
+new_paths = st.integers(0, 40).map("new {}".format)
 seqs = st.integers(0, 45)
 contents = st.sampled_from([*TEXTS, NOT_HELD])
 bys = st.sampled_from(["edit", "write_file", "undo"])
@@ -139,6 +141,53 @@ def test_views_come_back_as_they_were_when_all_are_thrown_away(log: Log, chunk: 
     before = views_of(scribe)
     assert rebuild(scribe.store, chunk) == scribe.seq
     assert views_of(scribe) == before
+
+
+@given(
+    noted=st.lists(
+        st.one_of(events, st.builds(_written(OutsideWritten), st.tuples(new_paths), contents, evidence)), min_size=WORTH
+    )
+)
+def test_many_records_folded_at_once_give_what_each_for_itself_does(noted: list[Event]) -> None:
+    one_by_one, at_once = Scribe().introduce(), Scribe(folding=False).introduce()
+    for scribe in (one_by_one, at_once):
+        for text in TEXTS:
+            scribe.hold(text)
+        scribe.note(*noted, op=b"an operation")
+    with at_once.store.reading() as r:
+        records = [decode_record(stored) for _, stored in r.scan("records")]
+    with at_once.store.writing() as w:
+        fold_all(w, [(record, record.event()) for record in records])
+    assert views_of(one_by_one) == views_of(at_once)
+
+
+def test_files_of_a_first_capture_are_folded_together_and_one_that_comes_twice_is_not_new() -> None:
+    noted: list[Event] = [OutsideWritten(f"f{n % 30}", blob_id(b"x\n"), 2, 0o644, "captured") for n in range(40)]
+    plain, together = Scribe(), Scribe(folding=False)
+    for scribe in (plain, together):
+        scribe.note(*noted)
+    with together.store.reading() as r:
+        records = [decode_record(stored) for _, stored in r.scan("records")]
+    with together.store.writing() as w:
+        newcomers = Newcomers(w)
+        assert [newcomers.take(record, record.event()) for record in records] == [True] * 30 + [False] * 10
+    with together.store.writing() as w:
+        fold_all(w, [(record, record.event()) for record in records])
+    assert views_of(plain) == views_of(together)
+
+
+def test_files_that_come_while_a_burst_is_open_are_not_folded_together_for_they_may_belong_to_it() -> None:
+    begun = BurstBegun("checkout", "git", 1000 * SECOND, outside=True)
+    noted = [begun, *(OutsideWritten(f"f{n}", blob_id(b"x\n"), 2, 0o644, "watched") for n in range(WORTH))]
+    plain, together = Scribe().introduce(), Scribe(folding=False).introduce()
+    for scribe in (plain, together):
+        scribe.note(*noted)
+    with together.store.reading() as r:
+        records = [decode_record(stored) for _, stored in r.scan("records")]
+    with together.store.writing() as w:
+        fold_all(w, [(record, record.event()) for record in records])
+        assert w.count("burst_batches") == 1
+    assert views_of(plain) == views_of(together)
 
 
 @given(log=logs, name=st.sampled_from([view.name for view in VIEWS]), data=st.data())

@@ -25,7 +25,7 @@ import os
 import shutil
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
@@ -184,6 +184,29 @@ class _Transaction(_Snapshot):
         except lmdb.Error as error:
             raise self._store.failure(f"could not write {table}", error) from error
         raise OutOfOrder(f"{table}: key {key.hex()} does not come after the last one")
+
+    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        self._put_many(table, pairs, append=False)
+
+    def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        if self._put_many(table, pairs, append=True) < len(pairs):
+            raise OutOfOrder(f"{table}: keys do not come after the last one, or not in their order")
+
+    def _put_many(self, table: str, pairs: Sequence[tuple[bytes, bytes]], append: bool) -> int:
+        """How many of them were put: an append that is out of order is left out."""
+        database = self._writable(table)
+        for key, _ in pairs:
+            if not 0 < len(key) <= KEY_BYTES:
+                checked_key(key)
+        self._changes += 1
+        if self.noted is not None:
+            self.noted += [(table, key, value) for key, value in pairs]
+        try:
+            with self._txn.cursor(database) as cursor:
+                put: int = cursor.putmulti(pairs, append=append)[1]
+        except lmdb.Error as error:
+            raise self._store.failure(f"could not write {table}", error) from error
+        return put
 
     def delete(self, table: str, key: bytes) -> bool:
         database = self._writable(table)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from quire_journal.log import TABLES, Compacted, OutOfOrder, StoreFailed
@@ -108,6 +108,14 @@ class _Transaction(_Snapshot):
         if held.keys and held.keys[-1] >= checked_key(key):
             raise OutOfOrder(f"{table}: key {key.hex()} does not come after {held.keys[-1].hex()}, the last one")
         self.put(table, key, value)
+
+    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        for key, value in pairs:
+            self.put(table, key, value)
+
+    def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        for key, value in pairs:
+            self.append(table, key, value)
 
     def delete(self, table: str, key: bytes) -> bool:
         if checked_key(key) not in self._table(table).pairs:

@@ -107,6 +107,8 @@ _MAKING: Final = (
 _LIKE_BEFORE: Final = (FileDeleted, ModeChanged, OutsideDeleted, OutsideModeChanged)
 """Events that do not say whether their path is a file, a link or a folder, for it is what it was."""
 
+_FIRST: Final = _Place(0)
+
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
 _HEAD: Final = msgspec.msgpack.Decoder(Head)
 _VERSION: Final = msgspec.msgpack.Decoder(Version)
@@ -266,8 +268,19 @@ def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False
     w.put("versions", u32(number) + u64(record.seq), _row(place))
 
 
+def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
+    """The rows in `files` and `versions` that the first version of a path makes."""
+    made = _made(record, event, _FIRST)
+    assert made is not None, "the event makes a version"
+    return _head_row(made, {made.type: 1}), _row(_FIRST)
+
+
 def _put_head(w: Writing, number: int, made: Version, made_by: dict[str, int]) -> None:
-    w.put("files", u32(number), _ENCODER.encode((*msgspec.structs.astuple(made), made_by)))
+    w.put("files", u32(number), _head_row(made, made_by))
+
+
+def _head_row(made: Version, made_by: dict[str, int]) -> bytes:
+    return _ENCODER.encode((*msgspec.structs.astuple(made), made_by))
 
 
 def _row(place: _Place) -> bytes:

@@ -62,7 +62,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 
 def path_id(r: Reading, path: str) -> PathId | None:
     """The number of `path`; None when the log does not name it."""
-    found = r.get("path_ids", _key(path))
+    found = r.get("path_ids", key_of(path))
     return None if found is None else PathId(int.from_bytes(found, "big"))
 
 
@@ -72,14 +72,20 @@ def path_of(r: Reading, number: int) -> str | None:
     return None if found is None else found.decode("utf-8", "surrogateescape")
 
 
-@lru_cache(maxsize=16)  # each of the folds of a record asks for the number of its path
-def _key(path: str) -> bytes:
-    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:16]
+@lru_cache(maxsize=2048)  # each of the folds of a record asks for the number of its path; a capture does for many
+def key_of(path: str) -> bytes:
+    """Where the number of `path` stands in `path_ids`."""
+    return hashlib.sha256(stored(path)).digest()[:16]
+
+
+def stored(path: str) -> bytes:
+    """The path as it stands in `paths`."""
+    return path.encode("utf-8", "surrogateescape")
 
 
 def _number(w: Writing, path: str) -> None:
-    key = _key(path)
+    key = key_of(path)
     if w.get("path_ids", key) is None:
         number = u32(w.count("paths") + 1)
         w.put("path_ids", key, number)
-        w.append("paths", number, path.encode("utf-8", "surrogateescape"))
+        w.append("paths", number, stored(path))

@@ -88,6 +88,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None:
     """Note the terms of records that follow each other: one row is written for each block that they are in."""
     by_writer: dict[int, list[bytes]] = {}
+    entries: dict[tuple[str, int], list[int]] = {}  # (kind, writer) → where their terms stand in the row
     row, block = bytearray(), -1
     for record, _ in records:
         at, place = divmod(record.seq, BLOCK)
@@ -95,11 +96,19 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
             if block >= 0:
                 w.put("terms", u32(block), bytes(row))
             row, block = bytearray(w.get("terms", u32(at)) or b""), at
+            entries.clear()
+        byte, bit = place >> 3, 1 << (place & 7)
+        like = record.kind, record.writer
+        known = entries.get(like)
+        if known is not None:
+            for found in known:
+                row[found + _TERM + byte] |= bit
+            continue
         whose = by_writer.get(record.writer)
         if whose is None:
             who = None if record.writer == OUTSIDE else writer_of(w, record.writer) or WriterIntroduced(record.writer)
             whose = by_writer[record.writer] = of_writer(who)
-        byte, bit = place >> 3, 1 << (place & 7)
+        known = entries[like] = []
         for term in (of_kind(parse_tag(record.kind)[0]), *whose):
             found = _entry(row, term)
             if found < 0:
@@ -107,6 +116,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
                 row += term + bytes(_BITS)
                 _note_span(w, at // SPAN, term)
             row[found + _TERM + byte] |= bit
+            known.append(found)
     if block >= 0:
         w.put("terms", u32(block), bytes(row))
 
