@@ -66,15 +66,17 @@ class Nursery:
                 line = self._line or self._start()
                 request = json.dumps([words, dict(os.environ)]).encode()
                 line.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [log, errors, tell]))])
-                self._made.append(Forked(int(line.recv(16)), os.environ.get(MARK, ""), told))
-                return self._made[-1]
+                made = Forked(int(line.recv(16)), os.environ.get(MARK, ""), told)
+                self._made.append(made)
+                return made
         finally:
             os.close(tell)
 
     def living(self, mark: str) -> list[int]:
         """The process ids of the daemons with this mark that have not ended."""
-        self._made = [one for one in self._made if one.returncode is None]
-        return [one.pid for one in self._made if one.mark == mark]
+        with self._lock:
+            self._made = [one for one in self._made if one.returncode is None]
+            return [one.pid for one in self._made if one.mark == mark]
 
     def close(self) -> None:
         """End the process. Daemons that still run are not its own business."""
