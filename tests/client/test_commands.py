@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -715,6 +716,22 @@ def test_show_of_what_is_no_text(fields: dict[str, Any], out: str, sentence: str
     ran = quire("show", "v9", show={"ok": True, "record": {"seq": 9, "writer": "w1"}, **fields})
     assert (ran.status, ran.out) == (0, out)
     assert ran.err == f"seq:9  w1\n{sentence}"
+
+
+def test_diff_keeps_the_cr_of_line_ends_and_shows_it_to_a_person(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`git apply` needs it; and where it is all that differs, a person would see two equal lines."""
+    patch = "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-one\r\n+o\x07n\re\n"
+    told = {"ok": True, "files": [{"path": "x", "status": "changed", "patch": patch}]}
+    assert quire("diff", "v1..", diff=told).out == "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-one\r\n+one\n"
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    quire("diff", "v1..", "--no-pager", diff=told)
+    seen = re.sub("\x1b\\[[0-9]*m", "", sys.stdout.getvalue())  # type: ignore[attr-defined]
+    assert seen == "--- a/x\n+++ b/x\n@@ -1,1 +1,1 @@\n-one^M\n+one\n"
 
 
 def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire: Quire) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -45,9 +46,15 @@ def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
         yield "Nothing differs."
     for file in files:
         if file.get("patch"):
-            yield from (render.clean(line, keep="\t") for line in file["patch"].removesuffix("\n").split("\n"))
+            yield from map(_line, file["patch"].removesuffix("\n").split("\n"))
         else:
             yield f"{render.one_line(file.get('path', '?'), 4096)}: {_without_patch(file)}"
+
+
+def _line(line: str) -> str:
+    """A line of a patch. The CR of a CRLF is a part of it: `git apply` needs it, and a person is to see it."""
+    ending = ("^M" if sys.stdout.isatty() else "\r") if line.endswith("\r") else ""
+    return render.clean(line, keep="\t") + ending
 
 
 def _without_patch(file: Mapping[str, Any]) -> str:
