@@ -197,6 +197,7 @@ class StatusWriter(Writer, frozen=True, kw_only=True):
     """A caller: its newest writer, how many writers it was, and what it changed last."""
 
     turns: int
+    ids: list[str]  # of these writers, the newest first
     last_change: LastChange | None
 
 

@@ -1087,6 +1087,13 @@ def test_burst_wants_what_it_can_do(words: list[str], quire: Quire) -> None:
     assert quire("burst", *words).status == 2
 
 
+def test_who_shows_a_caller_once_and_says_how_many_writers_it_was(quire: Quire) -> None:
+    ann = {"id": "w8", "agent": "ann", "agent_session": "s1", "turns": 6, "ids": ["w8", "w5"], "present": True}
+    ben = {"id": "w9", "agent": "ben", "agent_session": "s2", "turns": 1, "ids": ["w9"], "connections": 1}
+    out = quire("who", who={"ok": True, "writers": [ann, ben], "total": 2}).out
+    assert out == "w8 and 5 before  ann/s1    present\nw9               ben/s2    connected\n"
+
+
 def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
     lease = {"kind": "exclusive", "path": "src"}
     on = {"files": [{"path": "a.py"}, {"path": "b.py"}], "leases": [lease], "bursts": [{"burst": 12, "label": "fmt"}]}

@@ -50,6 +50,7 @@ def test_who_lists_each_caller_once_with_its_last_change() -> None:
     batch = desk.write("f.txt", lines("x"), again)
     reply = desk.call(WHO_TOOL, desk.ann)
     assert [(w["agent"], w["turns"], w["you"]) for w in reply["writers"]] == [("ann", 2, True), ("ben", 1, False)]
+    assert reply["writers"][0]["ids"] == [f"w{again.writer}", f"w{desk.ann.writer}"]
     assert reply["writers"][0]["last_change"]["batch"] == batch
     assert reply["writers"][1]["last_change"] is None
     assert len(desk.call(WHO_TOOL, desk.ann, limit=1)["writers"]) == 1

@@ -40,13 +40,19 @@ def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
     turn = render.one_line(writer.get("turn") or "", 40)
     there = "connected" if writer.get("connections") else "present" if writer.get("present") else "away"
     return (
-        render.one_line(writer.get("id") or ""),
+        _ids(writer),
         f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
         f"turn {turn}" if turn else "",
         f"{there}, its process has ended" if writer.get("alive") is False else there,
         render.moment(writer.get("last_seen") or ""),
         "; ".join(_on(writer.get("on"))),
     )
+
+
+def _ids(writer: Mapping[str, Any]) -> str:
+    """`w8 and 5 before`: a caller is another writer for each process and turn, and shown once."""
+    before = int(writer.get("turns") or 1) - 1
+    return render.one_line(writer.get("id") or "") + (f" and {before} before" if before > 0 else "")
 
 
 def _on(on: object) -> Iterator[str]:
@@ -65,7 +71,9 @@ def _on(on: object) -> Iterator[str]:
 COMMAND = Command(
     arguments="",
     about="Lists who is present: callers with an open connection, and those that did something in the last minutes.\n"
-    "On what: their leases, open bursts, and the files that they named or wrote last.",
+    "On what: their leases, open bursts, and the files that they named or wrote last. An agent session is shown once,\n"
+    "with the number of its newest writer: each process, turn and tool call is another. `quire log --agent-session`\n"
+    "has what all of them did.",
     example="quire who --minutes 60",
     run=run,
     options=(

@@ -36,6 +36,9 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 MOST_FILES: Final = 5
 """Files that `who` lists of a caller."""
 
+MOST_IDS: Final = 20
+"""Numbers of writers that are listed of a caller."""
+
 MOST_MINUTES: Final = 60 * 24 * 366
 
 _SECOND: Final = 1_000_000_000
@@ -94,7 +97,8 @@ def decide_status(params: StatusParams, world: World) -> Decision:
 def decide_who(params: WhoParams, world: World) -> Decision:
     """The reply: `writers`, one entry for each caller (uid, agent, agent session); who is present first, newest first.
 
-    `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was), `last_change`:
+    `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was: one for each process,
+    turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
     `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the process that called
     last; null where nobody can say), `last_seen`, and `on`: `files` that it named or wrote last (`{path, at}`), its
     `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
@@ -119,8 +123,8 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     )
 
 
-def _who_json(caller: tuple[WriterIntroduced, int], world: World, within_ns: int) -> dict[str, Any]:
-    history, key = world.history, world.history.caller_of(caller[0].id)
+def _who_json(caller: _Caller, world: World, within_ns: int) -> dict[str, Any]:
+    history, key = world.history, world.history.caller_of(caller.newest.id)
     there = world.present.get(key, Present(0, 0))
     entry = _caller_json(caller, history)
     batch = entry["last_change"]["batch"] if entry["last_change"] else 0
@@ -155,18 +159,27 @@ def _files_json(there: Present, batch: int, history: History) -> list[dict[str, 
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in newest]
 
 
-def _callers(history: History) -> list[tuple[WriterIntroduced, int]]:
-    """(newest writer, how many writers) of each caller, the newest first."""
-    newest: dict[tuple[int, str, str], tuple[WriterIntroduced, int]] = {}
+class _Caller(msgspec.Struct):
+    """A caller: the newest of the writers that it was, and the numbers of all, oldest first."""
+
+    newest: WriterIntroduced
+    ids: list[int]
+
+
+def _callers(history: History) -> list[_Caller]:
+    """Each caller, who wrote last first."""
+    found: dict[tuple[int, str, str], _Caller] = {}
     for writer in history.writers():
-        caller = (writer.uid, writer.agent, writer.agent_session)
-        newest[caller] = (writer, newest[caller][1] + 1 if caller in newest else 1)
-    return sorted(newest.values(), key=lambda found: -found[0].id)
+        caller = found.setdefault((writer.uid, writer.agent, writer.agent_session), _Caller(writer, []))
+        caller.newest = writer
+        caller.ids.append(writer.id)
+    return sorted(found.values(), key=lambda caller: -caller.newest.id)
 
 
-def _caller_json(caller: tuple[WriterIntroduced, int], history: History) -> dict[str, Any]:
-    newest, turns = caller
-    entry = {**history.writer_json(newest.id), "turns": turns, "last_change": None}
+def _caller_json(caller: _Caller, history: History) -> dict[str, Any]:
+    newest = caller.newest
+    ids = [f"w{number}" for number in caller.ids[: -MOST_IDS - 1 : -1]]
+    entry = {**history.writer_json(newest.id), "turns": len(caller.ids), "ids": ids, "last_change": None}
     for batch in history.last_batches(history.caller_of(newest.id)):
         record = history.record(batch)
         entry["last_change"] = {"batch": batch, "at": rfc3339(record.at_ns) if record is not None else None}
