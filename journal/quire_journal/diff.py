@@ -22,7 +22,7 @@ MOST_PAIRS: Final = 8_000 * 8_000
 """Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
 
 _STEPS: Final = (256, 16, 1)
-_SMALL: Final = 256  # bytes: most changes are not larger
+_SMALL: Final = 256  # bytes: most changes are not larger; of so many the first that differs is found by arithmetic
 _Lines = Sequence[Any]
 
 
@@ -88,29 +88,38 @@ def same_start(a: bytes, b: bytes) -> int:
     """How many first bytes are equal. Each step halves what is in doubt, so the bytes are compared in bulk."""
     low, high = 0, min(len(a), len(b))
     view = memoryview(a)
-    while low < high:
-        middle = (low + high + 1) // 2
+    while high - low > _SMALL:
+        middle = (low + high) // 2
         if b.startswith(view[low:middle], low):
             low = middle
         else:
-            high = middle - 1
-    return low
+            high = middle
+    differing = int.from_bytes(a[low:high], "little") ^ int.from_bytes(b[low:high], "little")
+    return low + _lowest_bit(differing) // 8 if differing else high
 
 
 def same_end(a: bytes, b: bytes, after: int) -> int:
     """How many last bytes are equal, not counting the first `after`."""
-    low, high = 0, min(len(a), len(b)) - after
+    a_len, b_len = len(a), len(b)
+    low, high = 0, min(a_len, b_len) - after
     view = memoryview(a)
     likely = high - _SMALL
-    if likely > 0 and b.endswith(view[len(a) - likely :]):
+    if likely > 0 and b.endswith(view[a_len - likely :]):
         low = likely
-    while low < high:
-        middle = (low + high + 1) // 2
-        if b.startswith(view[len(a) - middle : len(a) - low], len(b) - middle):
+    while high - low > _SMALL:
+        middle = (low + high) // 2
+        if b.startswith(view[a_len - middle : a_len - low], b_len - middle):
             low = middle
         else:
-            high = middle - 1
-    return low
+            high = middle
+    old, new = a[a_len - high : a_len - low], b[b_len - high : b_len - low]
+    differing = int.from_bytes(old, "big") ^ int.from_bytes(new, "big")
+    return low + _lowest_bit(differing) // 8 if differing else high
+
+
+def _lowest_bit(number: int) -> int:
+    """The place of the lowest bit that is set."""
+    return (number & -number).bit_length() - 1
 
 
 def _line_begins(data: bytes, at: int) -> bool:

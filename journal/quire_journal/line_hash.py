@@ -69,7 +69,7 @@ def is_poor(line: bytes) -> bool:
 
 def quality(line: bytes, occurrences: int) -> str:
     """How well `line` serves as an anchor in a file that holds it `occurrences` times: `low`, `med` or `high`."""
-    if is_poor(line):
+    if not line.strip(_POOR):  # as `is_poor`
         return "low"
     return "med" if occurrences > COMMON_ABOVE else "high"
 
@@ -87,7 +87,8 @@ class Occurrences:
         self._changes = {} if changes is None else changes
 
     def __getitem__(self, digits: str) -> int:
-        return self._counted.get(digits, 0) + self._changes.get(digits, 0)
+        count = self._counted.get(digits, 0)
+        return count + self._changes[digits] if digits in self._changes else count
 
     def after(self, gone: Iterable[str], come: Iterable[str]) -> Occurrences:
         """The counts of a text in which these hashes went and came."""
@@ -276,9 +277,10 @@ class LineHashes:
         """These lines as a read with hashes shows them; of longer ones only `most` characters, and how many more."""
         text = self.text.lines
         if "full" in self.__dict__ or len(text) < MANY_LINES or len(lines) > len(text) // 8:
-            return [self._row(text[i], i, self.full[i], self.quality(i), most) for i in lines]
-        counts = Counter(filter({text[i] for i in lines}.__contains__, text))
-        return [self._row(text[i], i, hash8(text[i]), quality(text[i], counts[text[i]]), most) for i in lines]
+            full, counts = self.full, self.counts
+            return [self._row(text[i], i, full[i], quality(text[i], counts[full[i]]), most) for i in lines]
+        alike = Counter(filter({text[i] for i in lines}.__contains__, text))
+        return [self._row(text[i], i, hash8(text[i]), quality(text[i], alike[text[i]]), most) for i in lines]
 
     def _row(self, said: bytes, line: int, digits: str, how: str, most: int | None) -> str:
         told = shown(said)

@@ -38,6 +38,11 @@ def read(r: Reading) -> Marks:
         return {}
 
 
+def stand(r: Reading, marks: Marks) -> bool:
+    """Are the views there, and no others known? Cheaper than to read and compare."""
+    return r.get("meta", KEY) == _ENCODER.encode(marks)
+
+
 def write(w: Writing, marks: Marks) -> None:
     """Say where the views are."""
     w.put("meta", KEY, _ENCODER.encode(marks))

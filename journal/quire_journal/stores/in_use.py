@@ -49,16 +49,29 @@ class InUse(Generic[C]):
             raise RuntimeError("the store was opened by another process; open it again after a fork")
         return self._present
 
-    @contextmanager
-    def used(self) -> Iterator[C]:
-        """The present one, which stays open for the time of the block."""
+    def enter(self) -> C:
+        """The present one, which stays open until the caller says `leave`."""
         with self._lock:
             opened = self.get()
             opened.users += 1
+            return opened
+
+    def leave(self, opened: C) -> None:
+        """One user less; the last one closes it."""
+        with self._lock:
+            opened.users -= 1
+            if opened.users:
+                return
+        opened.closes.close()
+
+    @contextmanager
+    def used(self) -> Iterator[C]:
+        """The present one, which stays open for the time of the block."""
+        opened = self.enter()
         try:
             yield opened
         finally:
-            self._leave(opened)
+            self.leave(opened)
 
     def replace(self, opened: C) -> None:
         """From now on `opened` is the present one."""
@@ -77,7 +90,7 @@ class InUse(Generic[C]):
         with self._lock:
             replaced, self._replaced = self._replaced, []
         for opened in replaced:
-            self._leave(opened)
+            self.leave(opened)
 
     def close(self) -> None:
         """Close all of them, in use or not. Idempotent."""
@@ -87,10 +100,3 @@ class InUse(Generic[C]):
         if os.getpid() == self._process:
             for opened in (*replaced, *([present] if present is not None else [])):
                 opened.closes.close()
-
-    def _leave(self, opened: C) -> None:
-        with self._lock:
-            opened.users -= 1
-            if opened.users:
-                return
-        opened.closes.close()

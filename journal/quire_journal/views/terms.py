@@ -220,16 +220,16 @@ def _note_span(w: Writing, span: int, term: bytes) -> None:
 def _in_span(known: bytes, term: bytes) -> bool:
     """Is the term among these? The same bytes may stand across two of them."""
     at = known.find(term)
-    while at >= 0 and at % _TERM:
-        at = known.find(term, at + 1)
+    while at >= 0 and (beyond := at % _TERM):
+        at = known.find(term, at - beyond + _TERM)
     return at >= 0
 
 
 def _entry(row: bytes | bytearray, term: bytes) -> int:
     """Where the entry of a term begins; -1. The same bytes may stand elsewhere, across two entries or in the bits."""
     at = row.find(term)
-    while at >= 0 and at % _ENTRY:
-        at = row.find(term, at + 1)
+    while at >= 0 and (beyond := at % _ENTRY):
+        at = row.find(term, at - beyond + _ENTRY)
     return at
 
 
