@@ -25,6 +25,7 @@ from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.views.writers import caller_key
 
 MOST_CONNECTIONS: Final = 4096  # whose processes are remembered
+MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
 
 _SERVED: Final = {name: service.tool() for name, service in SERVICES.items()}
 
@@ -38,6 +39,7 @@ class Accepting:
         self._server, self._gather, self._presence = server, gather, presence
         self._answering, self._clock, self._log = answering, clock, log
         self._writers: dict[WriterIntroduced, Who] = {}
+        self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self.asked_s = -1e9  # monotonic: when the last request about a file came
 
@@ -93,15 +95,27 @@ class Accepting:
     def _who(self, connection: bytes, peer: Peer, caller: Any) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
-        claimed = [plain_name(text) for text in said]
-        identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
+        identity = self._identities.get((connection, peer, said))
+        if identity is None:
+            identity = self._identity(connection, peer, said)
         who = self._writers.get(identity)
         if who is None:
             writer = self._gather.recorder.writer(identity)
-            who = Who(writer, caller_key(peer.uid, claimed[0], claimed[1]), claimed[0], claimed[1])
+            key = caller_key(peer.uid, identity.agent, identity.agent_session)
+            who = Who(writer, key, identity.agent, identity.agent_session)
             self._writers[identity] = who
         self._presence.called(who, connection, identity)
         return who
+
+    def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:
+        """What is attested and claimed, in a form that names nothing else; remembered, for callers come again."""
+        claimed = [plain_name(text) for text in said]
+        identity = WriterIntroduced(0, peer.uid, peer.pid, self._pid_start(connection, peer.pid), *claimed)
+        if len(self._identities) >= MOST_CONNECTIONS:
+            self._identities.clear()
+        if sum(map(len, said)) <= MOST_CLAIMED:
+            self._identities[connection, peer, said] = identity
+        return identity
 
     def _pid_start(self, connection: bytes, pid: int) -> int:
         """When the peer's process began. Asked once a connection, which cannot pass to another process."""

@@ -68,7 +68,7 @@ from quire_journal.spooled import FOLDER as SPOOL
 FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
-SWEEP_S = 0.05  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
+SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
 SAVE_S = 60.0  # between two saves of the cache of the disk
 MOST_SAVED = 1000  # paths of it at once
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage

@@ -63,7 +63,8 @@ class Going(msgspec.Struct):
 def decode(tool: Tool[Any], raw: bytes) -> Any:
     """The arguments of `tool`, strictly. Raises `Refused("schema_invalid")`, naming the argument."""
     try:
-        depth = nesting(raw) if len(raw) > MAX_DEPTH else 0  # each level takes a byte
+        # Each level takes a byte that begins an array or a map: most calls have too few for a walk to be needed.
+        depth = nesting(raw) if len(raw) - len(raw.translate(None, _OPENING)) > MAX_DEPTH else 0
         if depth > MAX_DEPTH:
             raise Refused(
                 "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."
@@ -112,6 +113,7 @@ _SIZED = {
     0xDA: (2, 0),
     0xDB: (4, 0),
 }
+_OPENING = bytes(range(0x80, 0xA0)) + bytes(range(0xDC, 0xE0))
 _NESTED = {0xDC: (2, 1), 0xDD: (4, 1), 0xDE: (2, 2), 0xDF: (4, 2)}
 
 

@@ -200,7 +200,7 @@ class Deciding:
                 implied,
             )
             decision = self._under_leases(call, world)
-        if decision.writes:
+        if len(decision.writes) > 1:
             require_room(len(decision.writes), most_open())
         self._wait_for_news(call, decision)
         if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):

@@ -116,7 +116,7 @@ def test_a_program_that_opens_a_displaced_file_rings_and_does_not_wait_for_the_n
             os.close(os.open(f"/proc/self/fd/{found}", os.O_WRONLY))
             waited.append(time.monotonic() - begun)
             os.close(found)
-    assert sorted(waited)[2] < SWEEP_S / 4, waited
+    assert sorted(waited)[2] < SWEEP_S / 16, waited
 
 
 def test_who_waits_for_news_is_told_of_it_though_another_file_is_being_written(served: live.Live) -> None:
