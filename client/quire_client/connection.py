@@ -21,6 +21,9 @@ from quire_journal.places import Place
 SLICE_S: Final = 0.2
 """How often a waiting call looks whether the daemon still lives."""
 
+LAST_LOOK_S: Final = 0.1
+"""How long a reply of a daemon that has ended is looked for: on a busy machine it arrives after the news of the end."""
+
 
 class NotSent(Exception):
     """Nothing was sent: the daemon could not be reached in time, or had ended. The text says which."""
@@ -111,7 +114,7 @@ class Connection:
             if left <= 0:
                 raise NoReply("The daemon did not answer in time.")
             # The last look is for a reply that was sent just before the end.
-            if not self.alive() and not self._socket.poll(0):
+            if not self.alive() and not self._socket.poll(_milliseconds(LAST_LOOK_S)):
                 raise NoReply("The daemon ended during the call.")
         try:
             return decode_reply(frame)
