@@ -16,6 +16,7 @@ Running it twice is the same as running it once.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write
@@ -24,9 +25,11 @@ from quire_daemon.performing import on_disk
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.events import (
+    FOLDER,
     LINK,
     REGULAR,
     BytesDisplaced,
+    Event,
     FileDeleted,
     FileMoved,
     FileWritten,
@@ -62,10 +65,22 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
         done = all(_roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
         rolled += done
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
+    for record in records:
+        _finish_folder(workspace, record.event())
     if records:
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
     return rolled
+
+
+def _finish_folder(workspace: Workspace, event: Event | None) -> None:
+    """A folder that was made, but did not get its mode."""
+    if not isinstance(event, FileWritten) or event.entry != FOLDER:
+        return
+    path = disk_path(event.path)
+    with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
+        if workspace.look(path).kind == "folder":
+            workspace.finish_folder(path, event.mode)
 
 
 def _roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:

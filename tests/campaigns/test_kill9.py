@@ -7,11 +7,15 @@ said in one sentence: a slot holds its last acknowledged number, or the one of t
 
 from __future__ import annotations
 
+import os
 import random
 import re
+import shutil
+import stat
 import threading
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,7 +187,8 @@ def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> N
     """One of each kind of write, and what was told of it; ends early when the daemon dies."""
     client = at.connect("ada", timeout_s=10)
     try:
-        caught_up(client)  # both names of a linked file are known then
+        # Both names of a linked file are known then.
+        before = made_and_removed(at.root / folder / "kept", client)
         edited = ok(client.call("read_file", {"path": f"{folder}/edited.txt", "hashes": True}))
         left = ok(client.call("read_file", {"path": f"{folder}/left.txt", "hashes": True}))
         for step, tool, args in (
@@ -192,6 +197,7 @@ def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> N
             ("born", "write_file", {"path": f"{folder}/new/born.txt", "content": "born\n"}),
             ("moved", "move_file", {"path": f"{folder}/moving.txt", "to": f"{folder}/moved.txt"}),
             ("renamed", "hashline_edit", renaming(folder)),
+            ("restored", "restore", {"path": f"{folder}/kept", "at": f"seq:{before}"}),
             ("deleted", "delete_file", {"path": f"{folder}/deleted.txt"}),
             ("undone", "undo", {}),
         ):
@@ -202,6 +208,17 @@ def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> N
         time.sleep(0.1)  # some steps come when the loop is idle again
     finally:
         client.close()
+
+
+def made_and_removed(kept: Path, client: Any) -> str:
+    """A link and an empty folder, which are there no more; the record before their end."""
+    (kept / "empty").mkdir(parents=True)
+    (kept / "empty").chmod(0o751)
+    (kept / "link").symlink_to("empty")
+    before = caught_up(client)[1:].partition(".")[0]
+    shutil.rmtree(kept)
+    caught_up(client)
+    return before
 
 
 def renaming(folder: str) -> dict[str, Any]:
@@ -223,13 +240,23 @@ def found(at: Live, folder: str) -> dict[str, Any]:
         "born": (top / "new/born.txt").exists() and (top / "new/born.txt").read_bytes() == b"born\n",
         "moved": ((top / "moving.txt").exists(), (top / "moved.txt").exists()),
         "renamed": ((top / "renaming.txt").exists(), renamed.exists()),
+        "restored": restored(top / "kept"),
         "deleted": not (top / "deleted.txt").exists(),
     }
 
 
+def restored(kept: Path) -> bool:
+    """Have the link and the empty folder come back? Both or none, and as they were."""
+    link, empty = kept / "link", kept / "empty"
+    assert link.is_symlink() == empty.exists(), sorted(kept.rglob("*"))
+    if not link.is_symlink():
+        return False
+    return (os.readlink(link), stat.S_IMODE(empty.stat().st_mode)) == ("empty", 0o751)
+
+
 def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
     """The same by what the caller was told, and by what `op_status` says of the step that was cut off."""
-    done = dict.fromkeys(("edited", "linked", "born", "moved", "renamed", "deleted", "undone"), False)
+    done = dict.fromkeys(("edited", "linked", "born", "moved", "renamed", "restored", "deleted", "undone"), False)
     for step, reply in told:
         if reply.get("outcome") == "unknown":
             said = ok(boss.call("op_status", {"op": reply["op"]}))["outcome"]

@@ -17,8 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkout import file_now, put
-from quire_daemon.handlers.base import Move, Remove, Write
+from quire_daemon.handlers.base import Make, Move, Remove, Write
 from quire_daemon.workspace import Lost, Workspace
+from quire_journal.events import FOLDER, LINK
 
 OLD = b"old bytes\n" * 500
 NEW = b"new bytes, more of them\n" * 500
@@ -79,6 +80,15 @@ def edit_and_rename(workspace: Workspace, fuse: Fuse) -> None:
     workspace.release(staged)
 
 
+def make_link(workspace: Workspace, fuse: Fuse) -> None:
+    """As a restore does, where nothing is."""
+    write(workspace, Make(7, "a/link", LINK, b"../f", 0o777, file_now(workspace, "a/link")))
+
+
+def make_folder(workspace: Workspace, fuse: Fuse) -> None:
+    write(workspace, Make(7, "a/folder", FOLDER, b"", 0o751, file_now(workspace, "a/folder")))
+
+
 def in_place(workspace: Workspace, fuse: Fuse) -> None:
     os.link(workspace.root / "f", workspace.root / "f2")
     write(workspace, put(workspace, "f", NEW, seq=7))
@@ -112,7 +122,20 @@ def swap_back(workspace: Workspace, fuse: Fuse) -> None:
 
 STORIES = {
     story.__name__: story
-    for story in (edit, create, remove, move, edit_and_rename, in_place, race, race_of_three, raced_removal, swap_back)
+    for story in (
+        edit,
+        create,
+        remove,
+        move,
+        edit_and_rename,
+        make_link,
+        make_folder,
+        in_place,
+        race,
+        race_of_three,
+        raced_removal,
+        swap_back,
+    )
 }
 
 

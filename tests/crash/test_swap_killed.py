@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.workspace import STEPS, Kept, Workspace
-from quire_journal.events import FileMoved, OutsideDeleted, OutsideWritten
+from quire_journal.events import FOLDER, LINK, FileMoved, FileWritten, OutsideDeleted, OutsideWritten
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.stores.memory import MemoryStore
@@ -32,6 +33,8 @@ PASSED = {
     "remove": "perform.base_held perform.removed",
     "move": "perform.base_held perform.folders_made perform.moved",
     "edit_and_rename": "stage.synced perform.created perform.base_held perform.removed",
+    "make_link": "perform.folders_made perform.made",
+    "make_folder": "perform.folders_made perform.made",
     "in_place": "stage.named in_place.marked in_place.half in_place.written in_place.synced",
     "race": "perform.exchanged perform.conflict perform.put_back",
     "race_of_three": "perform.conflict perform.put_back discard.unlinked",
@@ -143,6 +146,35 @@ def recover_rename(root: Path) -> None:
     workspace.close()
 
 
+def check_make_link(root: Path, after: After, step: str) -> None:
+    link = root / "a/link"
+    assert link.is_symlink() == (step == "perform.made")
+    recover_making(root, "a/link", LINK, b"../f", 0o777)
+    assert os.readlink(link) == "../f"
+
+
+def check_make_folder(root: Path, after: After, step: str) -> None:
+    folder = root / "a/folder"
+    assert folder.exists() == (step == "perform.made")
+    recover_making(root, "a/folder", FOLDER, b"", 0o751)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o751
+
+
+def recover_making(root: Path, path: str, entry: int, target: bytes, mode: int) -> None:
+    """The next start, and one more, with a journal that promises a link or a folder."""
+    clock = SystemClock()
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    if target:
+        recorder.note_blob(target, path)
+    blob = blob_id(target) if target else b""
+    recorder.note(FileWritten(path, blob, len(target), mode, 0, entry=entry), WriterId(1))
+    recorder.commit()
+    for _ in range(2):
+        workspace = Workspace(root)
+        recover(recorder, workspace, Log(), 1 << 20)
+        workspace.close()
+
+
 def check_in_place(root: Path, after: After, step: str) -> None:
     """A mixture only where the mark says so, and then the new bytes are beside it."""
     assert read_if_there(root / "f2") == after.path
@@ -178,6 +210,8 @@ CHECKS = {
     "remove": check_remove,
     "move": check_move,
     "edit_and_rename": check_edit_and_rename,
+    "make_link": check_make_link,
+    "make_folder": check_make_folder,
     "in_place": check_in_place,
     "race": check_race,
     "race_of_three": check_race_of_three,

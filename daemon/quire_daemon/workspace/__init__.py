@@ -21,6 +21,7 @@ from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import probe
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
+from quire_daemon.workspace.making import finish
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
 from quire_daemon.workspace.staging import IN_PLACE, PART, Staged, Staging, Written
@@ -177,6 +178,13 @@ class Workspace:
     def verify_unchanged(self, path: str, signature: Signature) -> bool:
         """Whether `path` still holds what a *settled* `signature` was taken of. False when in doubt."""
         return self._reading.is_unchanged(path, signature)
+
+    def finish_folder(self, path: str, mode: int) -> bool:
+        """Give an empty folder, which a kill caught before it had its mode, that mode; was there such a one?
+
+        Raises OSError, Refused, Vanished, NotRegular.
+        """
+        return finish(self._beneath, path, mode)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 

@@ -3,29 +3,52 @@
 from __future__ import annotations
 
 import os
+import stat
+from collections.abc import Callable
+from typing import Final
 
 from quire_daemon.handlers.base import Make
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
 from quire_journal.events import LINK
 
+UNFINISHED: Final = 0o700
+"""Mode of a folder that is made, until it gets its own."""
 
-def make(beneath: Beneath, write: Make) -> Swapped | Lost:
+
+def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda name: None) -> Swapped | Lost:
     """Make it. Raises OSError, Refused, Vanished (a folder on the way is gone)."""
     with beneath.parent(write.path) as (folder, name):
         try:
             if write.entry == LINK:
                 os.symlink(write.target, os.fsencode(name), dir_fd=folder)
+                step("perform.made")
                 return Swapped(None)
-            os.mkdir(name, 0o700, dir_fd=folder)
+            os.mkdir(name, UNFINISHED, dir_fd=folder)
         except FileExistsError:
             return Lost("exists")
+    step("perform.made")
     made = beneath.open(write.path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fchmod(made, write.mode)  # the daemon's umask is for its own files
     finally:
         os.close(made)
     return Swapped(None)
+
+
+def finish(beneath: Beneath, path: str, mode: int) -> bool:
+    """Give the folder at `path` its mode, when it has none but that of a beginning and nothing is in it; was it so?
+
+    Raises OSError, Refused, Vanished, NotRegular.
+    """
+    made = beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        if stat.S_IMODE(os.fstat(made).st_mode) != UNFINISHED or mode == UNFINISHED or os.listdir(made):
+            return False
+        os.fchmod(made, mode)
+    finally:
+        os.close(made)
+    return True
 
 
 def unmake(beneath: Beneath, write: Make) -> Swapped | Lost:

@@ -41,6 +41,7 @@ STEPS: Final = (
     "perform.base_held",  # the base is leased and its bytes are compared
     "perform.folders_made",
     "perform.created",  # the new file has its path
+    "perform.made",  # the link or the folder is there, the folder without its mode
     "perform.exchanged",  # path and temporary file have traded places, nothing is checked yet
     "perform.verified",  # what came out is the base
     "perform.conflict",  # what came out is not; about to be put back
@@ -196,7 +197,7 @@ class Swapping:
         write = staged.write
         assert isinstance(write, Make)
         self._folders.make(write.path, staged)
-        return make(self._beneath, write)
+        return make(self._beneath, write, self._step)
 
     def _write_in_place(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         written = self._in_place.write(staged)
