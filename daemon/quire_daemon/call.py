@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, Who
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who
 from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
 from quire_daemon.wrong_arguments import refusal
@@ -19,6 +19,15 @@ IDEMPOTENCY_HOURS = 24
 
 MOST_HEADERS = 50_000
 """Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
+
+
+class Looks(msgspec.Struct):
+    """Files of a call, as far as they have been looked at; many take several turns."""
+
+    implied: Implied = Implied()
+    head: int = -1  # the newest record when that was found out
+    files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the names that the caller used
+    kept_off: dict[str, str] = msgspec.field(default_factory=dict)  # implied ones that were not seen: path → code
 
 
 class Call(msgspec.Struct):
@@ -43,6 +52,7 @@ class Call(msgspec.Struct):
     searching: Search | None = None  # that search
     searches: int = 0  # how many it has asked for
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
+    looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
 
     @property
     def arguments(self) -> bytes:

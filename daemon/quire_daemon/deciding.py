@@ -1,9 +1,10 @@
 """From a call to a decision: gather what it names, decide it, and note its events.
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, as does a
-call whose file another program holds open for writing, that waits for the watcher's cookie, for news, for a lease, or
-for a search (a regular expression, which may never end: the decision is made again when `searching` has the answer).
-Calls that wait stay in the queue, in order. What is to be written goes on as `Going`, to be performed by the loop.
+call with more files than are looked at in one turn, whose file another program holds open for writing, that waits for
+the watcher's cookie, for news, for a lease, or for a search (a regular expression, which may never end: the decision
+is made again when `searching` has the answer). Calls that wait stay in the queue, in order. What is to be written goes
+on as `Going`, to be performed by the loop.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from quire_daemon import call as calls
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
-from quire_daemon.gather import Gather, HeldOpen
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Put, Tool, World
+from quire_daemon.gather import Gather
+from quire_daemon.handlers.base import Decision, Put, Tool, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.leasing import Leasing
+from quire_daemon.looking import RETRY_S, Looking, NotYet
 from quire_daemon.outside import Outside
 from quire_daemon.performing import most_open, names, require_room
 from quire_daemon.presence import Presence
@@ -38,18 +40,9 @@ from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
-RETRY_S: Final = 0.002  # between two looks at a file that is held open
 CATCH_UP_S: Final = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
-
-
-class _NotYet(Exception):
-    """The call cannot be decided now; come back at `at_s` (monotonic)."""
-
-    def __init__(self, at_s: float) -> None:
-        super().__init__()
-        self.at_s = at_s
 
 
 class Deciding:
@@ -70,6 +63,7 @@ class Deciding:
         lost_root: Callable[[], None],
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
+        self._looking = Looking(gather)
         self._watcher, self._outside = watcher, outside
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._searching, self._reserve, self._answering = searching, reserve, answering
@@ -123,7 +117,7 @@ class Deciding:
             try:
                 with self._recorder.history():  # one for all that is asked, until something is committed
                     started = self._decide(call, paths)
-            except _NotYet as later:
+            except NotYet as later:
                 call.retry_s = later.at_s
                 waiting.append(call)
             except NeedsSearch as needs:
@@ -175,8 +169,8 @@ class Deciding:
                 return None
         if call.tool.catch_up:
             self._catch_up(call)
-        files, kept_off, implied = self._files(call, paths)
-        self._presence.named(call.who, (now.path for now in files.values()))
+        looks = self._looking.looks(call, paths)
+        self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._answering.read_only:
             self._leasing.look()
             self._bursting.look()
@@ -187,7 +181,7 @@ class Deciding:
                 self._clock.now_ns(),
                 call.who,
                 self._gather.settings,
-                files,
+                looks.files,
                 history,
                 self._recorder.next_seq,
                 self._first_event_ns,
@@ -196,8 +190,8 @@ class Deciding:
                 call.found,
                 self._presence.now() if call.tool.needs_presence else {},
                 self._leasing.before(call),
-                kept_off,
-                implied,
+                looks.kept_off,
+                looks.implied,
             )
             decision = self._under_leases(call, world)
         if len(decision.writes) > 1:
@@ -238,7 +232,7 @@ class Deciding:
         except Refused as refused:
             later = self._leasing.wait(call, refused, world)
             if later is not None:
-                raise _NotYet(later) from None
+                raise NotYet(later) from None
             raise
         self._leasing.require_caller(call)
         return decision
@@ -275,7 +269,7 @@ class Deciding:
         if call.key:
             taken.add((call.who.key, call.key.encode()))
         if taken & self._taken:
-            raise _NotYet(self._clock.mono_s())
+            raise NotYet(self._clock.mono_s())
         self._taken |= taken
 
     def _repeated(self, call: Call) -> dict[str, Any] | None:
@@ -314,7 +308,7 @@ class Deciding:
         if now < call.news_until_s and call.params.cursor is not None:
             call.params = msgspec.structs.replace(call.params, cursor=reply["cursor"])
             call.news_head = 0 if reply.get("more") else self._recorder.journal.head
-            raise _NotYet(call.news_until_s)
+            raise NotYet(call.news_until_s)
 
     def _catch_up(self, call: Call) -> None:
         """Wait until the watcher has told of everything that happened before this call. That is so once for all.
@@ -330,52 +324,8 @@ class Deciding:
         told = self._watcher.seen(call.cookie)
         patience_s = call.tool.settle_s if told else 0.0
         if now < call.give_up_s + patience_s and not (told and self._outside.idle()):
-            raise _NotYet(now + RETRY_S)
+            raise NotYet(now + RETRY_S)
         call.caught_up = True
-
-    def _files(self, call: Call, taken: set[str]) -> tuple[dict[str, FileNow], dict[str, str], Implied]:
-        """The files that the call names, by the names that the caller used.
-
-        Of those that it only implies (an undo, a restore) one that cannot be looked at, or must not be written, is
-        missing, and the code of the refusal stands beside: the others do not wait for it, and the decision tells.
-        """
-        names = list(dict.fromkeys(call.tool.paths(call.params)))
-        named = len(names)
-        implied = Implied()
-        if call.tool.implies is not None:
-            with self._recorder.history() as history:
-                implied = call.tool.implies(call.params, history, call.who)
-            names = list(dict.fromkeys([*names, *implied.paths]))
-        now = self._clock.mono_s()
-        files: dict[str, FileNow] = {}
-        kept_off: dict[str, str] = {}
-        for number, name in enumerate(names):
-            patient = now < call.give_up_s
-            try:
-                files[name] = self._gather.file(
-                    name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes
-                )
-            except HeldOpen:
-                if patient:
-                    raise _NotYet(now + RETRY_S) from None
-                if number >= named:
-                    self._gather.file(name, False, unfinished_ok=True)  # the journal knows at least that it changed
-                    continue
-                raise Refused(
-                    "busy",
-                    f"{name} is held open for writing by another program; try again.",
-                    "retry",
-                    retry_after_ms=100,
-                    path=name,
-                ) from None
-            except Refused as refused:
-                if number >= named:
-                    kept_off[name] = refused.code
-                    continue
-                raise
-            if files[name].path in taken:
-                raise _NotYet(now)  # another request of this turn writes it: first that one
-        return files, kept_off, implied
 
     # ── searches that decisions need ──
 

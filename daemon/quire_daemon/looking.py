@@ -1,0 +1,112 @@
+"""The files that a call needs to see, looked at until all of them are known at one moment of the journal.
+
+What a call names is looked at in one go. What it only implies (an undo, a restore) may be thousands of files, and the
+loop serves nobody meanwhile: they are looked at in slices of time, over several turns. When the journal has moved on
+by the end, what the call implies is asked again, and those files are looked at again of which the journal tells
+something else now. What the disk did since a look and nobody has told of is the swap's to find out, as ever.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quire_daemon.call import Call, Looks
+from quire_daemon.gather import Gather, HeldOpen
+from quire_daemon.handlers.base import FileNow, Implied
+from quire_journal.refusals import Refused
+
+SLICE_S: Final = 0.03
+"""Of one turn, spent on looking at files that one call implies."""
+
+RETRY_S: Final = 0.002
+"""Between two looks at a file that is held open."""
+
+
+class NotYet(Exception):
+    """The call cannot be decided now; come back at `at_s` (monotonic)."""
+
+    def __init__(self, at_s: float) -> None:
+        super().__init__()
+        self.at_s = at_s
+
+
+class Looking:
+    """Looks at what calls name and imply."""
+
+    def __init__(self, gather: Gather) -> None:
+        self._gather, self._recorder, self._clock = gather, gather.recorder, gather.recorder.clock
+
+    def looks(self, call: Call, taken: set[str]) -> Looks:
+        """The files of `call`, by the names that the caller used. Those in `taken` are written in this turn.
+
+        Of those that are only implied one that cannot be looked at, or must not be written, is missing, and the code
+        of the refusal stands beside: the others do not wait for it, and the decision tells. Raises `Refused`; and
+        `NotYet`, with what is known so far kept in `call.looks`.
+        """
+        looks = call.looks
+        if looks is None:
+            looks = call.looks = Looks()
+            self._imply(call, looks)
+        named = list(dict.fromkeys(call.tool.paths(call.params)))
+        for name in named:
+            looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
+        until = self._clock.mono_s() + SLICE_S
+        while True:
+            for name in named:
+                if name not in looks.files:
+                    looks.files[name] = self._named(call, name)
+            for name in looks.implied.paths:
+                if name not in looks.files and name not in looks.kept_off:
+                    if self._clock.mono_s() > until:
+                        raise NotYet(self._clock.mono_s())
+                    self._look_at_implied(call, name, looks)
+            if looks.head == self._recorder.journal.head:
+                break
+            self._imply(call, looks)
+        if any(file.path in taken for file in looks.files.values()):
+            raise NotYet(self._clock.mono_s())  # another request of this turn writes it: first that one
+        call.looks = None
+        return looks
+
+    def _imply(self, call: Call, looks: Looks) -> None:
+        """Ask the journal what the call implies, and forget of which files it tells something else by now."""
+        looks.head = self._recorder.journal.head
+        with self._recorder.history() as history:
+            looks.implied = (
+                call.tool.implies(call.params, history, call.who) if call.tool.implies is not None else Implied()
+            )
+            looks.files = {n: file for n, file in looks.files.items() if file.version == history.file(file.path)}
+
+    def _named(self, call: Call, name: str) -> FileNow:
+        """A file that the caller names. Raises `NotYet` while another program writes it, then `Refused`."""
+        patient = self._is_patient(call)
+        try:
+            return self._gather.file(name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes)
+        except HeldOpen:
+            if patient:
+                raise NotYet(self._clock.mono_s() + RETRY_S) from None
+            raise Refused(
+                "busy",
+                f"{name} is held open for writing by another program; try again.",
+                "retry",
+                retry_after_ms=100,
+                path=name,
+            ) from None
+
+    def _look_at_implied(self, call: Call, name: str, looks: Looks) -> None:
+        """Look at a file that nobody named. Raises `NotYet` while another program writes it, for a while."""
+        patient = self._is_patient(call)
+        try:
+            looks.files[name] = self._gather.file(
+                name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes
+            )
+        except HeldOpen:
+            if patient:
+                raise NotYet(self._clock.mono_s() + RETRY_S) from None
+            self._gather.file(name, False, unfinished_ok=True)  # the journal knows at least that it changed
+            looks.kept_off[name] = "busy"
+        except Refused as refused:
+            looks.kept_off[name] = refused.code
+
+    def _is_patient(self, call: Call) -> bool:
+        return self._clock.mono_s() < call.give_up_s

@@ -1,0 +1,171 @@
+"""Looking at the files of a call: many in slices of time, and all of them known at one moment of the journal."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from quire_daemon.call import Call, Looks
+from quire_daemon.config import Settings
+from quire_daemon.gather import Gather
+from quire_daemon.handlers import TOOLS
+from quire_daemon.handlers.base import Who
+from quire_daemon.ignore import Ignore
+from quire_daemon.looking import RETRY_S, SLICE_S, Looking, NotYet
+from quire_daemon.recorder import Recorder
+from quire_daemon.server import Incoming, Peer
+from quire_daemon.workspace import Workspace
+from quire_journal.events import FileWritten, OutsideWritten, WriterIntroduced
+from quire_journal.ids import WriterId, blob_id
+from quire_journal.journal import Journal
+from quire_journal.messages import Request
+from quire_journal.stores.memory import MemoryStore
+from quire_journal.views.writers import caller_key
+
+FILES = [f"f{n}.txt" for n in range(10)]
+
+
+class Ticking:
+    """Each look at the clock takes a third of a slice."""
+
+    now_s = 1_700_000_000.0
+
+    def now_ns(self) -> int:
+        return int(self.now_s * 1e9)
+
+    def mono_s(self) -> float:
+        self.now_s += SLICE_S / 3
+        return self.now_s
+
+
+class Scene:
+    """Ann has changed ten files, and wants to undo all of it."""
+
+    def __init__(self, root: Path, workspace: Workspace) -> None:
+        self.root, self.clock = root, Ticking()
+        self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
+        self.looking = Looking(Gather(workspace, self.recorder, Ignore(root), Settings()))
+        self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
+        self.recorder.introduce(self.ann)
+        for name in FILES:
+            self.write(name, b"before\n", by_tool=False)
+        for name in FILES:
+            self.write(name, b"after\n")
+
+    def write(self, name: str, data: bytes, by_tool: bool = True) -> None:
+        """It stands on the disk and in the journal."""
+        (self.root / name).write_bytes(data)
+        self.recorder.note_blob(data, name)
+        if by_tool:
+            self.recorder.note(FileWritten(name, blob_id(data), len(data), 0o644, 0), self.ann)
+        else:
+            self.recorder.note(OutsideWritten(name, blob_id(data), len(data), 0o644, "captured"))
+        self.recorder.commit()
+
+    def call(self, tool: str, **args: Any) -> Call:
+        params = msgspec.convert(args, TOOLS[tool].params)
+        incoming = Incoming(b"ann", Peer(1000, 1), Request(1, tool))
+        who = Who(WriterId(self.ann), caller_key(1000, "ann", "s1"), "ann", "s1")
+        return Call(incoming, TOOLS[tool], params, who, b"", b"", "", 0.0, 0)
+
+    def undo(self) -> Call:
+        return self.call("undo", last=len(FILES))
+
+    def turns(self, call: Call, taken: set[str] | None = None) -> Iterator[Looks | float]:
+        """What each turn comes to: when to come again, or everything."""
+        while True:
+            try:
+                yield self.looking.looks(call, taken or set())
+                return
+            except NotYet as later:
+                yield later.at_s
+
+    def all(self, call: Call) -> Looks:
+        """What it comes to in the end."""
+        *_, last = self.turns(call)
+        assert isinstance(last, Looks)
+        return last
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    workspace = Workspace(tmp_path)
+    yield Scene(tmp_path, workspace)
+    workspace.close()
+
+
+def test_what_a_call_implies_is_looked_at_in_slices(scene: Scene) -> None:
+    """The others are served between them; each file is looked at once."""
+    call = scene.undo()
+    turns = list(scene.turns(call))
+    assert len(turns) > 3
+    seen = turns[-1]
+    assert isinstance(seen, Looks)
+    assert list(seen.files) == FILES
+    assert all(file.version is not None and file.text is not None for file in seen.files.values())
+    assert call.looks is None  # a race that is lost later begins anew
+
+
+def test_what_the_journal_learns_meanwhile_is_looked_at_again(scene: Scene) -> None:
+    """Someone edits a file that this call has looked at, and one that it did not imply joins the choice."""
+    call = scene.undo()
+    turns = scene.turns(call)
+    assert isinstance(next(turns), float)
+    assert call.looks is not None
+    assert FILES[0] in call.looks.files
+    scene.write(FILES[0], b"changed again\n")
+    scene.write("new.txt", b"made\n")
+    seen = scene.all(call)
+    text = seen.files[FILES[0]].text
+    assert text is not None
+    assert text.data == b"changed again\n"
+    assert "new.txt" in seen.files
+    assert seen.head == scene.recorder.journal.head
+
+
+def test_a_change_from_outside_that_a_look_finds_is_noted_once(scene: Scene) -> None:
+    (scene.root / FILES[3]).write_bytes(b"from outside\n")
+    before = scene.recorder.journal.head
+    text = scene.all(scene.undo()).files[FILES[3]].text
+    assert text is not None
+    assert text.data == b"from outside\n"
+    assert scene.recorder.journal.head == before + 1
+
+
+def test_what_is_named_is_looked_at_in_one_turn(scene: Scene) -> None:
+    """However long it takes: what a reader is shown is of the moment of the answer."""
+    call = scene.call("read_file", path=FILES[0])
+    assert isinstance(next(scene.turns(call)), Looks)
+
+
+def test_a_file_that_is_held_open_does_not_lose_what_was_seen_of_the_others(scene: Scene) -> None:
+    """It is waited for; when that time is over the others go on without it, and it is looked at no more."""
+    call = scene.undo()
+    call.give_up_s = scene.clock.now_s + 100 * SLICE_S
+    fd = os.open(scene.root / FILES[1], os.O_WRONLY)
+    try:
+        turns = scene.turns(call)
+        first = next(turns)
+        assert isinstance(first, float)
+        assert first >= scene.clock.now_s + RETRY_S - SLICE_S
+        assert call.looks is not None
+        assert list(call.looks.files) == FILES[:1]
+        call.give_up_s = 0.0
+        seen = scene.all(call)
+    finally:
+        os.close(fd)
+    assert {*FILES} - {*seen.files} == {FILES[1]}
+    assert seen.kept_off == {FILES[1]: "busy"}
+
+
+def test_a_call_waits_for_another_that_writes_one_of_its_files_and_keeps_what_it_saw(scene: Scene) -> None:
+    call = scene.undo()
+    while not isinstance(call.looks, Looks) or len(call.looks.files) < len(FILES):
+        with pytest.raises(NotYet):
+            scene.looking.looks(call, {FILES[5]})
+    assert isinstance(scene.looking.looks(call, set()), Looks)
