@@ -27,13 +27,13 @@ CHUNK: Final = 64
 CHUNK_BYTES: Final = 8 << 20
 """Of a chunk's files, as the crawl saw them; a larger file is a chunk of its own."""
 
-MOST_OUT: Final = 2
-"""Chunks that are being read: one while the other is handed over."""
+MOST_OUT: Final = 3
+"""Chunks that are being read: two while another is handed over."""
 
-ENOUGH: Final = 512
+ENOUGH: Final = 1024
 """Files that are worth a transaction: a commit writes every page that a random key falls on, however few there are."""
 
-MOST_READY: Final = 2048
+MOST_READY: Final = 4096
 """Files that have been read and are not noted, from which on no further chunk is handed out."""
 
 

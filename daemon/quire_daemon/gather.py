@@ -19,7 +19,7 @@ from quire_daemon.config import Settings
 from quire_daemon.crawl import is_bare
 from quire_daemon.handlers.base import FileNow
 from quire_daemon.ignore import Ignore
-from quire_daemon.reader import Reader, Task, ahead, read_one
+from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
@@ -49,7 +49,7 @@ MOST_CLEAN: Final = 10_000
 """Versions that are remembered to hold no secret: a change of one is looked through sooner."""
 
 READER_FROM: Final = 500
-"""New files of a scan that are worth a process that reads them: it takes as long to start as some hundred to read."""
+"""New files of a scan that are worth processes that read them: one takes as long to start as some hundred to read."""
 
 
 class _Sighting(msgspec.Struct, frozen=True):
@@ -88,7 +88,7 @@ class Gather:
         self.recorder = recorder
         self.ignore = ignore
         self.settings = settings
-        self._reader: Reader | None = None
+        self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
 
@@ -212,9 +212,9 @@ class Gather:
         return Task(os.fspath(self.workspace.root), protection, capture.max_bytes, capture.scan_secrets)
 
     def begin_reading(self, files: int) -> None:
-        """So many files are going to be read ahead: many are worth a process."""
+        """So many files are going to be read ahead: many are worth processes."""
         if files >= READER_FROM and self._reader is None:
-            self._reader = Reader(self._reading())
+            self._reader = Readers(self._reading())
 
     def end_reading(self) -> None:
         """Nothing more is going to be read ahead."""
@@ -226,10 +226,11 @@ class Gather:
         """Note new files; the paths that have to be looked at, because the journal knows something of them by now."""
         left: list[str] = []
         with self.recorder.history() as history:
+            purges = history.has_gone()
             for one in found:
                 name, frame, s = journal_path(one.path), one.frame, one.signature
                 event = difference(name, None, OnDisk("file", frame.blob, frame.size, s.mode & 0o7777), evidence)
-                if event is None or history.file(name) is not None or history.purged(frame.blob):
+                if event is None or history.path_id(name) is not None or (purges and history.purged(frame.blob)):
                     left.append(one.path)
                     continue
                 self.recorder.note(event)

@@ -30,7 +30,7 @@ from quire_journal.views.files import Version
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
 IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
-AHEAD_EVERY = 1024  # the same, of files that were read ahead
+AHEAD_EVERY = 2048  # the same, of files that were read ahead
 HURRIED_AHEAD = 48  # and while callers wait
 RETRY_S = 0.002  # between two looks at a file that is held open
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is

@@ -1,7 +1,7 @@
-"""The process that reads files ahead of the loop: `python -m quire_daemon.reader`; `Reader` is the daemon's side of it.
+"""A process that reads files ahead of the loop: `python -m quire_daemon.reader`; `Reader` is the daemon's side of it.
 
 Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
-interpreter: on threads it takes from the loop what it should save it. So a large first capture has a process for it.
+interpreter: on threads it takes from the loop what it should save it. So a large first capture has processes for it.
 
 Messages are msgpack, each behind its length in four bytes: a `Task`, then paths (bytes, as the system has them), each
 list answered by as many `Found`, None where the loop has to look itself. The process ends when its input does.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -31,6 +32,9 @@ from quire_journal.ids import BlobId
 from quire_journal.refusals import Refused
 
 _LENGTH: Final = 4
+
+READERS: Final = 2
+"""Processes that read: to read a file takes longer than to note it, and the loop waits for the disk meanwhile."""
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -113,6 +117,29 @@ class Reader:
         if child is not None:
             child.kill()
             child.communicate()
+
+
+class Readers:
+    """Some readers; each list of paths is for one that is free. From any thread."""
+
+    def __init__(self, task: Task, count: int = READERS) -> None:
+        self._all = [Reader(task) for _ in range(count)]
+        self._free: queue.SimpleQueue[Reader] = queue.SimpleQueue()
+        for reader in self._all:
+            self._free.put(reader)
+
+    def read(self, paths: Sequence[str]) -> list[ReadAhead | None]:
+        """What stands at these paths; as `Reader.read` does it."""
+        reader = self._free.get()
+        try:
+            return reader.read(paths)
+        finally:
+            self._free.put(reader)
+
+    def close(self) -> None:
+        """End all of them. Idempotent; waits for the reads that are going on."""
+        for reader in self._all:
+            reader.close()
 
 
 def _send(pipe: IO[bytes], message: Any) -> None:

@@ -220,6 +220,10 @@ class History:
             return f" by {writer_name(first.writer)}{f' ({who.agent})' if who is not None and who.agent else ''}"
         return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
 
+    def has_gone(self) -> bool:
+        """Does any record say that bytes are gone?"""
+        return losses.any_gone(self._reading)
+
     def purged(self, blob: bytes) -> bool:
         """Were these bytes removed because somebody asked for it? They are not to be kept again."""
         gone = self.gone(blob)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from quire_daemon.ahead import CHUNK, CHUNK_BYTES, ENOUGH, MOST_OUT, MOST_READY, Ahead, ReadAhead
-from quire_daemon.reader import Reader, Task, ahead, read_one
+from quire_daemon.reader import Reader, Readers, Task, ahead, read_one
 from quire_daemon.workspace import Signature, Workspace
 from quire_journal.blobs import compress
 from quire_journal.ids import blob_id
@@ -157,6 +158,22 @@ def test_the_process_reads_what_the_daemon_itself_would_read(workspace: Workspac
     assert there[0].frame.blob == blob_id(b"some words\n" * 50)
     with pytest.raises(EOFError):
         reader.read(["plain.txt"])  # it is closed
+
+
+def test_reads_that_are_asked_for_at_once_are_answered_each_by_a_process_that_is_free(workspace: Workspace) -> None:
+    for n in range(60):
+        (workspace.root / f"f{n}").write_bytes(b"%d\n" % n)
+    readers = Readers(Task(str(workspace.root), workspace.protection, 4000, True), count=2)
+    lists = [[f"f{n}" for n in range(first, first + 10)] for first in range(0, 60, 10)]
+    try:
+        with ThreadPoolExecutor(3) as threads:
+            found = list(threads.map(readers.read, lists))
+    finally:
+        readers.close()
+    assert [[one and one.path for one in some] for some in found] == lists
+    assert [one.frame.blob for some in found for one in some if one] == [blob_id(b"%d\n" % n) for n in range(60)]
+    with pytest.raises(EOFError):
+        readers.read(["f1"])  # they are closed
 
 
 def test_a_reader_whose_workspace_is_gone_says_so_at_once(workspace: Workspace) -> None:

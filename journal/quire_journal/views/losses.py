@@ -47,6 +47,11 @@ def gone(r: Reading, blob: bytes) -> Gone | None:
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 
 
+def any_gone(r: Reading) -> bool:
+    """Does any record say that bytes are gone?"""
+    return r.count("gone") > 0
+
+
 def hash_of_replaced(r: Reading, seq: int) -> bytes | None:
     """The hash of the record that stood at `seq`, where another stands now."""
     return r.get("replaced", u64(seq))
