@@ -163,12 +163,12 @@ class Deciding:
                     "free_space",
                 )
             self._take_turn(call)
-            repeated = self._repeated(call)
-            if repeated is not None:
-                self._answering.answer(call, repeated)
-                return None
         if call.tool.catch_up:
             self._catch_up(call)
+        repeated = self._repeated(call) if call.tool.writes else None
+        if repeated is not None:
+            self._answering.answer(call, repeated)
+            return None
         looks = self._looking.looks(call, paths)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._answering.read_only:

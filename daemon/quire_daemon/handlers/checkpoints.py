@@ -98,7 +98,7 @@ def _create(params: CheckpointParams, world: World) -> Decision:
     at = history.record(cursor)
     note = "".join(c for c in params.note if c.isprintable() or c == "\n")
     count, blind = history.uncaptured_count(), _blind(world)
-    lost = _files(history.uncaptured(), count, MOST_LISTED)
+    lost = _files(history.uncaptured() if count else iter(()), count, MOST_LISTED)
     message = f"Checkpoint {params.name!r} is at seq:{cursor}."
     if count:
         message += f" {count} file{' is' if count == 1 else 's are'} not captured and cannot be brought back."
