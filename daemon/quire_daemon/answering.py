@@ -121,7 +121,7 @@ class Answering:
 
 def _tell_encoding(body: dict[str, Any]) -> None:
     """Paths that are not UTF-8 go out percent-escaped, and say so; in the message, too."""
-    lists = (body[name] for name in WITH_PATHS if isinstance(body.get(name), list))
+    lists = (body[name] for name in WITH_PATHS if name in body and isinstance(body[name], list))
     for one in (body, *(one for listed in lists for one in listed)):
         path = one.get("path") if isinstance(one, dict) else None
         if isinstance(path, str) and is_escaped(path):

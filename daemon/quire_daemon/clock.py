@@ -17,10 +17,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clocks."""
+    """The machine's clocks: its very functions, because each call asks some thirty times."""
 
-    def now_ns(self) -> int:
-        return time.time_ns()
-
-    def mono_s(self) -> float:
-        return time.monotonic()
+    now_ns = staticmethod(time.time_ns)
+    mono_s = staticmethod(time.monotonic)

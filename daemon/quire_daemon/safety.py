@@ -371,10 +371,12 @@ def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Su
         moved += s.shift
         if not s.lines:
             continue
-        was = _repeats(before.lines[max(s.start - 1, 0) : s.stop + 1])
         first = max(start - 1, 0)
         around = after.lines[first : start + len(s.lines) + 1]
         now = _repeats(around)
+        if not now:
+            continue
+        was = _repeats(before.lines[max(s.start - 1, 0) : s.stop + 1])
         for line, count in now.items():
             if count > was[line] and not is_poor(line):
                 at = next(i for i in range(1, len(around)) if around[i] == around[i - 1] == line)
@@ -385,4 +387,4 @@ def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Su
 
 def _repeats(lines: Sequence[bytes]) -> Counter[bytes]:
     """How often each line follows its own like."""
-    return Counter(b for a, b in pairwise(lines) if a == b)
+    return Counter([b for a, b in pairwise(lines) if a == b])

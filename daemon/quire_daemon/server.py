@@ -134,7 +134,9 @@ class Server:
             yield Incoming(identity, peer, None, frame) if isinstance(frame, str) else _incoming(identity, peer, frame)
 
     def _drain(self) -> Iterable[Incoming]:
-        for _ in range(DRAIN_LIMIT):
+        for taken in range(DRAIN_LIMIT):
+            if taken and not int(self._router.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # cheaper than to try and fail
+                return
             try:
                 frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
             except zmq.Again:

@@ -208,6 +208,7 @@ class _Beside:
         self._r = r
         self._views = views
         self._owned = {*_VIEW_TABLES, "meta"}
+        self.known = views.known
 
     def _of(self, table: str) -> Reading:
         return self._views if table in self._owned else self._r

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -66,6 +66,9 @@ TABLES: Final[tuple[str, ...]] = (
 
 class Reading(Protocol):
     """One consistent state of the tables."""
+
+    known: dict[Any, Any]
+    """What was read of rows that do not change while this lasts; the folds of a record ask for the same ones again."""
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """The value at `key`, or None."""

@@ -86,7 +86,7 @@ class Text:
         parts[1::2], parts[2::2] = self.lines, self.breaks
         return b"".join(parts)
 
-    @cached_property
+    @property
     def has_cr(self) -> bool:
         """Is there a CR, alone or before an LF?"""
         return b"\r" in self.data

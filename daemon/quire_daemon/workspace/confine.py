@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -17,6 +18,7 @@ from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature,
 from quire_journal.refusals import Refused
 
 _RULES = kernel.BENEATH | kernel.NO_SYMLINKS | kernel.NO_MAGICLINKS
+_ENCODING = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EXDEV)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -47,7 +49,7 @@ class Beneath:
     def open(self, path: str, flags: int) -> int:
         """A descriptor for `path`, following no link at all. Raises OSError."""
         if self._use_openat2:
-            return kernel.openat2(self.fd, os.fsencode(path), flags | os.O_NOFOLLOW, _RULES)
+            return kernel.openat2(self.fd, path.encode(_ENCODING, "surrogateescape"), flags | os.O_NOFOLLOW, _RULES)
         return self._walk(path, flags | os.O_NOFOLLOW)
 
     def _walk(self, path: str, flags: int) -> int:

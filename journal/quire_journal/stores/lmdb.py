@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import lmdb
 
@@ -92,6 +92,7 @@ class _Snapshot:
         self._store = store
         self._txn = txn
         self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
+        self.known: dict[Any, Any] = {}
         self._changes = 0  # moves when the tables change under an open scan
 
     def get(self, table: str, key: bytes) -> bytes | None:

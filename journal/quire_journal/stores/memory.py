@@ -11,6 +11,7 @@ import threading
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from quire_journal.log import TABLES, Compacted, OutOfOrder, StoreFailed
 from quire_journal.stores import checked_key
@@ -34,6 +35,7 @@ class _Snapshot:
 
     def __init__(self, tables: dict[str, _Table]) -> None:
         self._tables = tables
+        self.known: dict[Any, Any] = {}
         self._ended = False
 
     def _table(self, table: str) -> _Table:

@@ -13,7 +13,6 @@ said of lines that nobody holds any more would go with the next replay, and a ha
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -307,7 +306,9 @@ def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
 
 def _without(lines: Sequence[bytes], others: Sequence[bytes]) -> list[tuple[int, bytes]]:
     """(index, line) of the lines that are left when each of `others` is passed over once, the first ones first."""
-    left = Counter(others)
+    left: dict[bytes, int] = {}
+    for line in others:
+        left[line] = left.get(line, 0) + 1
     out: list[tuple[int, bytes]] = []
     for index, line in enumerate(lines):
         if left.get(line):

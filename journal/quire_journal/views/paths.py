@@ -62,8 +62,13 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 
 def path_id(r: Reading, path: str) -> PathId | None:
     """The number of `path`; None when the log does not name it."""
-    found = r.get("path_ids", key_of(path))
-    return None if found is None else PathId(int.from_bytes(found, "big"))
+    known: PathId | None = r.known.get(path)
+    if known is None:
+        found = r.get("path_ids", key_of(path))
+        if found is None:
+            return None
+        known = r.known[path] = PathId(int.from_bytes(found, "big"))
+    return known
 
 
 def path_of(r: Reading, number: int) -> str | None:

@@ -28,8 +28,11 @@ def caller_key(uid: int, agent: str, agent_session: str) -> bytes:
 
 def caller_of(r: Reading, writer: int) -> bytes:
     """The caller's key of a writer; b"" for `outside` and for a writer that was never introduced."""
-    found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
-    return b"" if found is None else found[:_KEY_BYTES]
+    known: bytes | None = r.known.get(writer)
+    if known is None:
+        found = r.get("writers", u32(writer)) if writer != OUTSIDE else None
+        known = r.known[writer] = b"" if found is None else found[:_KEY_BYTES]
+    return known
 
 
 def writer_of(r: Reading, writer: int) -> WriterIntroduced | None:
@@ -61,6 +64,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Remember an introduction."""
     if isinstance(event, WriterIntroduced):
         number = u32(event.id)
+        w.known.pop(event.id, None)
         w.put("writers", number, caller_key(event.uid, event.agent, event.agent_session) + _ENCODER.encode(event))
         w.put("writer_ids", _identity(event), number)
 
