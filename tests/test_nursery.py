@@ -21,7 +21,10 @@ WORDS = [sys.executable, "-m", "quire_daemon"]
 
 
 def seen(at: Live) -> dict[str, object]:
-    """What a daemon began with, and what it made of it, without what is its own: numbers and folders."""
+    """What a daemon began with, and what it made of it, without what is its own: numbers and folders.
+
+    libffi may hold its own file open, for the code that it makes for callbacks: which imports came first decides where.
+    """
     at.connect()
     pid = at.daemon_pid()
     proc = Path("/proc") / str(pid)
@@ -31,7 +34,9 @@ def seen(at: Live) -> dict[str, object]:
         "session": os.getsid(pid) == pid,
         "folder": os.readlink(proc / "cwd"),
         "open": [
-            link.replace(str(at.top), "") for link in links if not link.startswith(("socket:", "pipe:", "/tmp/#"))
+            link.replace(str(at.top), "")
+            for link in links
+            if not link.startswith(("socket:", "pipe:", "/tmp/#")) and "/libffi.so" not in link
         ],
         "limits": (proc / "limits").read_text(),
         **{name: lines[name].strip() for name in ("Umask", "SigBlk", "SigIgn", "SigCgt", "Threads")},
