@@ -17,7 +17,7 @@ from rows_scripts import files_in
 from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
 
-from live import Live, caught_up, eventually, ok, verified
+from live import Live, caught_up, eventually, ok, verified_by_daemon
 from quire_daemon import soundness
 from quire_journal.history import History
 from quire_journal.identities import Identity
@@ -82,7 +82,7 @@ def capture(scale: Scale) -> Iterator[Line]:
             mine = timed(lambda a=at: _captured(a))
             what, other = f"restart on {files:,} files", "git add -A, commit again"
             yield compared(what, [mine], other, [again], size=files, curve="restart")
-            verified(at.connect("bench", "bench", timeout_s=600.0))
+            verified_by_daemon(at.connect("bench", "bench", timeout_s=600.0))
         finally:
             at.close()
 
@@ -137,7 +137,7 @@ def checkpoint(scale: Scale) -> Iterator[Line]:
             cookie, commit_ms = statistics.median(waits), statistics.median(floor)
             note = f"the cookie takes {cookie:.1f} ms; a synced commit, of which there is one, {commit_ms:.1f} ms"
             yield bounded("   beyond the cookie", statistics.median(mine) - cookie, "ms", 1.0, note)
-            verified(client)
+            verified_by_daemon(client)
         finally:
             at.close()
 
@@ -177,7 +177,7 @@ def restart(scale: Scale) -> Iterator[Line]:
             what = f"start after kill -9, {events:,} events, {files:,} files"
             yield bounded(what, statistics.median(took), "ms", 1000.0, size=events)
             if events <= MOST_VERIFIED:
-                verified(at.connect("bench", "bench", timeout_s=1200.0))
+                verified_by_daemon(at.connect("bench", "bench", timeout_s=1200.0))
         finally:
             at.close()
 
