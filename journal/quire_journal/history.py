@@ -297,11 +297,11 @@ class History:
         if number is None:
             return "clean"
         counts = files.made_by(self._reading, number)
-        if counts.get(OUTSIDE_TYPE) == 1:
+        others = {*counts} - {type}
+        if others == {OUTSIDE_TYPE} and counts[OUTSIDE_TYPE] == 1:
             first = next(self.versions(path), None)
-            if first is not None and first.type == OUTSIDE_TYPE:
-                del counts[OUTSIDE_TYPE]
-        return "mixed" if {*counts} - {type} else "clean"
+            return "clean" if first is not None and first.type == OUTSIDE_TYPE else "mixed"
+        return "mixed" if others else "clean"
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
         """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.

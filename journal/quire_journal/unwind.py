@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import Blocked, carry, changes, three_way
@@ -137,17 +137,18 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
         return
     came_from = first.moved_from or path
     before = State(came_from, history.version_at(came_from, seq - 1))
-    after_seq = seq - 1
+    later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
     while on_the_way:
         on_the_way = False
-        for version in history.versions(path, after=after_seq):
+        for version in later:
             target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
             after = State(path, version) if target is None else State(version.moved_to, target)
             yield Step(before, after, version.seq, undone(version))
-            before, after_seq = after, version.seq
+            before = after
             if target is not None:
                 path, on_the_way = after.path, True
+                later = history.versions(path, after=version.seq)
                 break
 
 

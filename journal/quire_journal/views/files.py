@@ -161,6 +161,10 @@ def versions(
 
     Raises `log.Damaged` when a record of one cannot be read.
     """
+    if after > 0 and not displaced:  # mostly it is asked what came after the newest
+        newest = head(r, path)
+        if newest is None or newest.seq <= after:
+            return
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
     for key, row in r.scan("versions", start, stop, reverse):
