@@ -28,6 +28,7 @@ from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
+from shapes import checked
 
 START_NS = 1_700_000_000_000_000_000
 SECOND_NS = 1_000_000_000
@@ -79,8 +80,7 @@ class Playbook:
                 self._append([EditRefused(name, path, refused.code, refused.message)], self.who(by).writer)
             return refused.reply()
         self._perform(decision, self.who(by).writer)
-        reply: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply))  # as it is on the wire
-        return reply
+        return checked(name, msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply)))  # as it is on the wire
 
     def decide(self, tool: Tool[Any], params: Any, by: str) -> Decision:
         """What follows from a call, without performing it."""

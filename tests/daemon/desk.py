@@ -30,6 +30,7 @@ from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.text import Text
 from quire_journal.views.writers import caller_key
+from shapes import checked
 
 SECOND = 1_000_000_000
 BEGAN_NS = 1_700_000_000 * SECOND
@@ -150,8 +151,8 @@ class Desk:
             except Refused as refused:
                 return refused.reply()
         self._act(decision, who)
-        reply: dict[str, Any] = msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply))  # as it is on the wire
-        return reply
+        on_the_wire = msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply))
+        return checked(tool.name, on_the_wire)
 
     def _decided(self, tool: Tool[Any], params: Any, world: World) -> Decision:
         try:

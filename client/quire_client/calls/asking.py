@@ -168,7 +168,7 @@ class Asking(Calls):
         """What each tool, or one of them, takes and may do. `offered`: only those that agents are offered.
 
         Reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`; `schema` is a
-        flat JSON Schema of the arguments, of one asked for alone `reply` is that of the reply, where it is stated.
+        flat JSON Schema of the arguments; of one asked for alone `reply` is that of the reply.
         Refused: `not_found`.
         Source: quire_daemon.handlers.describe
         """

@@ -27,7 +27,7 @@ class Upkeep(Calls):
     def repair(self, execute: bool = False, timeout_s: float | None = None) -> Answer:
         """What would be done about a damaged journal; `execute` does it: the daemon ends, and the next one does.
 
-        Reply: `findings` and `plan`, each a list of sentences, and `executed`.
+        Reply: `findings`, a list of sentences, `plan`, one, and `executed`.
         Refused: `busy`.
         Source: quire_daemon.services.repair
         """

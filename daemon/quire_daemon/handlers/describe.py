@@ -21,7 +21,6 @@ from quire_daemon.manuals.arguments import notes
 from quire_daemon.manuals.filling import filled
 from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
-from quire_daemon.replies import reply_schema
 from quire_daemon.schemas import Schema, described, flat, one_shape, without
 from quire_journal.refusals import Refused, did_you_mean
 
@@ -192,8 +191,11 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     first = [name for name in offered(settings) if name in tools]
     names = [params.tool] if params.tool else [*first, *(name for name in tools if name not in first)]
     listed = [_described(tools[name], name in first, settings) for name in names]
-    reply = reply_schema(params.tool)
-    if reply is not None:
+    if params.tool:
+        from quire_daemon.replies import reply_schema  # many shapes, which nothing else in the daemon needs
+
+        reply = reply_schema(params.tool)
+    if params.tool and reply is not None:
         listed[0]["reply"] = reply
     if params.offered:
         listed = [tool for tool in listed if tool["offered"]]

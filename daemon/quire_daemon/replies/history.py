@@ -1,54 +1,11 @@
-"""The shapes of replies, as structs: what callers may rely on, and where its JSON Schema is made from.
-
-Only successes; a refusal is `ok: false` with `error`, `message`, `suggested_action` and what its code brings. Handlers
-build plain dicts; the tests hold what they really answer against these shapes, strictly, so that no field is told to
-nobody. A tool without a line in `REPLIES` is described in its handler's docstring only, so far.
-"""
+"""Replies about the past: records, versions, differences, who wrote what, trees."""
 
 from __future__ import annotations
-
-from typing import Any, Final
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from quire_journal.refusals import CODES
-
-
-class Shape(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Base of the shapes."""
-
-
-class Reply(Shape, frozen=True, kw_only=True):
-    """What every reply has."""
-
-    ok: bool
-    message: str  # a sentence for people
-    changed_since_your_read: list[dict[str, Any]] | UnsetType = UNSET
-    changed_since_your_read_more: int | UnsetType = UNSET
-
-
-class Refusal(msgspec.Struct, frozen=True, kw_only=True):
-    """An understood call that was declined; nothing has changed. Further fields help to repair the call."""
-
-    ok: bool
-    error: str  # a code of `CODES`
-    message: str
-    suggested_action: str = ""
-
-
-class Writer(Shape, frozen=True, kw_only=True):
-    """Who wrote. Agent names are what the caller said, uid and pid what the kernel says."""
-
-    id: str  # w3, or outside
-    type: str  # edit, write_file, outside, undo; "" where no file was written
-    agent: str
-    agent_session: str
-    turn: str
-    tool_call: str
-    model: str
-    uid: int | None
-    pid: int | None
+from quire_daemon.replies.base import Maybe, Reply, Shape, Span, Writer
 
 
 class Stat(Shape, frozen=True, kw_only=True):
@@ -186,95 +143,140 @@ class DiffReply(Reply, frozen=True, kw_only=True):
     truncated: bool | UnsetType = UNSET
 
 
-class LastChange(Shape, frozen=True, kw_only=True):
-    """The newest file change of a caller."""
+class Origin(Shape, frozen=True, kw_only=True):
+    """The record that lines come from."""
 
-    batch: int
-    at: str | None
-
-
-class StatusWriter(Writer, frozen=True, kw_only=True):
-    """A caller: its newest writer, how many writers it was, and what it changed last."""
-
-    turns: int
-    ids: list[str]  # of these writers, the newest first
-    last_change: LastChange | None
-
-
-class Coverage(Shape, frozen=True, kw_only=True):
-    """Does the journal see everything? Where it does not, why."""
-
-    state: str  # full or degraded
-    reasons: list[str]
-    since: str | UnsetType | None = UNSET
-
-
-class Capture(Shape, frozen=True, kw_only=True):
-    """How far the scan under way is."""
-
-    finished: bool
-    captured: bool  # the whole tree was looked at once
-    total: int
-    done: int
-
-
-class JournalSize(Shape, frozen=True, kw_only=True):
-    """What the journal holds."""
-
-    bytes: int | None
-    versions: int | None
-    records: int
-
-
-class StatusReply(msgspec.Struct, frozen=True, kw_only=True):
-    """`status`. What the daemon tells of its health besides may be added at any time."""
-
-    ok: bool
-    message: str
-    pid: int
-    epoch: str
     seq: int
-    at: str | None  # of the newest record
-    workspace: str
-    state_dir: str
-    versions: dict[str, Any]
-    writers: list[StatusWriter]
-    writers_total: int
-    coverage: Coverage
-    capture: Capture
-    protection: dict[str, bool]
-    journal: JournalSize
+    version: str
+    writer: Writer
+    turn: str
+    at: str
+    evidence: Maybe[str] = UNSET
 
 
-class ExportReply(Reply, frozen=True, kw_only=True):
-    """`export`: a page."""
+class BlameLine(Origin, frozen=True, kw_only=True):
+    """A line, and where it comes from."""
 
-    export: str  # the next page is asked for with it
-    page: int
-    content_base64: str
-    done: bool
-    records: int
-    of: int
+    line: int
+    text: str
 
 
-REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
-    "log": LogReply,
-    "since": SinceReply,
-    "show": ShowReply,
-    "diff": DiffReply,
-    "status": StatusReply,
-    "export": ExportReply,
-}
-"""The shape of each tool's reply."""
+class BlameRun(Origin, frozen=True, kw_only=True):
+    """Neighbouring lines of one origin."""
+
+    start: int
+    end: int
 
 
-def reply_schema(tool: str) -> dict[str, Any] | None:
-    """The JSON Schema of what a tool answers, refusals included; None where no shape is stated."""
-    shape = REPLIES.get(tool)
-    if shape is None:
-        return None
-    (success, refusal), definitions = msgspec.json.schema_components([shape, Refusal], ref_template="#/$defs/{name}")
-    definitions[shape.__name__]["properties"]["ok"] = {"const": True}
-    definitions["Refusal"]["properties"]["ok"] = {"const": False}
-    definitions["Refusal"]["properties"]["error"] = {"enum": sorted(CODES)}
-    return {"anyOf": [success, refusal], "$defs": dict(definitions)}
+class BlameGap(Shape, frozen=True, kw_only=True):
+    """A version whose bytes are not held: what came before it counts as its."""
+
+    version: str
+    why: str
+    attributed_to: str
+
+
+class BlameReply(Reply, frozen=True, kw_only=True):
+    """`blame`: who wrote each line."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    version: str
+    sha256: str
+    lineCount: int
+    startLine: int
+    endLine: int
+    lines: list[BlameLine]
+    runs: list[BlameRun]
+    names: list[str]  # that the file had
+    gaps: list[BlameGap]
+    lossy: Maybe[bool] = UNSET
+    truncated: bool
+    next_line: Maybe[int] = UNSET
+
+
+class Brief(Shape, frozen=True, kw_only=True):
+    """A version in short."""
+
+    version: str
+    at: str
+    kind: str
+    writer: Writer
+
+
+class Wrote(Span, frozen=True, kw_only=True):
+    """Lines that a change wrote, or that it replaced."""
+
+    lines: list[str]
+    by: Maybe[list[Brief]] = UNSET
+
+
+class Beside(Shape, frozen=True, kw_only=True):
+    """Another file that the same call changed."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    version: str
+    kind: str
+
+
+class WhyReply(Reply, frozen=True, kw_only=True):
+    """`why`: what made a file, or one line of it, what it is."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    version: str
+    record: Record
+    operation: str
+    line: Maybe[int] = UNSET
+    text: Maybe[str] = UNSET
+    line_then: Maybe[int] = UNSET
+    wrote: Maybe[Wrote] = UNSET
+    replaced: Maybe[Wrote | None] = UNSET
+    diff: Difference
+    previous: Brief | None
+    next: Brief | None
+    batch_files: list[Beside]
+    batch_files_more: Maybe[int] = UNSET
+    undone_by: int | None
+
+
+class Entry(Shape, frozen=True, kw_only=True):
+    """What stood at a path."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    kind: str  # file, link, folder
+    version: str
+    sha256: str | None
+    sizeBytes: int
+    mode: str  # octal digits
+    target: Maybe[str] = UNSET
+    uncaptured: Maybe[str] = UNSET
+
+
+class TreeReply(Reply, frozen=True, kw_only=True):
+    """`tree`: a page of what there was."""
+
+    at: str
+    time: str | None
+    entries: list[Entry]
+    next: int | None
+    complete: bool  # the whole tree had been looked at by then
+
+
+class Blob(Shape, frozen=True, kw_only=True):
+    """Bytes by their address, or why they cannot be had."""
+
+    sha256: str
+    content_base64: Maybe[str] = UNSET
+    sizeBytes: int
+    offset: int
+    next_offset: Maybe[int] = UNSET
+    uncaptured: Maybe[str] = UNSET
+
+
+class BlobsReply(Reply, frozen=True, kw_only=True):
+    """`blobs`."""
+
+    blobs: list[Blob]

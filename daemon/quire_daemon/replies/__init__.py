@@ -1,0 +1,76 @@
+"""The shapes of replies, as structs: what callers may rely on, and where its JSON Schema is made from.
+
+Only successes; a refusal is `ok: false` with `error`, `message`, `suggested_action` and what its code brings. Handlers
+build plain dicts; the tests hold what they really answer against these shapes, strictly, so that no field is told to
+nobody. Loaded when somebody asks for a schema: the daemon itself needs none of it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.replies import daemon, edits, going_back, history, leases
+from quire_daemon.replies.base import Refusal
+from quire_journal.refusals import CODES
+
+REPLIES: Final[dict[str, type[msgspec.Struct]]] = {
+    "read_file": edits.ReadReply,
+    "write_file": edits.Written,
+    "edit": edits.Written,
+    "hashline_edit": edits.HashlineReply,
+    "edit_file": edits.EditFileReply,
+    "edit_replace": edits.ReplacedReply,
+    "insert_lines": edits.InsertedReply,
+    "replace_lines": edits.ReplacedLinesReply,
+    "multi_edit": edits.MultiEditReply,
+    "regex_replace": edits.ReplacedReply,
+    "apply_patch": edits.PatchReply,
+    "text_editor": going_back.TextEditorReply,
+    "delete_file": edits.Written,
+    "move_file": edits.Written,
+    "log": history.LogReply,
+    "since": history.SinceReply,
+    "show": history.ShowReply,
+    "diff": history.DiffReply,
+    "blame": history.BlameReply,
+    "why": history.WhyReply,
+    "tree": history.TreeReply,
+    "blobs": history.BlobsReply,
+    "undo": going_back.UnwoundReply,
+    "redo": going_back.UnwoundReply,
+    "rollback": going_back.UnwoundReply,
+    "restore": going_back.UnwoundReply,
+    "checkpoint": going_back.CheckpointReply,
+    "burst": going_back.BurstReply,
+    "native": going_back.NativeReply,
+    "claim": leases.ClaimReply,
+    "release": leases.ReleaseReply,
+    "claims": leases.ClaimsReply,
+    "status": daemon.StatusReply,
+    "who": daemon.WhoReply,
+    "op_status": daemon.OpStatusReply,
+    "manual": daemon.ManualReply,
+    "describe": daemon.DescribeReply,
+    "verify": daemon.VerifyReply,
+    "gc": daemon.GcReply,
+    "doctor": daemon.DoctorReply,
+    "export": daemon.ExportReply,
+    "purge": daemon.PurgeReply,
+    "repair": daemon.RepairReply,
+    "shutdown": daemon.ShutdownReply,
+}
+"""The shape of what each tool and service replies."""
+
+
+def reply_schema(tool: str) -> dict[str, Any] | None:
+    """The JSON Schema of what a tool answers, refusals included; None where no shape is stated."""
+    shape = REPLIES.get(tool)
+    if shape is None:
+        return None
+    (success, refusal), definitions = msgspec.json.schema_components([shape, Refusal], ref_template="#/$defs/{name}")
+    definitions[shape.__name__]["properties"]["ok"] = {"const": True}
+    definitions["Refusal"]["properties"]["ok"] = {"const": False}
+    definitions["Refusal"]["properties"]["error"] = {"enum": sorted(CODES)}
+    return {"anyOf": [success, refusal], "$defs": dict(definitions)}

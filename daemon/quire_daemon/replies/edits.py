@@ -1,0 +1,158 @@
+"""Replies of reading and of writing tools."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from quire_daemon.replies.base import ChangedLines, Maybe, Reply, Shape, Writer
+
+
+class LastWriter(Writer, frozen=True, kw_only=True):
+    """Who wrote the version that is shown, and when."""
+
+    at: str
+    evidence: str | None
+
+
+class ReadReply(Reply, frozen=True, kw_only=True):
+    """`read_file`: the text plain, or as lines with anchors."""
+
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    resolved_from: Maybe[str] = UNSET
+    version: str | None
+    sha256: str
+    newlineStyle: str  # lf, crlf, cr, mixed, none
+    hasBom: bool
+    sizeBytes: int
+    lineCount: int
+    startLine: int
+    endLine: int
+    last_writer: LastWriter | None
+    truncated: bool
+    next_line: Maybe[int] = UNSET
+    content: Maybe[str] = UNSET
+    content_base64: Maybe[str] = UNSET
+    lines: Maybe[list[str] | str] = UNSET  # of `numbered`, one text
+    lossy: Maybe[bool] = UNSET
+
+
+class MatchRange(Shape, frozen=True, kw_only=True):
+    """A place that matched: lines are 1-based, offsets in bytes of the file before, the end exclusive."""
+
+    startLine: int
+    endLine: int
+    startOffset: int
+    endOffset: int
+
+
+class AppliedEdit(Shape, frozen=True, kw_only=True):
+    """What one of the edits of `edit_file` did."""
+
+    editIndex: int
+    occurrences: int
+    matchRanges: list[MatchRange]
+
+
+class AutoCorrection(Shape, frozen=True, kw_only=True):
+    """What was put right in the call."""
+
+    type: str
+    detail: str
+
+
+class Written(Reply, frozen=True, kw_only=True):
+    """What every writing tool says of a file. With `dry_run` nothing was written."""
+
+    path: Maybe[str] = UNSET  # of a call over several files, `files` have it
+    path_encoding: Maybe[str] = UNSET
+    resolved_from: Maybe[str] = UNSET
+    version: Maybe[str | None] = UNSET  # None: there is no file any more
+    sha256: Maybe[str | None] = UNSET
+    sizeBytes: Maybe[int] = UNSET
+    writer_type: Maybe[str] = UNSET
+    baseline_continuity: Maybe[str] = UNSET  # clean, mixed
+    operations_applied: Maybe[int] = UNSET
+    lines_before: Maybe[int] = UNSET
+    lines_after: Maybe[int] = UNSET
+    net_lines: Maybe[int] = UNSET
+    changed: Maybe[list[ChangedLines]] = UNSET
+    anchors_valid_through: Maybe[int] = UNSET
+    must_refresh_from_line: Maybe[int] = UNSET
+    diff: Maybe[list[str]] = UNSET  # lines as read with hashes, behind ` `, `+`, `-`
+    diff_truncated: Maybe[bool] = UNSET
+    safety_status: Maybe[str] = UNSET  # clean, suspicious, off
+    safety_warnings: Maybe[list[SafetyWarning]] = UNSET
+    checkpoint: Maybe[str] = UNSET
+    unchanged: Maybe[bool] = UNSET
+    created: Maybe[bool] = UNSET
+    deleted: Maybe[bool] = UNSET
+    moved_from: Maybe[str] = UNSET
+    binary: Maybe[bool] = UNSET
+    cross_version: Maybe[bool] = UNSET
+    rebased_over: Maybe[list[int]] = UNSET
+    auto_corrections: Maybe[list[AutoCorrection]] = UNSET
+    dry_run: Maybe[bool] = UNSET
+    valid: Maybe[bool] = UNSET
+
+
+class SafetyWarning(Shape, frozen=True, kw_only=True):
+    """What a result breaks that was sound."""
+
+    type: str  # unbalanced, syntax, duplicate_line
+    message: str
+    line: Maybe[int] = UNSET
+
+
+class ReplacedReply(Written, frozen=True, kw_only=True):
+    """`edit_replace`, `regex_replace`."""
+
+    replacements_made: Maybe[int] = UNSET
+
+
+class InsertedReply(Written, frozen=True, kw_only=True):
+    """`insert_lines`."""
+
+    lines_inserted: Maybe[int] = UNSET
+
+
+class ReplacedLinesReply(Written, frozen=True, kw_only=True):
+    """`replace_lines`."""
+
+    lines_removed: Maybe[int] = UNSET
+    lines_added: Maybe[int] = UNSET
+
+
+class MultiEditReply(Written, frozen=True, kw_only=True):
+    """`multi_edit`."""
+
+    applied: int
+    failed: list[str]
+
+
+class HashlineReply(Written, frozen=True, kw_only=True):
+    """`hashline_edit`."""
+
+    first_changed_line: int | None
+
+
+class EditFileReply(Written, frozen=True, kw_only=True):
+    """`edit_file`."""
+
+    beforeSha256: str
+    appliedEdits: list[AppliedEdit]
+
+
+class PatchedFile(Written, frozen=True, kw_only=True):
+    """A file of a patch."""
+
+    ok: Maybe[bool] = UNSET  # type: ignore[assignment]
+    message: Maybe[str] = UNSET  # type: ignore[assignment]
+    operation: Maybe[str] = UNSET
+
+
+class PatchReply(Written, frozen=True, kw_only=True):
+    """`apply_patch`: of one file also at the top."""
+
+    files: list[PatchedFile]
+    operation: Maybe[str] = UNSET

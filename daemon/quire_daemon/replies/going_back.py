@@ -1,0 +1,187 @@
+"""Replies of what goes back, and of names for moments and for what belongs together."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+
+from quire_daemon.replies.base import Change, Maybe, Missing, Reply, Shape, Span, Writer
+from quire_daemon.replies.edits import LastWriter, Written
+from quire_daemon.replies.history import Difference
+
+
+class Made(Shape, frozen=True, kw_only=True):
+    """Who made a version, and when."""
+
+    version: str
+    at: Maybe[str] = UNSET
+    batch: Maybe[int] = UNSET
+    writer: Maybe[Writer] = UNSET
+
+
+class Conflict(Made, frozen=True, kw_only=True):
+    """What somebody built on what was to be taken back; `lines` of the file as it is."""
+
+    seq: int
+    why: str
+    lines: list[Span]
+
+
+class UnwoundFile(Written, frozen=True, kw_only=True):
+    """What becomes of a file."""
+
+    ok: Maybe[bool] = UNSET  # type: ignore[assignment]
+    message: Maybe[str] = UNSET  # type: ignore[assignment]
+    action: str  # write, create, delete, move, mode, none
+    to: Maybe[str] = UNSET
+    kept: Maybe[list[Made]] = UNSET  # what others did, which stays
+    kept_more: Maybe[int] = UNSET
+    takes_back: Maybe[list[Made]] = UNSET  # of `restore`: versions that are given up
+    takes_back_more: Maybe[int] = UNSET
+    conflicts: list[Conflict]
+    marked: Maybe[int] = UNSET
+    skipped: str | None
+    why: Maybe[str] = UNSET
+
+
+class UnwoundReply(Written, frozen=True, kw_only=True):
+    """`undo`, `redo`, `rollback`, `restore`; of one file also at the top."""
+
+    batch: Maybe[int | None] = UNSET  # of the undo; None where nothing had to be done
+    batches: list[int]  # that are undone
+    stayed: Maybe[list[int]] = UNSET  # of which nothing comes out
+    files: list[UnwoundFile]
+    action: Maybe[str] = UNSET
+    plan: Maybe[bool] = UNSET
+    token: Maybe[str] = UNSET  # carries the plan out
+
+
+class TextEditorReply(Written, frozen=True, kw_only=True):
+    """`text_editor`: of `view` as `read_file`, of `undo_edit` as `undo`, else as any edit."""
+
+    newlineStyle: Maybe[str] = UNSET
+    hasBom: Maybe[bool] = UNSET
+    lineCount: Maybe[int] = UNSET
+    startLine: Maybe[int] = UNSET
+    endLine: Maybe[int] = UNSET
+    last_writer: Maybe[LastWriter | None] = UNSET
+    truncated: Maybe[bool] = UNSET
+    next_line: Maybe[int] = UNSET
+    lines: Maybe[list[str] | str] = UNSET
+    lossy: Maybe[bool] = UNSET
+    batch: Maybe[int] = UNSET
+    batches: Maybe[list[int]] = UNSET
+    stayed: Maybe[list[int]] = UNSET
+    files: Maybe[list[UnwoundFile]] = UNSET
+    action: Maybe[str] = UNSET
+    plan: Maybe[bool] = UNSET
+    token: Maybe[str] = UNSET
+
+
+class NotCaptured(Shape, frozen=True, kw_only=True):
+    """What a checkpoint cannot bring back."""
+
+    count: int
+    never: str
+    blind: str | None
+    files: Maybe[list[Missing]] = UNSET
+    more: Maybe[int] = UNSET
+
+
+class Named(Shape, frozen=True, kw_only=True):
+    """A checkpoint."""
+
+    name: str
+    seq: int
+    at: str | None
+    named_at: str
+    note: str
+    writer: Writer
+    not_captured: NotCaptured
+
+
+class CheckpointReply(Reply, frozen=True, kw_only=True):
+    """`checkpoint`: one, of `list` all of them, of `diff` what differs."""
+
+    checkpoints: Maybe[list[Named]] = UNSET
+    name: Maybe[str] = UNSET
+    seq: Maybe[int] = UNSET
+    at: Maybe[str | None] = UNSET
+    named_at: Maybe[str] = UNSET
+    note: Maybe[str] = UNSET
+    writer: Maybe[Writer] = UNSET
+    not_captured: Maybe[NotCaptured] = UNSET
+    from_: Maybe[str] = msgspec.field(name="from", default=UNSET)
+    to: Maybe[str] = UNSET
+    files: Maybe[list[Difference]] = UNSET
+    patch: Maybe[str] = UNSET
+    truncated: Maybe[bool] = UNSET
+
+
+class Burst(Shape, frozen=True, kw_only=True):
+    """Changes that belong together."""
+
+    burst: int
+    label: str
+    kind: str
+    state: str  # open, ended
+    outside: bool
+    bind: str
+    paths: Maybe[list[str]] = UNSET
+    owner: Writer
+    yours: bool
+    began_at: str
+    expires_at: str
+    ended_at: str | None
+    why: str | None
+    first: int
+    last: int
+    batches: int
+    unclear: int
+
+
+class BurstBatch(Shape, frozen=True, kw_only=True):
+    """A batch, and whether it belongs to the burst."""
+
+    batch: int
+    at: str | None
+    writer: Writer | None
+    evidence: str
+    belongs: bool
+    in_force: bool
+    paths: list[str]
+    paths_more: int
+
+
+class BurstReply(Reply, frozen=True, kw_only=True):
+    """`burst`: one, or of `list` `bursts`."""
+
+    bursts: Maybe[list[Burst]] = UNSET
+    more: Maybe[bool | int] = UNSET
+    within: Maybe[list[int]] = UNSET
+    unchanged: Maybe[bool] = UNSET
+    contents: Maybe[list[BurstBatch]] = UNSET
+    burst: Maybe[int | None] = UNSET
+    label: Maybe[str] = UNSET
+    kind: Maybe[str] = UNSET
+    state: Maybe[str] = UNSET
+    outside: Maybe[bool] = UNSET
+    bind: Maybe[str] = UNSET
+    paths: Maybe[list[str]] = UNSET
+    owner: Maybe[Writer] = UNSET
+    yours: Maybe[bool] = UNSET
+    began_at: Maybe[str] = UNSET
+    expires_at: Maybe[str] = UNSET
+    ended_at: Maybe[str | None] = UNSET
+    why: Maybe[str | None] = UNSET
+    first: Maybe[int] = UNSET
+    last: Maybe[int] = UNSET
+    batches: Maybe[int] = UNSET
+    unclear: Maybe[int] = UNSET
+
+
+class NativeReply(BurstReply, frozen=True, kw_only=True):
+    """`native`: the agent may go on; `news` is what others did meanwhile."""
+
+    news: Maybe[list[Change]] = UNSET
+    news_more: Maybe[int] = UNSET

@@ -1,0 +1,71 @@
+"""Replies about leases."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+
+from quire_daemon.replies.base import Change, Maybe, Reply, Shape, Span, Warned, Writer
+
+
+class Holder(Shape, frozen=True, kw_only=True):
+    """Whose lease it is."""
+
+    id: str
+    agent: str
+    agent_session: str
+
+
+class Lease(Shape, frozen=True, kw_only=True):
+    """A lease, or a claim that waits for one: that has no number yet."""
+
+    lease: int | None
+    fencing: int | None
+    kind: str  # intent, shared, exclusive
+    path: str
+    path_encoding: Maybe[str] = UNSET
+    form: str  # file, folder, glob
+    lines: Span | None
+    reason: str
+    holder: Holder
+    yours: bool
+    granted_at: str | None
+    age_s: int | None
+    expires_at: str | None
+    expires_in_s: int | None
+    bind: str  # session, connection
+    broken_at: Maybe[str] = UNSET
+    broken_by: Maybe[Writer] = UNSET
+    broken_why: Maybe[str] = UNSET
+
+
+class ClaimReply(Lease, frozen=True, kw_only=True):
+    """`claim`: the lease, and those of others on that ground."""
+
+    ok: bool
+    message: str
+    warnings: Maybe[list[Warned]] = UNSET
+    changed_since_your_read: Maybe[list[Change]] = UNSET
+    changed_since_your_read_more: Maybe[int] = UNSET
+    conflicts: list[Lease]
+    conflicts_total: int
+    queued: int
+    renewed: Maybe[bool] = UNSET
+    dry_run: Maybe[bool] = UNSET
+    valid: Maybe[bool] = UNSET
+    outcome: Maybe[str] = UNSET
+    op: Maybe[str] = UNSET
+
+
+class ReleaseReply(Reply, frozen=True, kw_only=True):
+    """`release`: the caller's leases, and others'."""
+
+    released: list[Lease]
+    broken: list[Lease]
+
+
+class ClaimsReply(Reply, frozen=True, kw_only=True):
+    """`claims`: what is in force, what waits, and own leases that somebody broke."""
+
+    leases: list[Lease]
+    waiting: list[Lease]
+    broken: list[Lease]

@@ -1,0 +1,25 @@
+"""Are replies what is stated of them? Whatever a test asks of a desk or a playbook is held against the shapes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from quire_daemon.replies import REPLIES, Refusal
+
+
+def held(tool: str, reply: dict[str, Any]) -> Any:
+    """The reply as the struct that states its shape; what does not fit raises `msgspec.ValidationError`."""
+    wire = msgspec.msgpack.encode(reply)
+    return msgspec.msgpack.decode(wire, type=REPLIES[tool] if reply["ok"] else Refusal)
+
+
+def checked(tool: str, reply: dict[str, Any]) -> dict[str, Any]:
+    """The same reply, when it has the shape of that tool's. Tools that a test made up have none."""
+    if tool in REPLIES and tool != "status":  # most of which is the app's to tell: `e2e/test_reply_shapes.py`
+        try:
+            held(tool, reply)
+        except msgspec.ValidationError as wrong:
+            raise AssertionError(f"{tool} answers what is stated nowhere (quire_daemon.replies): {wrong}") from wrong
+    return reply
