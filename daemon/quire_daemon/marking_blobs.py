@@ -1,8 +1,9 @@
 """What a collection would drop: the marks of one state of the journal, made slice by slice beside others' work.
 
 Versions are judged path by path (`quire_journal.retention`); a mark for each blob says whether any version keeps it,
-and a walk over the blobs, newest first, adds what kept ones are made from. Blobs that no version names (of a write that
-lost a race) are left alone.
+and a walk over the blobs, newest first, adds what kept ones are made from. The bytes of a write that lost a race no
+version names: they are found by the record that took it back, and judged as displaced ones. What else has no name, as
+after a salvage, is left alone.
 
 Nothing here changes the journal. What was marked to go may be named again before it goes: `Needed` tells what records
 and blobs that came after the marks ask for.
@@ -21,15 +22,16 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.blobs import Stored
-from quire_journal.events import CheckpointNamed, Event
+from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.log import Reading, Store, u64
 from quire_journal.points import rfc3339
 from quire_journal.retention import Judged, Pins, Policy, judge
 from quire_journal.views import files
-from quire_journal.views.paths import path_of
+from quire_journal.views.paths import path_id, path_of
 from quire_journal.views.reads import Shown
+from quire_journal.views.terms import of_kind
 
 UNNAMED, DROP, KEEP, BASE, TAKEN = range(5)
 """Marks of a blob. `BASE`: a kept one is made from it. `TAKEN`: on its way out."""
@@ -139,6 +141,7 @@ class Marks:
         self._mark = bytearray(self.newest + 1)
         self._base = array("Q", bytes(8 * (self.newest + 1)))  # of a blob that is to go
         self._made_of = array("I", bytes(4 * (self.newest + 1)))  # how many that are to go are made from a blob
+        self._lost: dict[int, list[files.Version]] = {}  # path → writes that were taken back
         self._owner: dict[int, int] = {}  # blob that is to go → the path that names it
         self._shared: dict[int, set[int]] = {}  # the same, of those that several name
         self.totals = Totals()
@@ -147,6 +150,7 @@ class Marks:
 
     def make(self, breathe: Breathe) -> None:
         """Judge every version, then keep what kept blobs are made from."""
+        self._find_lost(breathe)
         for number in range(1, self._paths + 1):
             for at, (judged, blob) in enumerate(self._judged(number, breathe)[1], 1):
                 self._note(number, judged, blob)
@@ -154,6 +158,40 @@ class Marks:
                     breathe()
             breathe()
         self._keep_bases(breathe)
+
+    def _find_lost(self, breathe: Breathe) -> None:
+        """The writes that were taken back, as versions that were never the head."""
+        wanted = [[of_kind(WritesAbandoned.kind)]]
+        come = 0
+        while come < self.head:
+            with self._store.reading() as r:
+                history = History(r)
+                come, seqs = next(history.with_terms(wanted, come, self.head), (self.head, ()))
+                for record in filter(None, map(history.record, seqs)):
+                    event = record.event()
+                    if isinstance(event, WritesAbandoned):
+                        for seq, write in files.abandoned_writes(r, record, event):
+                            self._note_lost(r, history, seq, write)
+            breathe()
+
+    def _note_lost(self, r: Reading, history: History, seq: int, write: files.ToolWrite) -> None:
+        if not isinstance(write, FileWritten | FileMoved):
+            return
+        record, number = history.record(seq), path_id(r, write.to if isinstance(write, FileMoved) else write.path)
+        if record is None or number is None or not blobs.holds(r, write.blob):
+            return
+        lost = files.Version(
+            seq,
+            record.at_ns,
+            record.writer,
+            record.batch,
+            write.by,
+            write.blob,
+            write.size,
+            write.mode,
+            index=files.NEVER_HEAD,
+        )
+        self._lost.setdefault(number, []).append(lost)
 
     def _judged(self, number: int, breathe: Breathe) -> tuple[str, list[tuple[Judged, int]]]:
         """The path with this number, and a judgement of each version whose bytes are held, with its blob's number.
@@ -176,6 +214,11 @@ class Marks:
             if len(more) < _ROWS:
                 break
             breathe()
+        lost = self._lost.get(number)
+        if lost:
+            with self._store.reading() as r:
+                numbers |= {v.blob: blobs.number_of(r, v.blob) for v in lost if blobs.holds(r, v.blob)}
+            versions = sorted([*versions, *lost], key=lambda version: version.seq)
         judged = judge(path, versions, self._policy, self._pins, self._now_ns, numbers.__contains__)
         return path, [(one, numbers[one.version.blob]) for one in judged if numbers[one.version.blob] <= self.newest]
 

@@ -20,6 +20,7 @@ from quire_journal.events import (
     LeaseGranted,
     ReadServed,
     WriterIntroduced,
+    WritesAbandoned,
     WritesSettled,
 )
 from quire_journal.ids import BatchId, WriterId, blob_id
@@ -136,7 +137,7 @@ def test_what_is_named_after_the_marks_were_made_stays_with_what_it_is_made_from
     writing = Writing()
     for n in range(1, 6):
         writing.write("a", text("a", n))
-    writing.write("a", b"something else entirely\n" * 30)
+    writing.write("a", b"".join(blob_id(b"%d" % n) for n in range(30)))  # made from no other
     marks = writing.marks()
     assert marks.totals.dropped == 5
     needed = Needed(marks)
@@ -184,3 +185,38 @@ def test_wherever_a_collection_ends_everything_that_is_left_can_be_unpacked(
         writing.drop(chunk, needed)
     writing.sound()
     assert all(keep for keep, _ in writing.reasons(Policy(keep_last=-1)).values())
+
+
+def abandoned(it: Writing, path: str, data: bytes) -> int:
+    """A write that lost a race: no version names its bytes."""
+    seq = it.note(FileWritten(path, blob_id(data), len(data), 0o644), [(data, path)])
+    it.note(WritesAbandoned((seq,), "changed"))
+    return seq
+
+
+def test_bytes_of_writes_that_were_taken_back_go_as_displaced_ones_do() -> None:
+    it = Writing()
+    it.write("a", text("a", 1))
+    seq = abandoned(it, "a", text("a", 2))
+    it.write("a", text("a", 3))  # made from what was taken back
+    alone = abandoned(it, "b", text("b", 1))
+    within = it.reasons(Policy(keep_last=1, keep_within_ns=3 * DAY))
+    assert within["b", alone] == (True, "within 3d")
+    reasons = it.reasons()
+    assert reasons["a", seq] == (True, "others that are kept are made from it")
+    assert reasons["b", alone] == (False, "displaced bytes, and no rule keeps them")
+    marks = it.marks()
+    needed = Needed(marks)
+    for chunk in marks.chunks(lambda: None):
+        it.drop(chunk, needed)
+    assert it.holds(text("a", 2))
+    assert not it.holds(text("b", 1))
+    assert list(check(it.journal.store)) == []
+    assert it.marks().totals.dropped == 0
+
+
+def test_bytes_of_a_write_that_was_taken_back_and_made_again_stay() -> None:
+    it = Writing()
+    abandoned(it, "a", text("a", 1))
+    it.write("a", text("a", 1))
+    assert it.marks().totals.dropped == 0
