@@ -76,7 +76,9 @@ def is_type_checking(node: ast.AST) -> bool:
 def statements(node: ast.AST, at_import_time: bool) -> Iterator[ast.Import | ast.ImportFrom]:
     """The import statements below `node`; `at_import_time` leaves out function bodies and `if TYPE_CHECKING`."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.Import | ast.ImportFrom):
+        if isinstance(child, ast.expr):
+            continue  # most of a tree, and none of it a statement
+        elif isinstance(child, ast.Import | ast.ImportFrom):
             yield child
         elif at_import_time and (
             isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or is_type_checking(child)

@@ -41,9 +41,9 @@ def edit_at(
 ) -> tuple[dict[str, Any], Playbook]:
     """The reply to a call at this moment in a journal that began at `BEGAN`, and the workspace afterwards."""
     book = Playbook({"f.txt": "one 1\ntwo 2\n", "g.txt": "one 1\ntwo 2\n"}, settings)
-    with freeze_time(BEGAN):
+    with freeze_time(BEGAN) as clock:
         book.first_event_ns = SystemClock().now_ns()
-    with freeze_time(moment):
+        clock.move_to(moment)
         book.now_ns = SystemClock().now_ns() - SECOND_NS  # the playbook lets a second pass before each call
     return book.call("edit", args), book
 
@@ -151,7 +151,10 @@ READING = {name.partition(".")[2] for name in WALL_CLOCKS}
 
 def clocks_read_in(path: Path) -> Iterator[str]:
     """The wall clocks that a module names."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if not any(name in text for name in READING):
+        return
+    for node in ast.walk(ast.parse(text)):
         if (
             isinstance(node, ast.Attribute)
             and node.attr in READING

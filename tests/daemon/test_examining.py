@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import examine
+from quire_journal.journal import Journal
 from quire_journal.stores.lmdb import LmdbStore
 
 # In a process of its own: the one that runs the tests has threads, and must not fork.
@@ -19,6 +18,8 @@ import fcntl, json, os, signal, sys, time
 from quire_daemon import examiner
 from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import Forked, examine
+
+real = examiner.run
 
 def die(task, teller):
     os.kill(os.getpid(), signal.SIGBUS)
@@ -29,46 +30,39 @@ def fail(task, teller):
 def look_around(task, teller):
     return {"open": sorted(map(int, os.listdir("/proc/self/fd")))[:-1], "parent": os.getppid()}
 
-folder, *steps = sys.argv[1:]
-lock = open(folder + "/lock", "w")
-for step in steps:
-    examiner.run = {"die": die, "fail": fail, "look_around": look_around, "run": examiner.run}[step]
+lock = open(sys.argv[1] + "/lock", "w")
+for step, folder in json.loads(sys.argv[2]):
+    examiner.run = {"die": die, "fail": fail, "look_around": look_around, "run": real}[step]
     examined = examine(CheckTask(folder), begin=Forked)
     print(json.dumps([examined.sentences, examined.end, os.getpid()]))
 """
 
-
-def forked(folder: Path, step: str) -> tuple[list[str], dict[str, object], int]:
-    ran = subprocess.run([sys.executable, "-c", PARENT, folder, step], capture_output=True, text=True, check=True)
-    sentences, end, pid = json.loads(ran.stdout)
-    return sentences, end, pid
+Said = tuple[list[str], dict[str, object], int]
+"""The findings, the last line, and the process id of the parent."""
 
 
-@pytest.mark.parametrize(
-    ("step", "finding"),
-    [
-        ("die", "The process that read the journal was ended by SIGBUS."),
-        ("fail", "The process that read the journal failed (ZeroDivisionError: no such page)."),
-    ],
-)
-def test_a_fork_that_dies_of_the_journal_is_a_finding(tmp_path: Path, step: str, finding: str) -> None:
-    sentences, end, _ = forked(tmp_path, step)
-    assert (sentences, end) == ([finding], {})
+def forked(folder: Path, *steps: tuple[str, Path | str]) -> list[Said]:
+    """What a process is told by one fork after the other."""
+    todo = json.dumps([(step, str(where)) for step, where in steps])
+    ran = subprocess.run([sys.executable, "-c", PARENT, folder, todo], capture_output=True, text=True, check=True)
+    return [tuple(json.loads(line)) for line in ran.stdout.splitlines()]
 
 
-def test_a_fork_keeps_nothing_open_of_its_daemon_whose_lock_it_would_hold(tmp_path: Path) -> None:
-    sentences, end, pid = forked(tmp_path, "look_around")
-    assert (sentences, end) == ([], {"open": [0, 1, 2], "parent": pid})
+def test_a_fork_that_dies_of_the_journal_is_a_finding_and_one_keeps_nothing_open_of_its_daemon(tmp_path: Path) -> None:
+    """A lock above all: it would be held until the fork has ended."""
+    died, failed, looked = forked(tmp_path, *((step, tmp_path) for step in ("die", "fail", "look_around")))
+    assert died[:2] == (["The process that read the journal was ended by SIGBUS."], {})
+    assert failed[:2] == (["The process that read the journal failed (ZeroDivisionError: no such page)."], {})
+    assert looked[:2] == ([], {"open": [0, 1, 2], "parent": looked[2]})
 
 
 def test_a_fork_finds_what_the_program_finds(tmp_path: Path) -> None:
-    LmdbStore.open(tmp_path).close()
-    data = tmp_path / "db" / "data.mdb"
-    program = examine(CheckTask(str(tmp_path)))
-    sentences, end, _ = forked(tmp_path, "run")
-    assert (sentences, end) == (program.sentences, program.end)
+    for name in ("sound", "damaged"):
+        Journal.open(LmdbStore.open(tmp_path / name), 1, "0" * 32).close()
+    data = tmp_path / "damaged" / "db" / "data.mdb"
     data.write_bytes(b"\xff" * 4096 + data.read_bytes()[4096:])
-    program = examine(CheckTask(str(tmp_path)))
-    sentences, end, _ = forked(tmp_path, "run")
+    sound, damaged = forked(tmp_path, ("run", tmp_path / "sound"), ("run", tmp_path / "damaged"))
+    assert sound[:2] == ([], {"findings": 0, "whole": True}), sound
+    program = examine(CheckTask(str(tmp_path / "damaged")))
     assert program.sentences
-    assert (sentences, end) == (program.sentences, program.end)
+    assert damaged[:2] == (program.sentences, program.end)

@@ -180,7 +180,7 @@ anything = st.binary() | st.builds(lambda event, more: told(event, **more), even
 
 
 @settings(max_examples=live.length(8, 500))
-@given(st.lists(anything, max_size=12))
+@given(st.lists(anything, max_size=live.length(5, 12)))
 def test_whatever_is_said_nothing_breaks_and_everything_stays_short(said: list[bytes]) -> None:
     gits = Gits()
     gits.starts(7, [*said, *lines("checkout", "\u202e\x1b[2J" * 50, agent="a\u202eb\n" * 100)])

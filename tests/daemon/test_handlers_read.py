@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import live
 from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings
@@ -103,7 +104,7 @@ def test_pages_show_the_rows_of_the_whole_and_no_more_than_the_limit(shape: str)
     text = "one 1\nzwölf\n\n}\n" + "y" * 40 + "\nlast"
     whole = read(Playbook({"f.txt": text}), format=shape)["lines"]
     assert len(whole) == 6
-    for limit in range(1, 200):
+    for limit in range(1, 200, live.length(7, 1)):
         book, pages, line = Playbook({"f.txt": text}, Settings(limits=Limits(reply_bytes=limit))), [], 1
         while line is not None:
             reply = read(book, format=shape, start_line=line)
