@@ -210,13 +210,14 @@ def put(
     cache: BlobCache | None = None,
     blob: BlobId | None = None,
     before: Callable[[], bytes] = bytes,
+    bytes_of: Callable[[Reading, bytes], bytes] | None = None,
 ) -> BlobId:
     """Store `data`, once, and say its address.
 
     `path` is the path that it is a version of: the delta is made against an earlier one of the same path, or where none
     was stored under it (frames made ready, a path that was moved), against the blob that `before` names, if any. `blob`
-    is the address, where it is known already. Raises `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write
-    does. A base that is damaged is not built upon.
+    is the address, where it is known already; `bytes_of` gives the bytes of a base, say from what is at hand. Raises
+    `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write does. A base that is damaged is not built upon.
     """
     _require_size(data)
     blob = blob or blob_id(data)
@@ -224,7 +225,7 @@ def put(
     if chain is None and path is not None:
         chain = _starting(w, before())
     if not _join(w, blob, path, chain):
-        stored = _delta(w, data, chain, cache) if chain is not None else None
+        stored = _delta(w, data, chain, bytes_of or functools.partial(get, cache=cache)) if chain is not None else None
         if stored is None:
             frame = compress(data)
             stored = Stored(0, 0, frame.size, frame.kind, frame.body)
@@ -401,14 +402,14 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None,
         w.put("chains", _chain_key(path), _encode(grown))
 
 
-def _delta(r: Reading, data: bytes, chain: Chain, cache: BlobCache | None) -> Stored | None:
+def _delta(r: Reading, data: bytes, chain: Chain, bytes_of: Callable[[Reading, bytes], bytes]) -> Stored | None:
     """`data` against its base in `chain`; None where a keyframe is better."""
     number, blob = chain.base
     try:
         base_stored = _stored(r, number)
         if base_stored is None or base_stored.links >= MAX_CHAIN or base_stored.size < _MIN_PREFIX_BYTES:
             return None
-        base = get(r, blob, cache)
+        base = bytes_of(r, blob)
     except (Damaged, NotHeld):
         return None
     spliced = _splice(data, base)

@@ -147,24 +147,26 @@ class Journal:
                     blobs.forget_chains(w, event.paths)
             if prepared:
                 blobs.put_prepared(w, prepared)
+            named: dict[bytes, bytes] = {}
+
+            def bytes_of(r: Reading, blob: bytes) -> bytes:
+                if blob in named:
+                    return named[blob]
+                text = at_hand(blob)
+                return text.data if text is not None else blobs.get(r, blob, self._cache)
+
             for data, path in bytes_named:
                 if isinstance(data, Frame):
                     continue
+                plain = data.data if isinstance(data, Text | Addressed) else data
+                address = data.blob if isinstance(data, Text | Addressed) else None
                 before = partial(_head_blob, w, path, moved)
-                if isinstance(data, Text | Addressed):
-                    blobs.put(w, data.data, path, self._cache, data.blob, before)
-                else:
-                    blobs.put(w, data, path, self._cache, before=before)
+                named[blobs.put(w, plain, path, self._cache, address, before, bytes_of)] = plain
             for table, key, value in instead:
                 w.put(table, key, value)
             w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
             if sealed:
                 w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))
-
-            def bytes_of(r: Reading, blob: bytes) -> bytes:
-                text = at_hand(blob)
-                return text.data if text is not None else blobs.get(r, blob, self._cache)
-
             replay.fold_all(w, sealed, bytes_of)
         self._head = Seq(self._head + len(sealed))
         self._last_hash, self._last_at_ns = prev, at_ns

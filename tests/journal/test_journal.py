@@ -23,6 +23,7 @@ from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.text import Text
 
 NOW = 1_790_000_000_000_000_000
 
@@ -122,6 +123,22 @@ def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None
     journal.append([entry], [(blobs.compress(data), "a")])
     with journal.store.reading() as r:
         assert blobs.get(r, blob_id(data)) == data
+
+
+def test_a_version_is_made_from_the_text_that_its_caller_has_and_nothing_is_unpacked_for_it(journal: Journal) -> None:
+    old, new = Text.of(b"one\ntwo\n" * 99), Text.of(b"one\ntwo\n" * 98 + b"one\n2\n")
+    asked: list[bytes] = []
+
+    def at_hand(blob: bytes) -> Text | None:
+        asked.append(blob)
+        return old if blob == old.blob else None
+
+    for text in (old, new):
+        entry = Entry(outside("f", text.data), OUTSIDE, NOW, BatchId(journal.head + 1))
+        journal.append([entry], [(text, "f")], at_hand)
+    assert asked == [old.blob]
+    with journal.store.reading() as r:
+        assert blobs.get(r, new.blob) == new.data
 
 
 def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_made_ready_outside(
