@@ -13,6 +13,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
+from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
 from quire_daemon.server import Incoming, Peer, Server
@@ -27,7 +28,10 @@ from quire_journal.views.writers import caller_key
 MOST_CONNECTIONS: Final = 4096  # whose processes are remembered
 MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
 
-_SERVED: Final = {name: service.tool() for name, service in SERVICES.items()}
+_TOOLS: Final = TOOLS | {name: service.tool() for name, service in SERVICES.items()}
+"""All that can be called. `describe` tells of all of it."""
+
+_TOOLS["describe"] = describe_tool(_TOOLS)
 
 
 class Accepting:
@@ -70,9 +74,9 @@ class Accepting:
                 "run `quire down` and try again, so that both are of one installation.",
                 "restart_daemon",
             )
-        tool = TOOLS.get(request.tool) or _SERVED.get(request.tool)
+        tool = _TOOLS.get(request.tool)
         if tool is None:
-            known = sorted(TOOLS.keys() | SERVICES.keys())
+            known = sorted(_TOOLS)
             nearest = did_you_mean(request.tool, known)
             message = f"There is no tool {request.tool[:80]!r}; there are {', '.join(known)}.{nearest}"
             raise Refused("unknown_tool", message)

@@ -13,9 +13,10 @@ from playbook import Playbook
 from quire_daemon.config import BadSettings, Dialect, Mcp, Settings, load
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.describe import NATURES, offered
+from quire_daemon.handlers.describe import NATURES, DescribeParams, answer, offered
 from quire_daemon.manuals.summary import MOST, ascii_text, summary
 from quire_daemon.schemas import flat
+from quire_daemon.services import SERVICES
 
 ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))
 
@@ -101,6 +102,24 @@ def test_the_variants_of_a_hashline_edit_are_told_as_the_settings_allow_them() -
     allowing = load("[dialects.hashline_edit]\nallow_replace_text = true", None)
     more = listed(allowing)["hashline_edit"]["schema"]["properties"]["edits"]["items"]
     assert "old_text" in more["properties"]
+
+
+def test_services_are_described_as_tools_are_and_never_offered() -> None:
+    """They are called in the same way; `quire call gc --help` asks for this."""
+    tools = TOOLS | {name: service.tool() for name, service in SERVICES.items()}
+    told = {tool["name"]: tool for tool in answer(DescribeParams(), tools, ALL)["tools"]}
+    assert {*SERVICES} < {*told} == {*TOOLS, *SERVICES}
+    assert not [name for name in SERVICES if told[name]["offered"] or not told[name]["description"].isascii()]
+    assert {name for name in SERVICES if told[name]["writes"]} == {"gc", "purge", "repair", "shutdown"}
+    assert not told["gc"]["annotations"]["readOnlyHint"]
+    assert set(told["purge"]["schema"]["properties"]) == {"path", "blob", "matching", "plan", "note"}
+    (alone,) = answer(DescribeParams(tool="verify"), tools, ALL)["tools"]
+    assert "findings" in alone["reply"]["$defs"]["VerifyReply"]["properties"]
+
+
+@every("name", {*TOOLS, *SERVICES})
+def test_every_tool_is_told_of(name: str) -> None:
+    assert name in NATURES
 
 
 def test_a_tool_that_there_is_not_is_refused_with_the_names_of_those_that_are() -> None:

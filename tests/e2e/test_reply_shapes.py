@@ -35,6 +35,7 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("who", {}),
     ("status", {}),
     ("describe", {}),
+    ("describe", {"tool": "gc"}),
     ("doctor", {}),
     ("verify", {}),
     ("gc", {"dry_run": True}),

@@ -38,6 +38,7 @@ class Nature(msgspec.Struct, frozen=True):
     destructive: bool = True  # it may change or remove what is there; of a reading tool it does not matter
     idempotent: bool = False  # the same call a second time changes nothing more
     aliases: tuple[str, ...] = ()  # arguments that another one means, too
+    changes: bool = False  # it changes something, though no file of the workspace
 
 
 NATURES: Final[dict[str, Nature]] = {
@@ -128,6 +129,33 @@ NATURES: Final[dict[str, Nature]] = {
     "op_status": Nature("What became of a call", "Tell whether an operation was applied, by its id (op)."),
     "manual": Nature("Manual", "The whole guidance for one tool: how to use it, and what its refusals mean."),
     "describe": Nature("Describe tools", "Tell what each tool takes and what it may do."),
+    "verify": Nature("Check the journal", "Check the journal: its pages, its chain, every blob, every view."),
+    "doctor": Nature("Check the daemon", "Tell which protections are active, and whether all is well."),
+    "export": Nature(
+        "Export the history",
+        "Hand the history over in a format, by pages: the first call names the format, each further one the export "
+        "and the page that the reply before it named.",
+    ),
+    "gc": Nature(
+        "Drop bytes of the past",
+        "Drop bytes of old versions that no rule of the settings keeps. dry_run: true says which, and why.",
+        changes=True,
+    ),
+    "purge": Nature(
+        "Remove a secret",
+        "Remove bytes from everywhere that Quire controls: those of a path, of a blob, or what matches an expression. "
+        "They do not come back. plan: true says what would go.",
+        changes=True,
+    ),
+    "repair": Nature(
+        "Put the journal right",
+        "Tell what would be done about a damaged journal; execute: true does it, for which the daemon ends.",
+        changes=True,
+        idempotent=True,
+    ),
+    "shutdown": Nature(
+        "End the daemon", "End the daemon; the next call starts another.", changes=True, idempotent=True
+    ),
 }
 """What listings say of each tool. A tool that has no line here is told of by its name only, and not offered."""
 
@@ -170,7 +198,7 @@ def offered(settings: Settings) -> tuple[str, ...]:
 
 
 def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
-    """The tool that describes `tools`, and itself when it is put among them."""
+    """The tool that describes `tools`, and itself when it is put among them. Services are called as tools are."""
 
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings))
@@ -181,7 +209,7 @@ def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
 def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings) -> dict[str, Any]:
     """The reply: `tools` of `{name, title, description, writes, offered, annotations, schema, aliases}`.
 
-    One that is asked for alone also has `reply`, the schema of what it answers, where one is stated (`replies`).
+    One that is asked for alone also has `reply`, the schema of what it answers (`replies`).
     Those that are offered come first, in their order. Raises `Refused` for a tool that there is not.
     """
     if params.tool and params.tool not in tools:
@@ -194,9 +222,7 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
     if params.tool:
         from quire_daemon.replies import reply_schema  # many shapes, which nothing else in the daemon needs
 
-        reply = reply_schema(params.tool)
-    if params.tool and reply is not None:
-        listed[0]["reply"] = reply
+        listed[0]["reply"] = reply_schema(params.tool)
     if params.offered:
         listed = [tool for tool in listed if tool["offered"]]
     return {"ok": True, "message": f"{len(listed)} tool{'' if len(listed) == 1 else 's'}.", "tools": listed}
@@ -204,18 +230,19 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
 
 def _described(tool: Tool[Any], is_offered: bool, settings: Settings) -> dict[str, Any]:
     nature = NATURES.get(tool.name, Nature(tool.name))
+    changes = tool.writes or nature.changes
     annotations = {
         "title": nature.title,
-        "readOnlyHint": not tool.writes,
-        "destructiveHint": tool.writes and nature.destructive,
-        "idempotentHint": not tool.writes or nature.idempotent,
+        "readOnlyHint": not changes,
+        "destructiveHint": changes and nature.destructive,
+        "idempotentHint": not changes or nature.idempotent,
         "openWorldHint": False,
     }
     return {
         "name": tool.name,
         "title": nature.title,
         "description": _description(tool.name, nature, settings),
-        "writes": tool.writes,
+        "writes": changes,
         "offered": is_offered,
         "annotations": annotations,
         "schema": _schema(tool, nature, settings),
