@@ -239,15 +239,16 @@ class Marks:
                 rows = list(islice(r.scan("blobs", b"", u64(at), reverse=True), _ROWS))
             for key, value in rows:
                 at = int.from_bytes(key, "big")
-                base = _decode_stored(value).base
+                stored = _decode_stored(value)
+                base, size = stored.base, len(value) + stored.rest
                 if self._mark[at] == DROP:
                     totals.dropped += 1
-                    totals.dropped_bytes += len(value)
+                    totals.dropped_bytes += size
                     self._base[at] = base
                     self._made_of[base] += 1
                     continue
                 totals.kept += 1
-                totals.kept_bytes += len(value)
+                totals.kept_bytes += size
                 totals.bases += self._mark[at] == BASE
                 if base and self._mark[base] in (UNNAMED, DROP):
                     self._mark[base] = BASE

@@ -22,7 +22,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import zstd
+from quire_journal import pieces, zstd
 from quire_journal.diff import same_end, same_start
 from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, u64
@@ -89,6 +89,7 @@ class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
     size: int  # of the bytes
     kind: int
     frame: bytes
+    rest: int = 0  # bytes of the frame that stand in `pieces`; here it has none then
 
 
 class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -245,8 +246,10 @@ def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
     for frame in frames:
         if frame.blob not in new and w.get("addresses", frame.blob) is None:
             new[frame.blob] = frame
-    stored = (_encode(Stored(0, 0, frame.size, frame.kind, frame.body)) for frame in new.values())
-    w.append_all("blobs", [(u64(number), row) for number, row in enumerate(stored, first)])
+    stored = (Stored(0, 0, frame.size, frame.kind, frame.body) for frame in new.values())
+    rows = [rows_of(number, one) for number, one in enumerate(stored, first)]
+    w.append_all("blobs", [(u64(number), row) for number, (row, _) in enumerate(rows, first)])
+    w.append_all("pieces", [part for _, parts in rows for part in parts])
     w.put_all("addresses", sorted((blob, u64(number)) for number, blob in enumerate(new, first)))
 
 
@@ -314,7 +317,7 @@ def drop(w: Writing, blob: bytes) -> int:
     newest = next(w.scan("blobs", reverse=True), None)
     if newest is not None and newest[0] == number:
         w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # no other blob ever gets this number
-    size = len(w.get("blobs", number) or b"")
+    size = len(w.get("blobs", number) or b"") + pieces.forget(w, int.from_bytes(number, "big"))
     w.delete("addresses", blob)
     w.delete("blobs", number)
     return size
@@ -351,9 +354,20 @@ def _stored(r: Reading, number: int) -> Stored | None:
     if found is None:
         return None
     try:
-        return _decode_stored(found)
+        stored = _decode_stored(found)
     except msgspec.MsgspecError as error:
         raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
+    if not stored.rest:
+        return stored
+    return msgspec.structs.replace(stored, frame=stored.frame + pieces.joined(r, number, stored.rest), rest=0)
+
+
+def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes]]]:
+    """The row of blob `number`, and the rows in `pieces` that belong to it."""
+    base, links, size, kind, frame = stored.base, stored.links, stored.size, stored.kind, stored.frame
+    if len(frame) <= pieces.IN_ROW:
+        return _encode((base, links, size, kind, frame)), []
+    return _encode(Stored(base, links, size, kind, b"", len(frame))), pieces.cut(number, frame)
 
 
 @functools.lru_cache(maxsize=16)  # asked for and written, one after the other
@@ -395,7 +409,10 @@ def _next_number(r: Reading) -> int:
 
 def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None, chain: Chain | None) -> None:
     """Store the blob under the next number, and give the path its place in the chain: a keyframe begins another."""
-    w.append("blobs", u64(number), _encode(stored))
+    row, parts = rows_of(number, stored)
+    w.append("blobs", u64(number), row)
+    if parts:
+        w.append_all("pieces", parts)
     w.put("addresses", blob, u64(number))
     if path is not None:
         grown = chain.longer(number, blob) if chain is not None and stored.base else Chain.starting(number, blob)

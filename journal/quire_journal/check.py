@@ -257,6 +257,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
         total = r.count("blobs")
         newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
         address_of, found = _addresses(r)
+        found += _pieces(r)
     yield from found
     cache = BlobCache(_CACHE_BYTES)
     at = 0
@@ -290,6 +291,22 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes], list[Finding]]:
         else:
             address_of[number] = address
     return address_of, found
+
+
+def _pieces(r: Reading) -> Iterator[Finding]:
+    """Pieces of frames whose blob does not say that it has any. Those that it has are looked at with its bytes."""
+    owner = -1
+    for key, _ in r.scan("pieces"):
+        number = int.from_bytes(key[:8], "big")
+        if number == owner:
+            continue
+        owner, row = number, r.get("blobs", key[:8])
+        try:
+            known = row is not None and _decode_stored(row).rest
+        except msgspec.MsgspecError:
+            continue  # that is told of the blob itself
+        if not known:
+            yield Finding(f"A piece of the frame of blob {number} stands there, which it does not have.", "pieces", key)
 
 
 def _blob(

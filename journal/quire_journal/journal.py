@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, VERSION, blobs, replay
+from quire_journal import FORMAT, VERSION, blobs, pieces, replay
 from quire_journal.blobs import Addressed, BlobCache, Frame
 from quire_journal.events import BytesGone, Event, FileMoved, OutsideMoved
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
@@ -163,6 +163,8 @@ class Journal:
                 before = partial(_head_blob, w, path, moved)
                 named[blobs.put(w, plain, path, self._cache, address, before, bytes_of)] = plain
             for table, key, value in instead:
+                if table == "blobs":
+                    pieces.forget(w, int.from_bytes(key, "big"))
                 w.put(table, key, value)
             w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
             if sealed:

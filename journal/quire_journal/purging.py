@@ -133,8 +133,9 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
         stored = _decode_stored(value)
         if stored.base in numbers and number not in numbers:
             frame = blobs.compress(blobs.unpack(r, number))
-            again = blobs.Stored(0, 0, frame.size, frame.kind, frame.body)
-            done.rows.append(("blobs", key, msgspec.msgpack.encode(again)))
+            row, parts = blobs.rows_of(number, blobs.Stored(0, 0, frame.size, frame.kind, frame.body))
+            done.rows.append(("blobs", key, row))
+            done.rows += [("pieces", *part) for part in parts]
     replaced: list[tuple[int, bytes]] = []
     named = False  # does anybody have another name now? Views tell by names who is who, some by hashes of them
     for seq in found.records:

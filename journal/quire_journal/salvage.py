@@ -13,12 +13,12 @@ folded again. What was not in the journal but is on disk, the scan at start find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from quire_journal import FORMAT, blobs, replay
+from quire_journal import FORMAT, blobs, pieces, replay
 from quire_journal.blobs import BlobCache, NotHeld, Stored
 from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
@@ -39,6 +39,13 @@ _RECORDS_OF_A_PAGE: Final = 64  # more do not fit: a record holds a hash
 _FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
+
+
+Parts = Mapping[bytes, list[bytes]]
+"""Key of a piece → the values that were found there."""
+
+_OF_BLOB: Final = (b"\x95", b"\x96")
+"""How the row of a blob begins: an array of five, or of six where its frame stands in pieces."""
 
 
 class Row(NamedTuple):
@@ -155,6 +162,7 @@ class _Found:
     def __init__(self) -> None:
         self.records: dict[int, list[Row]] = {}
         self.blobs: dict[int, list[Row]] = {}
+        self.pieces: dict[int, dict[bytes, list[Row]]] = {}  # blob → key of the piece → its rows
         self.replaced: dict[int, set[bytes]] = {}
         self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → hash
         self.head = 0  # the seq that it says now; 0: that is lost
@@ -170,9 +178,10 @@ class _Found:
                 tell("pages", page, source.count)
         if found.head > max(found.records, default=0) + source.count * _RECORDS_OF_A_PAGE:
             found.head = 0  # damaged itself: the lost ones would not have had room
-        for some in (found.records, found.blobs):
-            for several in some.values():
-                several.sort(key=lambda row: not row.live)
+        several = [*found.records.values(), *found.blobs.values()]
+        several += [rows for parts in found.pieces.values() for rows in parts.values()]
+        for rows in several:
+            rows.sort(key=lambda row: not row.live)
         return found
 
     def _take(self, source: Source, row: Row) -> None:
@@ -184,8 +193,12 @@ class _Found:
                 self.replaced.setdefault(number, set()).add(value)
             if record_at(number, value) is not None:
                 self.records.setdefault(number, []).append(row)
-            elif value[:1] == b"\x95":
+            elif value[:1] in _OF_BLOB:
                 self.blobs.setdefault(number, []).append(row)
+        elif len(row.key) == pieces.KEY_BYTES:
+            number = int.from_bytes(row.key[:8], "big")
+            if 0 < number < _FURTHEST:
+                self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
         elif row.key == HEAD_KEY and row.size == 40:
             value = source.value(row)
             self.heads.setdefault(int.from_bytes(value[:8], "big"), set()).add(value[8:])
@@ -354,17 +367,22 @@ def _store_blobs(source: Source, found: _Found, wanted: set[bytes], store: Store
     for first in range(0, len(numbers), CHUNK):
         with store.writing() as w:
             for number in numbers[first : first + CHUNK]:
-                _store_blob([source.value(row) for row in found.blobs[number]], number, wanted, w, cache)
+                values = [source.value(row) for row in found.blobs[number]]
+                found_parts = found.pieces.get(number, {})
+                parts = {key: [source.value(row) for row in rows] for key, rows in found_parts.items()}
+                _store_blob(values, parts, number, wanted, w, cache)
         tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
 
 
-def _store_blob(values: list[bytes], number: int, wanted: set[bytes], w: Writing, cache: BlobCache) -> None:
+def _store_blob(
+    values: list[bytes], parts: Parts, number: int, wanted: set[bytes], w: Writing, cache: BlobCache
+) -> None:
     """Keep the one of `values` whose bytes are wanted; if none is, one that others may be made of."""
-    spare = b""
-    for value in values:
+    spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
+    for value, some in ((value, some) for value in values for some in _choices(parts)):
         try:
             _decode_stored(value)
-            w.put("blobs", u64(number), value)
+            _put_blob(w, number, value, some)
             address = blob_id(blobs.unpack(w, number, cache))
         except (msgspec.MsgspecError, Damaged, NotHeld, ValueError):
             continue
@@ -372,12 +390,28 @@ def _store_blob(values: list[bytes], number: int, wanted: set[bytes], w: Writing
             w.put("addresses", address, u64(number))
             return
         cache.forget(u64(number))
-        spare = spare or value
-    w.delete("blobs", u64(number))
+        spare = spare or (value, some)
+    _put_blob(w, number, *(spare or (b"", [])))
     if spare:
-        w.put("blobs", u64(number), spare)
         address = blob_id(blobs.unpack(w, number, cache))
         if blobs.holds(w, address):
-            w.delete("blobs", u64(number))
+            _put_blob(w, number, b"", [])
         else:
             w.put("addresses", address, u64(number))
+
+
+def _put_blob(w: Writing, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:
+    """Let this be the row of a blob, and these its pieces, and nothing else; b"": there is none."""
+    pieces.forget(w, number)
+    if not value:
+        w.delete("blobs", u64(number))
+        return
+    w.put("blobs", u64(number), value)
+    if _decode_stored(value).rest:
+        w.put_all("pieces", some)
+
+
+def _choices(parts: Parts) -> Iterator[list[tuple[bytes, bytes]]]:
+    """One row for each piece, those first that the tree leads to; once more for as often as one was found."""
+    for at in range(max(map(len, parts.values()), default=1)):
+        yield [(key, values[min(at, len(values) - 1)]) for key, values in sorted(parts.items())]

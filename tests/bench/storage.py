@@ -6,9 +6,9 @@ Every commit along first parents is told to a journal, each file that it changed
 own library: records, blobs and views are those that edits make. Then: bytes a version, by table. Beside it stands the
 same linear history in git, loose as it comes to be, and packed (`git gc --aggressive`).
 
-Content is the table of blobs, with what finds them (addresses, chains). A page that is used but not full counts whole;
-the file also has pages that are free, to be used again. What content consists of is told apart: no store makes a delta
-of a file's first version, or of most that are no text.
+Content is the tables of blobs and their pieces, with what finds them (addresses, chains). A page that is used but not
+full counts whole; the file also has pages that are free, to be used again. What content consists of is told apart: no
+store makes a delta of a file's first version, or of most that are no text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from quire_journal.blobs import MADE_OF_BASE, stored_at
 from quire_journal.journal import Journal
 from quire_journal.stores.lmdb import LmdbStore
 
-CONTENT = ("blobs", "addresses", "chains")
+CONTENT = ("blobs", "pieces", "addresses", "chains")
 TARGETS = {"content": 300, "all": 800}
 
 
@@ -67,10 +67,11 @@ def content_by_kind(folder: Path) -> dict[str, dict[str, int]]:
     store = LmdbStore.open(folder)
     with store.reading() as r:
         for key, value in r.scan("blobs"):
-            made = stored_at(r, int.from_bytes(key, "big")).kind in MADE_OF_BASE
+            stored = stored_at(r, int.from_bytes(key, "big"))
+            made = stored.kind in MADE_OF_BASE
             row = found["made from an earlier one" if made else "whole"]
             row["entries"] += 1
-            row["held"] += len(value)
+            row["held"] += max(len(value), len(stored.frame))
     store.close()
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,26 @@ def test_bytes_that_are_lost_are_said_to_be_and_what_was_made_of_them_goes_too(f
         version = history.version("a.py", 2)
         assert version is not None
         assert history.missing(version).why == "lost"
+
+
+def test_a_long_frame_is_put_together_again_and_one_that_lacks_a_piece_is_lost(folder: Path) -> None:
+    noise = [random.Random(n).randbytes(20_000 + n) for n in range(3)]
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    for n, data in enumerate(noise):
+        event = FileWritten(f"noise{n}", blob_id(data), len(data), 0o644, 0)
+        journal.append([Entry(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, f"noise{n}")])
+    journal.close()
+    store, event = salvaged(folder)
+    assert (event.lost, event.blobs) == ((), 0)
+    piece = stored(folder, "pieces", u64(12) + b"\x02")
+    damage(folder, piece, bytes(len(piece)))
+    store, event = salvaged(folder)
+    assert (event.lost, event.blobs, event.versions) == ((), 1, 1)
+    with store.reading() as r:
+        history = History(r)
+        held = [history.holds(blob_id(data)) for data in noise]
+        assert held == [True, False, True]
+        assert [history.bytes_of(blob_id(data)) == data for data in noise if history.holds(blob_id(data))] == [True] * 2
 
 
 def test_nobody_gets_the_number_of_a_writer_whose_introduction_is_lost(folder: Path) -> None:

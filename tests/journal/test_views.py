@@ -47,7 +47,7 @@ def test_every_table_of_a_view_is_a_table_of_the_store_and_of_no_other_view() ->
     owned = [table for view in VIEWS for table in view.tables]
     assert len(owned) == len({*owned})
     assert {*owned} <= {*TABLES}
-    assert {*TABLES} - {*owned} == {"meta", "records", "blobs", "addresses", "chains", "seen"}
+    assert {*TABLES} - {*owned} == {"meta", "records", "blobs", "pieces", "addresses", "chains", "seen"}
 
 
 # ── paths ────────────────────────────────────────────────────────────────────
