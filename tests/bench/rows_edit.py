@@ -8,6 +8,7 @@ from typing import Any
 
 from floor import durable_edits, echo, timed
 from peers import edits_of_peers, reads_of_peers
+from processes import cpu_s
 from table import Line, Scale, compared
 
 from live import Live, ok
@@ -83,13 +84,12 @@ def edit(scale: Scale) -> Iterator[Line]:
             if kind != "text" and lines != 2000:
                 continue
             data = functions(lines)
-            with served({name: data}) as (_, client), durable_edits(data.encode()) as floor:
+            with served({name: data}) as (at, client), durable_edits(data.encode()) as floor:
                 once = editor(client, name)
-                mine, theirs = _interleaved(once, floor, rounds)
+                mine, theirs, note = _interleaved(once, floor, rounds, at)
             curve = "" if kind == "text" else kind
-            line = compared(
-                f"durable edit, {lines:,} lines, {kind}", mine, "floor", theirs, at_most=1.5, size=lines, curve=curve
-            )
+            what = f"durable edit, {lines:,} lines, {kind}"
+            line = compared(what, mine, "floor", theirs, at_most=1.5, note=note, size=lines, curve=curve)
             yield line
             if kind == "text":
                 medians[lines] = line.ours
@@ -102,11 +102,11 @@ def edit(scale: Scale) -> Iterator[Line]:
 def history(scale: Scale) -> Iterator[Line]:
     """The same edit when the file has many versions."""
     data = functions(2000)
-    with served({"old.txt": data, "new.txt": data}) as (_, client):
+    with served({"old.txt": data, "new.txt": data}) as (at, client):
         old, new = editor(client, "old.txt"), editor(client, "new.txt")
         for _ in range(scale.versions):
             old()
-        mine, theirs = _interleaved(old, new, scale.rounds)
+        mine, theirs, _ = _interleaved(old, new, scale.rounds, at)
     yield compared(
         f"durable edit, file with {scale.versions:,} versions",
         mine,
@@ -122,13 +122,13 @@ def read(scale: Scale) -> Iterator[Line]:
     for lines in scale.lines:
         if lines > 2000:
             continue  # longer ones are answered in pages of as many bytes
-        with served({"big.txt": functions(lines)}) as (_, client), echo(200) as trip:
+        with served({"big.txt": functions(lines)}) as (at, client), echo(200) as trip:
             import msgspec
 
             asked = {"path": "big.txt", "hashes": True}
             size = len(msgspec.msgpack.encode(ok(client.call("read_file", asked))))
-            mine, theirs = _interleaved(
-                lambda c=client, a=asked: ok(c.call("read_file", a)), lambda s=size: trip(s), scale.rounds
+            mine, theirs, note = _interleaved(
+                lambda c=client, a=asked: ok(c.call("read_file", a)), lambda s=size: trip(s), scale.rounds, at
             )
         yield compared(
             f"read with hashes, {lines:,} lines, unchanged",
@@ -136,16 +136,20 @@ def read(scale: Scale) -> Iterator[Line]:
             f"echo of {size:,} bytes",
             theirs,
             at_most=2,
+            note=note,
             size=lines,
         )
     yield from reads_of_peers(functions(2000), scale.rounds)
 
 
 def _interleaved(
-    ours: Callable[[], object], theirs: Callable[[], object], rounds: int
-) -> tuple[list[float], list[float]]:
+    ours: Callable[[], object], theirs: Callable[[], object], rounds: int, at: Live
+) -> tuple[list[float], list[float], str]:
+    """Milliseconds of ours and of theirs, by turns, and a note of what ours took of the daemon's processor."""
     for _ in range(5):
         ours()
         theirs()
+    before = cpu_s(at.daemon_pid())
     pairs = [(timed(ours), timed(theirs)) for _ in range(rounds)]
-    return [mine for mine, _ in pairs], [other for _, other in pairs]
+    used_ms = (cpu_s(at.daemon_pid()) - before) / rounds * 1000
+    return [mine for mine, _ in pairs], [other for _, other in pairs], f"{used_ms:.1f} ms of the daemon's processor"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from table import Line, Scale, bounded, compared
+from table import Line, Scale, bounded, compared, skipped
 
 HERE = Path(__file__).resolve().parent
 
@@ -57,15 +57,15 @@ def blames(scale: Scale) -> Iterator[Line]:
 
 
 def storage(scale: Scale) -> Iterator[Line]:
-    """Bytes a version of the history of the repository that `QUIRE_BENCH_REPO` names, beside git."""
-    repository = os.environ.get("QUIRE_BENCH_REPO", "")
-    if not repository:
-        yield Line("bytes a version", "bytes", 0.0, note="QUIRE_BENCH_REPO names no repository, skipped")
+    """Bytes a version of the history of the repository that `QUIRE_BENCH_REPO` names, else of Quire's own."""
+    repository = os.environ.get("QUIRE_BENCH_REPO", "") or str(HERE.parents[1])
+    if not (Path(repository) / ".git").exists():
+        yield skipped("bytes a version", "QUIRE_BENCH_REPO names no repository, and this is none")
         return
     few = [] if scale.name == "full" else ["--commits", 50]
     told = told_by("storage", "--repo", repository, *few)
     each = told["bytes a version"]
-    what = f"a version, of {told['versions']:,}"
+    what = f"a version, of {told['versions']:,} of {Path(repository).resolve().name}"
     yield compared(
         f"content of {what}",
         [each["content"]],

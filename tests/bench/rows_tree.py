@@ -13,6 +13,7 @@ from pathlib import Path
 
 import log
 from floor import commits, timed
+from processes import cpu_s
 from rows_scripts import files_in
 from table import Line, Scale, bounded, compared, skipped
 from watchman import INSTALL, watching
@@ -65,12 +66,14 @@ def capture(scale: Scale) -> Iterator[Line]:
                 again = timed(git.snapshot)
             crawl = _crawled_by_watchman(at.root, files)
             mine = timed(lambda a=at: _captured(a))
+            note = f"{cpu_s(at.daemon_pid()) / files * 1000:.2f} ms of processor a file, in all processes"
             yield compared(
                 f"first capture of {files:,} files",
                 [mine],
                 "git add -A, commit",
                 [theirs],
                 at_most=0.5,
+                note=note,
                 size=files,
                 curve="first capture",
             )
@@ -149,10 +152,11 @@ def undo(scale: Scale) -> Iterator[Line]:
     for files in scale.undone:
         theirs: list[float] = []
         with undoing.git(files, 40) as write_back:
-            mine = undoing.quire(files, 40, 3, lambda w=write_back, t=theirs: t.append(w()))["undo of the burst"]
-        yield compared(
-            f"undo of {files:,} file{'s' if files > 1 else ''}", mine, "git checkout", theirs, at_most=1, size=files
-        )
+            took = undoing.quire(files, 40, 3, lambda w=write_back, t=theirs: t.append(w()))
+        used_ms = statistics.median(took["its processor time"])
+        note = f"{used_ms / files:.1f} ms of the daemon's processor a file"
+        what, mine = f"undo of {files:,} file{'s' if files > 1 else ''}", took["undo of the burst"]
+        yield compared(what, mine, "git checkout", theirs, at_most=1, note=note, size=files)
 
 
 MOST_VERIFIED = 100_000

@@ -24,6 +24,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from processes import cpu_s
+
 from live import Live, caught_up, eventually, ok, verified
 
 
@@ -46,7 +48,7 @@ def names(files: int) -> list[str]:
 
 def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> dict[str, list[float]]:
     """A burst over all files, undone; the files are as before each time. `between` is done after each round."""
-    took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": []}
+    took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": [], "its processor time": []}
     at = Live(forked=False)
     try:
         for n, name in enumerate(names(files)):
@@ -62,7 +64,9 @@ def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> d
             ok(client.call("burst", {"action": "end"}))
             time.sleep(1.0)  # what was displaced is let go of meanwhile
             took["its plan alone"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b, "plan": True}))))
+            before = cpu_s(at.daemon_pid())
             took["undo of the burst"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b}))))
+            took["its processor time"].append((cpu_s(at.daemon_pid()) - before) * 1000)
             for n, name in enumerate(names(files)):
                 assert at.read(name) == text(lines, n).encode(), name
             between()
