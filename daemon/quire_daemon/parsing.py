@@ -5,8 +5,9 @@ one of its scanners crash, and error recovery can take seconds for twenty kiloby
 go on. Here a crash costs one answer. The daemon's side is `syntax`; this is the only module that knows tree-sitter,
 and it imports it, and each grammar, when the first file that needs it comes.
 
-A question is two messages: `{language, before, after}` (blob ids as hex) and the bytes of the text after the edit. The
-answer is one of `Answer`; to `send` the bytes of the text before the edit are sent, and then the answer comes.
+A question is two messages: `{language, before, after}` (names that stand for the bytes of both texts) and the bytes of
+the text after the edit. The answer is one of `Answer`; to `send` the bytes of the text before the edit are sent, and
+then the answer comes.
 """
 
 from __future__ import annotations

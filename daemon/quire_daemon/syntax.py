@@ -20,6 +20,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import xxhash
 
 from quire_daemon.safety import no_faults
 from quire_journal.text import Text, shown
@@ -137,7 +138,9 @@ class Grammars:
         if self._unheard:
             self.close()  # the last answer was never called for: what comes over that wire is not ours
         wire = self._ready()
-        names = {"language": language, "before": before.blob.hex(), "after": after.blob.hex()}
+        # Not their addresses: that of `after` is not known yet, and takes as long to compute as the parser needs for an
+        # edit of 2,000 lines. It is computed while the parser works.
+        names = {"language": language, "before": _name(before), "after": _name(after)}
         wire.send_bytes(msgspec.json.encode(names))
         self._unheard = True
         wire.send_bytes(after.data)
@@ -193,6 +196,11 @@ class Grammars:
         if len(self._left_alone) >= MOST_LEFT_ALONE:
             self._left_alone.clear()
         self._left_alone[path] = time.monotonic() + LEFT_ALONE_S
+
+
+def _name(text: Text) -> str:
+    """What the parser knows the text by."""
+    return xxhash.xxh3_128_hexdigest(text.data)
 
 
 def _await(wire: Connection, seconds: float) -> None:
