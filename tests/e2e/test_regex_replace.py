@@ -20,8 +20,11 @@ pytestmark = pytest.mark.real
 
 ENDLESS = {"file": "endless.txt", "pattern": r"(a|aa)+$", "replacement": "x"}
 SOON_MS = 400
+MOST_ROUNDS = 5
+"""So often the pattern is run on a machine that is busy with something else."""
+
 BYSTANDER_S = 0.05
-"""What another caller may have to wait for an answer while a pattern runs."""
+"""What another caller may have to wait while a pattern runs; on a busy machine, in proportion to before."""
 
 
 def texts(at: live.Live) -> None:
@@ -76,6 +79,15 @@ def limit(at: live.Live, ms: int) -> None:
     settings.write_text(f"[limits]\nregex_ms = {ms}\n")
 
 
+def served(client: quire_client.Client) -> float:
+    """How long a read and an edit of another file take, in seconds: the mean."""
+    edit = {"file": "other.txt", "old_text": "0\n", "new_text": "00\n"}
+    began = time.monotonic()
+    for tool, args in (("read_file", {"path": "other.txt"}), ("edit_replace", edit)):
+        live.ok(client.call(tool, args))
+    return (time.monotonic() - began) / 2
+
+
 def searchers(at: live.Live) -> list[int]:
     """The processes that search for the daemon."""
     return [pid for pid in at.pids() if b"quire_daemon.searcher" in Path(f"/proc/{pid}/cmdline").read_bytes()]
@@ -110,19 +122,20 @@ def test_a_pattern_that_does_not_end_is_stopped_and_nobody_else_waits_for_it(
     with at.connect("ada") as ada, at.connect("ben", "s2") as ben:
         works(ada)
         (before,) = searchers(at)
-        call = pool.submit(ada.call, "regex_replace", ENDLESS)
-        took = []
-        edit = {"file": "other.txt", "old_text": "0\n", "new_text": "00\n"}
-        while not call.done():
-            for tool, args in (("read_file", {"path": "other.txt"}), ("edit_replace", edit)):
-                began = time.monotonic()
-                live.ok(ben.call(tool, args))
-                took.append(time.monotonic() - began)
-        reply = live.refused(call.result(), "regex_timeout")
-        assert reply["limit_ms"] == SOON_MS
-        assert len(took) > 10
-        assert statistics.median(took) < BYSTANDER_S
-        assert max(took) < 0.35, sorted(took)[-5:]
+        calm = [served(ben) for _ in range(10)]
+        took: list[float] = []
+        for _ in range(MOST_ROUNDS):
+            call = pool.submit(ada.call, "regex_replace", ENDLESS)
+            while not call.done():
+                answered_in_s = served(ben)
+                took += [] if call.done() else [answered_in_s]
+            assert live.refused(call.result(), "regex_timeout")["limit_ms"] == SOON_MS
+            if len(took) > 2 * MOST_ROUNDS:
+                break
+        calm += [served(ben) for _ in range(10)]
+        assert len(took) > 2 * MOST_ROUNDS, "who waits for a pattern is answered once or twice while it runs"
+        assert statistics.median(took) < max(BYSTANDER_S, 4 * statistics.median(calm))
+        assert max(took) < max(SOON_MS / 1000 - BYSTANDER_S, 4 * max(calm)), sorted(took)[-5:]
         assert at.read("endless.txt") == b"a" * 60 + b"!\n"
         assert works(ben)["replacements_made"] == 1
         (after,) = searchers(at)
