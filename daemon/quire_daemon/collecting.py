@@ -16,6 +16,7 @@ limit in the settings. Dropping by itself is off unless the settings ask for it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,11 +35,15 @@ from quire_daemon.recorder import Recorder
 from quire_journal.events import BytesGone, RetentionApplied
 from quire_journal.identities import known_journals
 from quire_journal.log import Compaction, Damaged, StoreFailed
+from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.retention import Policy, duration_ns
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
 """Fault points, beside those of `stores.compacting`: a crash test stops at each."""
+
+BEGUN: Final = "gc.begun"
+"""A file in the state folder, from the beginning of the drops to the end of the collection."""
 
 SLICE_S: Final = 0.0005
 """How long a worker goes on before it lets the loop have its turn: Python runs one thread at a time."""
@@ -135,8 +140,21 @@ class Collecting:
         self._look_at = 0.0
         self._began_s = host.clock.mono_s()
         self._last_s = float("-inf")  # the last one by itself
+        self._begun = state_dir / BEGUN
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
+
+    def unfinished(self) -> str:
+        """A sentence about a collection that did not come to its end, as the daemon ended first; "" when none is."""
+        if self._running is not None:
+            return ""
+        try:
+            said = self._begun.read_text("utf-8")
+        except OSError:
+            return ""
+        return (
+            f"A collection {said} did not come to its end; nothing is wrong with what is left, and `quire gc` goes on."
+        )
 
     # ── as a rider on commits (`performing.Rider`) ──
 
@@ -163,9 +181,11 @@ class Collecting:
 
         def ended(body: dict[str, Any]) -> None:
             self._running, self._look_at = None, 0.0
+            if body.get("ok") and not asked.dry_run:
+                self._begun.unlink(missing_ok=True)
             then(body)
 
-        self._running = _Collection(self._host, asked, ended)
+        self._running = _Collection(self._host, asked, self._begun, ended)
         self._running.begin()
 
     def tidy(self) -> None:
@@ -234,8 +254,9 @@ def _of(taken: int, limit: int) -> str:
 class _Collection:
     """One collection on its way."""
 
-    def __init__(self, host: Host, asked: Asked, then: Then) -> None:
-        self._host, self._asked, self._then = host, asked, then
+    def __init__(self, host: Host, asked: Asked, begun: Path, then: Then) -> None:
+        """`begun`: the file that tells of it while it drops."""
+        self._host, self._asked, self._begun, self._then = host, asked, begun, then
         self._policy: Policy = policy_of(host.settings.retention)
         self._grace_s = duration_ns(host.settings.retention.grace) / 1e9
         self._breathe = Breather(host)
@@ -327,6 +348,9 @@ class _Collection:
             self._then({"ok": True, "message": message, "dry_run": True, **self._body})
             return
         if totals.dropped:
+            with contextlib.suppress(OSError):  # where the disk is full, nobody is told
+                at = rfc3339(self._host.clock.now_ns())
+                self._begun.write_text(f"of {totals.dropped} blobs that began at {at}", "utf-8")
             event = RetentionApplied(str(self._policy), totals.dropped, totals.dropped_bytes, self._asked.by)
             self._batch = self._host.recorder.note(event)
             self._host.settle()

@@ -51,7 +51,11 @@ def health(app: App) -> dict[str, Any]:
         "read_only": app.answering.read_only,
         **({"progress": dict(app.progress)} if app.progress else {}),
         **_salvaged(app),
-        "retention": {**app.collecting.usage, "reserve": app.reserve.json()},
+        "retention": {
+            **app.collecting.usage,
+            "reserve": app.reserve.json(),
+            **({"unfinished": unfinished} if (unfinished := app.collecting.unfinished()) else {}),
+        },
     }
 
 

@@ -87,6 +87,27 @@ def test_what_no_rule_keeps_goes_and_every_question_still_has_an_answer(daemon: 
         refused(past(client, "a.py", goes[0]), "uncaptured")
 
 
+def test_a_collection_that_was_killed_and_never_taken_up_is_told_of_until_one_ends(daemon: Any) -> None:
+    at: Live = daemon()
+    set_retention(SETTINGS)
+    with at.connect() as client:
+        for n in range(8):
+            written(client, "a.py", n)
+        at.kill()  # what the writer was shown is kept for it
+    with at.fault("gc_dropped"):
+        boss = at.connect("boss", "boss")
+    assert not boss.call("gc", {})["ok"]
+    with at.connect("boss", "boss") as boss:
+        doctor = ok(boss.call("doctor", {}))
+        told = {check["name"]: check for check in doctor["checks"]}
+        assert not told["collection"]["ok"]
+        assert "A collection of 6 blobs that began at" in told["collection"]["detail"]
+        ok(boss.call("gc", {"dry_run": True}))
+        assert "unfinished" in ok(boss.call("status", {}))["retention"]
+        ok(boss.call("gc", {}))
+        assert "unfinished" not in ok(boss.call("status", {}))["retention"]
+
+
 def test_over_its_limit_a_journal_is_collected_by_itself_where_the_settings_say_so(daemon: Any) -> None:
     at: Live = daemon()
     set_retention(SETTINGS)

@@ -37,6 +37,8 @@ def run(call: Call, host: Host) -> None:
             "detail": f"{reserve['bytes'] >> 20} MiB" if reserve["held"] else full,
         }
     )
+    if unfinished := health["retention"].get("unfinished"):
+        checks.append({"name": "collection", "ok": False, "detail": unfinished})
     healthy = all(check["ok"] for check in checks)
     message = "All is well." if healthy else "Something needs a look."
     host.answer(call, {"ok": True, "message": message, "healthy": healthy, "checks": checks})
