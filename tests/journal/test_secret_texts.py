@@ -43,17 +43,16 @@ def test_a_secret_of_a_known_form_is_found_where_it_stands(kind: str, text: str,
     assert (found.kind, data[found.at :].startswith(text.encode())) == (kind, True)
 
 
-_pieces = st.lists(
-    st.sampled_from(["ghp_", "my_", BODY[:20], BODY[20:], "npm_" + BODY, "EXAMPLE", " ", "\n", "\r", "\r\n"]),
-    max_size=8,
-).map(lambda pieces: "".join(pieces).encode())
+_parts = ("ghp_", "my_", BODY[:20], BODY[20:], " ", "\n", "\r", "\r\n")
+_harmless = st.lists(st.sampled_from(_parts), max_size=4).map("".join)
+_any = st.lists(st.sampled_from((*_parts, f" npm_{BODY}", "EXAMPLE")), max_size=4).map("".join)
 
 
-@given(_pieces, _pieces, _pieces, _pieces)
+@given(_harmless, _harmless, _any, _harmless)
 def test_in_what_has_changed_since_there_was_none_as_much_is_found_as_in_all(
-    start: bytes, old: bytes, new: bytes, end: bytes
+    start: str, old: str, new: str, end: str
 ) -> None:
-    before, after = start + old + end, start + new + end
+    before, after = (start + old + end).encode(), (start + new + end).encode()
     if find(before) is None:
         assert find_new(after, before) == find(after)
 
