@@ -180,9 +180,14 @@ def shown(line: bytes) -> str:
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The same lines as sorted ranges that neither overlap nor touch."""
     out: list[tuple[int, int]] = []
-    for start, stop in sorted(r for r in ranges if r[0] < r[1]):
-        if out and start <= out[-1][1]:
-            out[-1] = (out[-1][0], max(out[-1][1], stop))
-        else:
-            out.append((start, stop))
+    first = last = -1
+    for start, stop in sorted([r for r in ranges if r[0] < r[1]]):
+        if start > last:
+            if last >= 0:
+                out.append((first, last))
+            first, last = start, stop
+        elif stop > last:
+            last = stop
+    if last >= 0:
+        out.append((first, last))
     return tuple(out)

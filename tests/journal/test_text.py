@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,6 +88,14 @@ def test_nul_near_the_beginning_makes_a_file_binary() -> None:
 def test_bytes_that_are_no_text_are_shown_as_replacement_characters() -> None:
     assert Text.of(b"caf\xe9").lossy
     assert shown(b"caf\xe9") == "caf\ufffd"
+
+
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12)), max_size=6))
+def test_merged_ranges_are_of_the_same_lines_and_lie_apart(ranges: list[tuple[int, int]]) -> None:
+    merged = merge_ranges(ranges)
+    assert {line for a, b in merged for line in range(a, b)} == {line for a, b in ranges for line in range(a, b)}
+    assert all(a < b for a, b in merged)
+    assert all(before[1] < after[0] for before, after in pairwise(merged))
 
 
 def test_ranges_that_touch_become_one() -> None:
