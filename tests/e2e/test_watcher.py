@@ -445,11 +445,12 @@ def test_an_overflow_is_told_and_survived(tmp_path: Path, watch: Start) -> None:
     queue = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     if queue > 50_000:
         pytest.skip(f"the kernel queues {queue} events; filling that takes too long")
-    gate = threading.Event()
+    held, gate = threading.Event(), threading.Event()
     rules = Ignore(tmp_path)
 
     def ignored(path: str, folder: bool) -> bool:
         if path == "gate":
+            held.set()
             gate.wait()  # holds the watcher's thread, so that the kernel's queue must fill, however long that takes
         return rules.ignored(path, folder)
 
@@ -457,6 +458,7 @@ def test_an_overflow_is_told_and_survived(tmp_path: Path, watch: Start) -> None:
     watched.catch_up()
     try:
         (tmp_path / "gate").touch()
+        assert held.wait(PATIENCE_S)  # else what it reads at first may be thousands of events
         (tmp_path / "f0").touch()
         for n in range(queue // 2 + 100):
             (tmp_path / f"f{n}").rename(tmp_path / f"f{n + 1}")  # two events
