@@ -17,8 +17,8 @@ _EDIT = (
     "compared, too."
 )
 _READ = (
-    "the file is opened under a lease, so that a write through a mapping is not missed, what was shown is noted, and "
-    "2,000 strings are packed and unpacked, where the echo is one copy."
+    "the file is opened under a lease, so that a write through a mapping is not missed, some 450 calls of Python "
+    "decide what is shown, and the caller makes 2,000 strings of the reply, where the echo is one copy."
 )
 _CLIENTS = (
     "one thread of Python decides and performs, so that what an edit takes of the daemon's processor bounds the rate, "
