@@ -96,6 +96,14 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
     return (lambda path: True) if wanted == "." else re.compile(f"{re.escape(wanted)}(?:/|\\Z)").match
 
 
+def common_part(given: str, history: History) -> str:
+    """What every path has in it that `path_filter` lets through; "" when nothing is known."""
+    if _GLOB.search(given):
+        return globs.common_part(given)
+    wanted = relative_path(given, history)
+    return "" if wanted == "." else wanted
+
+
 def single_path(given: str, history: History) -> str | None:
     """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
     if not given or _GLOB.search(given):

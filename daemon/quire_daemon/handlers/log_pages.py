@@ -14,9 +14,8 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon import globs
 from quire_daemon.handlers.difference import Room, before, counted, difference
-from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, single_path
+from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import FOLDER, REGULAR
 from quire_journal.history import History
@@ -127,7 +126,8 @@ def _few_paths(wish: Wish, history: History) -> Sequence[int] | None:
     # The records in between are fewer than the paths may be: `since`, most of the time.
     if wish.upto - wish.after < 4 * BLOCK:
         return None
-    numbers = history.path_numbers(wish.path, wish.keep.path, globs.common_part(wish.path), MOST_PATHS)
+    part = common_part(wish.path, history)
+    numbers = history.path_numbers(wish.path, wish.keep.path, part, MOST_PATHS)
     return numbers if len(numbers) <= MOST_PATHS else None
 
 
