@@ -35,6 +35,12 @@ _PATTERNS: Final = tuple((kind, re.compile(pattern)) for kind, pattern in KINDS)
 _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")
 
 
+_LONG: Final = 26
+_SHORTER: Final = (b"-----BEGIN ", b"AKIA")
+"""Every pattern takes so many characters of a token in one go, but those that begin with one of these."""
+_TOKEN: Final = bytes(ord("a") if char in _WORD or char == ord("-") else ord(" ") for char in range(256))
+
+
 class SecretText(NamedTuple):
     """A secret in a text."""
 
@@ -44,6 +50,8 @@ class SecretText(NamedTuple):
 
 def find(data: bytes) -> SecretText | None:
     """A secret in `data`; None when there is none that has a known form."""
+    if not _possible(data):
+        return None
     for kind, pattern in _PATTERNS:
         for match in pattern.finditer(data):
             at = match.start()
@@ -57,3 +65,8 @@ def find_new(data: bytes, before: bytes) -> SecretText | None:
     head, tail = common_bytes(before, data)
     found = find(data[head : len(data) - tail])
     return None if found is None else found._replace(at=found.at + head)
+
+
+def _possible(data: bytes) -> bool:
+    """Is it worth to look for each pattern? Most files have no stretch that is long enough for one."""
+    return b"a" * _LONG in data.translate(_TOKEN) or any(short in data for short in _SHORTER)

@@ -44,7 +44,8 @@ _RESTART = (
 _QUERIES = "names of paths are read once in a daemon's life, and patches are made of texts that have to be unpacked."
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
 _BYTES = (
-    "first versions of files and binaries, which git packs to as much; what is made of an earlier version is small."
+    "contents are mostly first versions of files and binaries, which nothing packs shorter: git's aggressive pack "
+    "takes 426 bytes a version for contents alone. What is made of an earlier version takes 170 bytes, a record 135."
 )
 
 ROWS: Final[dict[str, Row]] = {

@@ -76,6 +76,21 @@ def content_by_kind(folder: Path) -> dict[str, dict[str, int]]:
     return found
 
 
+def compacted(folder: Path) -> None:
+    """Compact a closed journal, as `quire gc` does."""
+    store = LmdbStore.open(folder)
+    compaction = store.compacting()
+    compaction.copy()
+    compaction.finish()
+    compaction.release()
+    store.close()
+
+
+def pages_of(tables: dict[str, dict[str, int]]) -> tuple[int, int]:
+    """Bytes of the pages of content, and of all tables."""
+    return sum(tables[table]["pages"] for table in CONTENT), sum(table["pages"] for table in tables.values())
+
+
 def in_git(repo: Path, most: int) -> dict[str, int]:
     """Bytes of the same linear history in git: each object loose, and all packed."""
     stream = bytearray()
@@ -98,6 +113,8 @@ def in_git(repo: Path, most: int) -> dict[str, int]:
         git(folder, "init", "-q", "--bare")
         git(folder, "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", stdin=bytes(stream))
         git(folder, "gc", "--aggressive", "--prune=now", "-q")
+        sizes = git(folder, "cat-file", "--batch-all-objects", "--batch-check=%(objecttype) %(objectsize:disk)")
+        contents = sum(int(line.split()[1]) for line in sizes.splitlines() if line.startswith(b"blob "))
         packed = sum(path.stat().st_size for path in (folder / "objects" / "pack").iterdir())
         kept = folder / "kept"
         shutil.move(folder / "objects" / "pack", kept)
@@ -107,6 +124,7 @@ def in_git(repo: Path, most: int) -> dict[str, int]:
         loose = list((folder / "objects").glob("??/*"))
         return {
             "packed": packed,
+            "packed, contents alone": contents,
             "loose": sum(path.stat().st_size for path in loose),
             "loose, on disk": sum(path.stat().st_blocks * 512 for path in loose),
         }
@@ -125,8 +143,9 @@ def main() -> None:
         count, versions, took = told(options.repo, folder, options.commits)
         tables, kinds = by_table(folder), content_by_kind(folder)
         file_bytes = (folder / "db" / "data.mdb").stat().st_size
-    content = sum(tables[table]["pages"] for table in CONTENT)
-    whole = sum(table["pages"] for table in tables.values())
+        content, whole = pages_of(tables)
+        compacted(folder)
+        small_content, small_whole = pages_of(by_table(folder))
     beside = in_git(options.repo, options.commits)
     figures = {
         "commits": count,
@@ -138,6 +157,8 @@ def main() -> None:
             "content": round(content / versions),
             "all": round(whole / versions),
             "file": round(file_bytes / versions),
+            "content, compacted": round(small_content / versions),
+            "all, compacted": round(small_whole / versions),
             **{f"git {name}": round(size / versions) for name, size in beside.items()},
         },
         "content / git packed": round(content / beside["packed"], 2),
@@ -158,10 +179,10 @@ def main() -> None:
     for kind, row in kinds.items():
         each = row["held"] / max(row["entries"], 1)
         print(f"blobs {kind:32}{row['entries']:>8,}{row['held']:>12,} bytes, {each:.0f} each")
-    print(f"\n{'bytes a version':24}{'':>10}")
+    print(f"\n{'bytes a version':28}{'':>10}")
     for what, size in figures["bytes a version"].items():
         target = f"   (target {TARGETS[what]})" if what in TARGETS else ""
-        print(f"{what:24}{size:>10}{target}")
+        print(f"{what:28}{size:>10}{target}")
     print(
         f"content / git packed {figures['content / git packed']} ×, all {figures['all / git packed']} ×   (target 2 ×)"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import quire_journal
@@ -89,3 +89,15 @@ def test_nothing_in_the_source_of_quire_is_taken_for_a_secret() -> None:
     sources = [path for name in ("journal", "daemon", "client", "tests") for path in (top / name).rglob("*.py")]
     assert len(sources) > 200
     assert {path.name: found.kind for path in sources if (found := find(path.read_bytes()))} == {}
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_secrets_of_every_form_and_length_are_found_at_a_start_in_the_middle_and_at_an_end(data: st.DataObject) -> None:
+    for _, pattern in KINDS:
+        secret = data.draw(st.from_regex(re.compile(pattern), fullmatch=True))
+        if b"EXAMPLE" not in secret.upper():
+            for text in (secret, b"x = '" + secret + b"'\n", b"\xff\n" + secret):
+                found = find(text)
+                assert found is not None
+                assert text[found.at :].startswith(secret[:4])
