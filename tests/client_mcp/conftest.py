@@ -13,10 +13,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "client"))
 
 from fake_line import FakeDoor, FakeLine
 
+import sdk
 from quire_client.api import Client
 from quire_client.mcp.agents import AgentSessions
 from quire_client.mcp.identity import Own
-from quire_client.mcp.server import server
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import DescribeParams, answer
@@ -36,7 +36,7 @@ class Served:
             return Client(FakeDoor(place, self.line), Caller(agent, session))
 
         self.sessions = AgentSessions(connect)
-        self.server = server(self.sessions, Own(session="p1"), shared=shared)
+        self.server = sdk.server(self.sessions, Own(session="p1"), shared=shared)
 
     @property
     def asked(self) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+import sdk
 from cases import every
-from quire_client.mcp.resources import NoSuchResource, file_uri, read, wanted
 
 
 @every(
@@ -25,7 +25,7 @@ from quire_client.mcp.resources import NoSuchResource, file_uri, read, wanted
     ],
 )
 def test_a_uri_is_a_call(uri: str, tool: str, args: dict[str, Any]) -> None:
-    assert wanted(uri) == (tool, args)
+    assert sdk.resources.wanted(uri) == (tool, args)
 
 
 @every(
@@ -41,13 +41,13 @@ def test_a_uri_is_a_call(uri: str, tool: str, args: dict[str, Any]) -> None:
     ],
 )
 def test_what_is_no_resource_says_so(uri: str) -> None:
-    with pytest.raises(NoSuchResource):
-        wanted(uri)
+    with pytest.raises(sdk.resources.NoSuchResource):
+        sdk.resources.wanted(uri)
 
 
 @pytest.mark.parametrize("path", ["src/app.py", "a b#?.txt", "ü/100%.md"])
 def test_the_uri_of_a_file_leads_back_to_it(path: str) -> None:
-    assert wanted(file_uri(path, "v3")).args == {"path": path, "at": "v3"}
+    assert sdk.resources.wanted(sdk.resources.file_uri(path, "v3")).args == {"path": path, "at": "v3"}
 
 
 def test_a_long_file_is_read_page_by_page_all_of_one_version() -> None:
@@ -60,10 +60,12 @@ def test_a_long_file_is_read_page_by_page_all_of_one_version() -> None:
             return {**page, "content": "three\n", "truncated": False}
         return {**page, "content": "one\ntwo\n", "truncated": True, "next_line": 3}
 
-    assert read("quire://file/a.txt", call).text == "one\ntwo\nthree\n"
+    assert sdk.resources.read("quire://file/a.txt", call).text == "one\ntwo\nthree\n"
     assert asked == [{"path": "a.txt"}, {"path": "a.txt", "start_line": 3, "at": "v5"}]
 
 
 def test_a_refusal_is_told_with_its_code() -> None:
-    with pytest.raises(NoSuchResource, match=r"It is binary. \[binary_file\]"):
-        read("quire://file/a.bin", lambda tool, args: {"ok": False, "error": "binary_file", "message": "It is binary."})
+    with pytest.raises(sdk.resources.NoSuchResource, match=r"It is binary. \[binary_file\]"):
+        sdk.resources.read(
+            "quire://file/a.bin", lambda tool, args: {"ok": False, "error": "binary_file", "message": "It is binary."}
+        )

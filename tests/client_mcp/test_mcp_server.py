@@ -9,13 +9,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import anyio
-import mcp_types as types
 import msgspec
 import pytest
-from mcp import Client
-from mcp.shared.exceptions import MCPError
 
-from quire_client.mcp.stdio import messages
+import sdk
 from quire_journal.messages import Request
 
 ERAS = ("legacy", "auto")
@@ -29,21 +26,23 @@ META = {
 }
 
 
-def talk(server: Any, act: Callable[[Client], Coroutine[Any, Any, Any]], mode: str = "auto", **options: Any) -> Any:
+def talk(server: Any, act: Callable[[sdk.Client], Coroutine[Any, Any, Any]], mode: str = "auto", **options: Any) -> Any:
     """What `act` returns, given a client of `server`."""
 
     async def main() -> Any:
-        async with Client(server, mode=mode, **options) as client:
+        async with sdk.Client(server, mode=mode, **options) as client:
             return await act(client)
 
     return anyio.run(main)
 
 
-def failure(server: Any, act: Callable[[Client], Coroutine[Any, Any, Any]], mode: str = "auto") -> types.ErrorData:
+def failure(
+    server: Any, act: Callable[[sdk.Client], Coroutine[Any, Any, Any]], mode: str = "auto"
+) -> sdk.types.ErrorData:
     """The error of the protocol that `act` ends in."""
 
-    async def caught(client: Client) -> types.ErrorData:
-        with pytest.raises(MCPError) as raised:
+    async def caught(client: sdk.Client) -> sdk.types.ErrorData:
+        with pytest.raises(sdk.MCPError) as raised:
             await act(client)
         return raised.value.error
 
@@ -65,7 +64,7 @@ def raw(server: Any, *lines: dict[str, Any] | bytes) -> list[dict[str, Any]]:
             return line
 
     async def main() -> None:
-        async with messages(Stdin(sent), out) as (incoming, outgoing):
+        async with sdk.stdio.messages(Stdin(sent), out) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
     anyio.run(main)
@@ -132,7 +131,7 @@ def test_a_refusal_is_a_result_with_everything_in_it_and_no_error_of_the_protoco
 def test_a_tool_that_is_not_offered_is_unknown_and_never_called(served: Served, mode: str, name: str) -> None:
     one = served()
     error = failure(one.server, lambda client: client.call_tool(name, {}), mode)
-    assert error.code == types.INVALID_PARAMS
+    assert error.code == sdk.types.INVALID_PARAMS
     assert name in error.message
     assert set(one.asked) <= {"describe"}
 
@@ -151,7 +150,7 @@ def test_a_null_counts_as_left_out(served: Served) -> None:
 @pytest.mark.parametrize("mode", ERAS)
 def test_the_client_is_the_writer_and_the_process_its_session(served: Served, mode: str) -> None:
     one = served()
-    info = types.Implementation(name="claude-code", version="2")
+    info = sdk.types.Implementation(name="claude-code", version="2")
     talk(one.server, lambda client: client.call_tool("log", {}), mode, client_info=info)
     callers = {(request.caller.agent, request.caller.agent_session) for request in one.line.requests}
     assert callers == {("claude-code", "p1")}
@@ -169,7 +168,7 @@ def test_the_trace_of_a_request_is_its_turn(served: Served) -> None:
 def test_a_server_of_many_gives_a_caller_without_a_session_a_handle(served: Served) -> None:
     one = served(shared=True)
 
-    async def act(client: Client) -> list[Any]:
+    async def act(client: sdk.Client) -> list[Any]:
         listed = await client.list_tools()
         assert all("my_agent_session" in tool.input_schema["properties"] for tool in listed.tools)
         first = (await client.call_tool("log", {})).structured_content
@@ -207,7 +206,7 @@ def test_long_work_tells_of_its_progress_to_who_asked(served: Served, monkeypatc
 def test_a_daemon_that_cannot_be_reached_is_told_as_a_result(served: Served) -> None:
     one = served()
 
-    async def act(client: Client) -> Any:
+    async def act(client: sdk.Client) -> Any:
         await client.call_tool("log", {})
         one.line.lives = False  # and the door has no other
         return await client.call_tool("log", {})
@@ -223,7 +222,7 @@ def test_where_the_daemon_cannot_even_say_which_tools_there_are_calls_and_listin
     result = talk(one.server, lambda client: client.call_tool("log", {}))
     assert result.structured_content == down
     error = failure(one.server, lambda client: client.list_tools())
-    assert (error.code, error.message) == (types.INTERNAL_ERROR, down["message"])
+    assert (error.code, error.message) == (sdk.types.INTERNAL_ERROR, down["message"])
 
 
 # ── resources ──
@@ -234,7 +233,7 @@ def test_resources_are_listed_and_read(served: Served, mode: str) -> None:
     page = {"ok": True, "message": "", "content": "x = 1\n", "version": "v2", "truncated": False}
     one = served(read_file=page)
 
-    async def act(client: Client) -> Any:
+    async def act(client: sdk.Client) -> Any:
         uris = {str(one.uri) for one in (await client.list_resources()).resources}
         templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
         assert "quire://log" in uris
@@ -249,7 +248,7 @@ def test_resources_are_listed_and_read(served: Served, mode: str) -> None:
 def test_a_resource_that_there_is_not_is_an_error_that_names_it(served: Served, mode: str) -> None:
     one = served(read_file={"ok": False, "error": "not_found", "message": "a.py does not exist."})
     error = failure(one.server, lambda client: client.read_resource("quire://file/a.py"), mode)
-    assert error.code == types.INVALID_PARAMS
+    assert error.code == sdk.types.INVALID_PARAMS
     assert error.data == {"uri": "quire://file/a.py"}
 
 
@@ -283,7 +282,7 @@ def test_an_unknown_version_of_the_handshake_era_is_answered_with_one_that_is_se
 def test_an_unknown_version_of_the_newer_era_is_refused_with_those_that_are_served(served: Served) -> None:
     meta = {**META, "io.modelcontextprotocol/protocolVersion": "2099-01-01"}
     (answer,) = raw(served().server, {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": meta}})
-    assert answer["error"]["code"] == types.UNSUPPORTED_PROTOCOL_VERSION
+    assert answer["error"]["code"] == sdk.types.UNSUPPORTED_PROTOCOL_VERSION
     assert answer["error"]["data"]["supported"] == ["2026-07-28"]
 
 
@@ -298,13 +297,13 @@ def test_an_unknown_method_and_wrong_parameters_have_their_codes(served: Served)
     )
     assert [answer.get("error", {}).get("code") for answer in answers] == [
         None,
-        types.METHOD_NOT_FOUND,
-        types.INVALID_PARAMS,
-        types.INVALID_PARAMS,
+        sdk.types.METHOD_NOT_FOUND,
+        sdk.types.INVALID_PARAMS,
+        sdk.types.INVALID_PARAMS,
     ]
 
 
 def test_garbage_between_messages_is_answered_and_does_not_end_the_conversation(served: Served) -> None:
     answers = raw(served().server, b"{nonsense\n", initialize(), b"[1, 2]\n")
     assert answers[0]["result"]["serverInfo"]["name"] == "quire"
-    assert {answer["error"]["code"] for answer in answers[1:]} == {types.PARSE_ERROR, types.INVALID_REQUEST}
+    assert {answer["error"]["code"] for answer in answers[1:]} == {sdk.types.PARSE_ERROR, sdk.types.INVALID_REQUEST}

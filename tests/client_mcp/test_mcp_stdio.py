@@ -6,32 +6,32 @@ import io
 from typing import Any
 
 import anyio
-import mcp_types as types
 import pytest
-from mcp.shared.message import SessionMessage
 
+import sdk
 from cases import every
-from quire_client.mcp.stdio import MOST_UNANSWERED, messages, parsed
 
 PING = b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
 
 
 def error(line: bytes, most: int = 1000) -> tuple[int, Any]:
     """The code and the id of the answer to `line`, which is no message."""
-    answer = parsed(line, most)
-    assert isinstance(answer, types.JSONRPCError)
+    answer = sdk.stdio.parsed(line, most)
+    assert isinstance(answer, sdk.types.JSONRPCError)
     assert answer.error.message
     return answer.error.code, answer.id
 
 
 def test_a_message_is_read() -> None:
-    assert isinstance(parsed(PING), types.JSONRPCRequest)
-    assert isinstance(parsed(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'), types.JSONRPCNotification)
+    assert isinstance(sdk.stdio.parsed(PING), sdk.types.JSONRPCRequest)
+    assert isinstance(
+        sdk.stdio.parsed(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}'), sdk.types.JSONRPCNotification
+    )
 
 
 @pytest.mark.parametrize("line", [b"{", b"hello", b'{"jsonrpc": "2.0"', b"\xff\xfe", b"[" * 5000])
 def test_what_is_no_json_is_a_parse_error_without_an_id(line: bytes) -> None:
-    assert error(line, 10_000) == (types.PARSE_ERROR, None)
+    assert error(line, 10_000) == (sdk.types.PARSE_ERROR, None)
 
 
 @every(
@@ -50,7 +50,7 @@ def test_what_is_no_json_is_a_parse_error_without_an_id(line: bytes) -> None:
     ],
 )
 def test_json_that_is_no_message_is_an_invalid_request_with_the_id_that_it_has(line: bytes, request_id: Any) -> None:
-    assert error(line) == (types.INVALID_REQUEST, request_id)
+    assert error(line) == (sdk.types.INVALID_REQUEST, request_id)
 
 
 def test_a_line_that_is_too_long_is_answered_and_the_next_one_is_read() -> None:
@@ -59,10 +59,10 @@ def test_a_line_that_is_too_long_is_answered_and_the_next_one_is_read() -> None:
     read: list[Any] = []
 
     async def main() -> None:
-        async with messages(io.BytesIO(long + b"\n" + PING), out, 1000) as (incoming, outgoing):
+        async with sdk.stdio.messages(io.BytesIO(long + b"\n" + PING), out, 1000) as (incoming, outgoing):
             async with incoming:
                 async for item in incoming:
-                    assert isinstance(item, SessionMessage)
+                    assert isinstance(item, sdk.SessionMessage)
                     read.append(item.message)
             await outgoing.aclose()
 
@@ -77,12 +77,12 @@ def test_what_was_asked_before_stdin_ended_is_answered() -> None:
     out = io.BytesIO()
 
     async def main() -> None:
-        async with messages(io.BytesIO(PING), out) as (incoming, outgoing), incoming:
+        async with sdk.stdio.messages(io.BytesIO(PING), out) as (incoming, outgoing), incoming:
             await incoming.receive()
             with anyio.move_on_after(0.05):
                 await incoming.receive()
             assert incoming.statistics().open_send_streams == 1, "it has ended before the answer"
-            await outgoing.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
+            await outgoing.send(sdk.SessionMessage(sdk.types.JSONRPCResponse(jsonrpc="2.0", id=1, result={})))
             with pytest.raises(anyio.EndOfStream):
                 await incoming.receive()
             await outgoing.aclose()
@@ -110,13 +110,17 @@ async def taken(incoming: Any) -> int:
 def test_a_client_that_asks_and_does_not_read_is_not_read_either() -> None:
     """Each answer, and each request that is cancelled and therefore never answered, makes room for one more."""
     cancelled = b'{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}\n'
-    lines = [cancelled if n == 5 else ask(n) for n in range(MOST_UNANSWERED * 3)]
+    lines = [cancelled if n == 5 else ask(n) for n in range(sdk.stdio.MOST_UNANSWERED * 3)]
 
     async def main() -> None:
         with anyio.CancelScope() as all_of_it:
-            async with messages(io.BytesIO(b"".join(lines)), io.BytesIO()) as (incoming, outgoing), incoming, outgoing:
-                assert await taken(incoming) == MOST_UNANSWERED + 2, "the cancelled one, and its cancellation"
-                await outgoing.send(SessionMessage(types.JSONRPCResponse(jsonrpc="2.0", id=2, result={})))
+            async with (
+                sdk.stdio.messages(io.BytesIO(b"".join(lines)), io.BytesIO()) as (incoming, outgoing),
+                incoming,
+                outgoing,
+            ):
+                assert await taken(incoming) == sdk.stdio.MOST_UNANSWERED + 2, "the cancelled one, and its cancellation"
+                await outgoing.send(sdk.SessionMessage(sdk.types.JSONRPCResponse(jsonrpc="2.0", id=2, result={})))
                 assert await taken(incoming) == 1
                 all_of_it.cancel()
 
@@ -127,7 +131,7 @@ def test_large_requests_wait_in_the_pipe() -> None:
     async def main() -> None:
         stdin = io.BytesIO(b"".join(ask(n, 400) for n in range(20)))
         with anyio.CancelScope() as all_of_it:
-            async with messages(stdin, io.BytesIO(), 1000) as (incoming, outgoing), incoming, outgoing:
+            async with sdk.stdio.messages(stdin, io.BytesIO(), 1000) as (incoming, outgoing), incoming, outgoing:
                 assert await taken(incoming) == 3
                 all_of_it.cancel()
 

@@ -17,10 +17,9 @@ from typing import Any
 import httpx2
 import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp import Client, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
 
 import live
+import sdk
 
 pytestmark = pytest.mark.real
 
@@ -37,7 +36,7 @@ TEXT = "alpha\nbeta\ngamma\ndelta\nepsilon\n"
 class Agent:
     """The SDK's client on a loop of its own, spoken to from the test."""
 
-    def __init__(self, portal: BlockingPortal, client: Client) -> None:
+    def __init__(self, portal: BlockingPortal, client: sdk.Client) -> None:
         self.portal, self.client = portal, client
 
     def tools(self) -> list[str]:
@@ -84,10 +83,11 @@ def at() -> Iterator[live.Live]:
 def ann(at: live.Live) -> Iterator[Agent]:
     """An agent whose server runs as its child; it starts the daemon, too."""
     environ = {**os.environ, "CLAUDE_CODE_SESSION_ID": "conversation-7"}
-    how = StdioServerParameters(command=sys.executable, args=command(at, "--agent", "ann"), env=environ)
+    how = sdk.StdioServerParameters(command=sys.executable, args=command(at, "--agent", "ann"), env=environ)
+    line = sdk.stdio_client(how, errlog=sys.__stderr__)  # else what `sys.stderr` was when the SDK was imported
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(how, read_timeout_seconds=30)) as client,
+        portal.wrap_async_context_manager(sdk.Client(line, read_timeout_seconds=30)) as client,
     ):
         yield Agent(portal, client)
 
@@ -135,7 +135,7 @@ class Site:
             start_blocking_portal() as portal,
             portal.wrap_async_context_manager(httpx2.AsyncClient(headers=said, timeout=30)) as web,
             portal.wrap_async_context_manager(
-                Client(streamable_http_client(self.url, http_client=web), mode=mode, read_timeout_seconds=30)
+                sdk.Client(sdk.streamable_http_client(self.url, http_client=web), mode=mode, read_timeout_seconds=30)
             ) as client,
         ):
             yield Agent(portal, client)
