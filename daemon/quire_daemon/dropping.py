@@ -3,7 +3,7 @@
 What costs time is not the rows but the pages that they stand on: each blob that goes changes three, far apart, and a
 commit writes and syncs them all (measured: 6 ms for a commit of one record, 12 with eight blobs dropped, 18 with 32, 24
 with 128). A commit of its own would keep edits waiting for all of it, and for the sync. So a few blobs go along with
-what is committed for edits, with every second commit at most: whoever waited for one that took longer does not wait for
+what is committed for edits, with every fourth commit at most: whoever waited for one that took longer does not wait for
 another. How many is told by how long commits take with and without them (`Portion`).
 """
 
@@ -19,16 +19,20 @@ from quire_daemon.recorder import Recorder
 from quire_journal.events import BytesGone
 from quire_journal.log import Store
 
-ALONE_S: Final = 0.05
-"""After so long without a commit for others a portion goes by itself,"""
+ALONE_S: Final = 0.5
+"""After so long without a commit for others a portion goes by itself. Not sooner: where the disk or the machine is
+slow, four clients that edit without a rest leave a tenth of a second between two commits."""
 
 QUIET_S: Final = 2.0
-"""and after so long a large one."""
+"""After so long a large one does."""
 
-LARGE: Final = 4
+EVERY: Final = 4
+"""Of the commits for others, so many at least to one that is laden."""
+
+LARGE: Final = 8
 """Chunks that go in one commit when nobody waits, and the most that ride."""
 
-MOST_READY: Final = 64
+MOST_READY: Final = 128
 """Chunks that are held ready."""
 
 
@@ -75,7 +79,7 @@ class Dropping:
         self._gone = 0  # blobs that are on their way
         self._others_s = now_s  # when others' records were committed last
         self._for_others = False  # is the commit that is made one that others need
-        self._rode = False  # on the last one of those
+        self._empty = EVERY  # commits of those since one that was laden
 
     @property
     def room(self) -> int:
@@ -102,8 +106,8 @@ class Dropping:
         `alone`: nobody waits for that commit.
         """
         self._for_others = not alone and self._recorder.waiting > 0
-        laden = bool(self._ready) and (alone or (self._for_others and not self._rode))
-        self._rode = self._rode and not self._for_others
+        self._empty += self._for_others
+        laden = bool(self._ready) and (alone or (self._for_others and self._empty >= EVERY))
         if not laden or self.look_again:
             return None
         most = (LARGE if now_s - self._others_s >= QUIET_S else 1) if alone else self.portion.chunks
@@ -118,7 +122,9 @@ class Dropping:
                 self._boarded.append(chunk)
                 gone += self._needed.rest(r, chunk)
                 paths.update(dict.fromkeys(chunk.paths))
-        self._rode, self._gone = self._rode or self._for_others, len(gone)
+        self._gone = len(gone)
+        if self._for_others:
+            self._empty = 0
         return (BytesGone(tuple(gone), "dropped", tuple(paths)), self._batch) if gone else None
 
     def committed(self, now_s: float, took_s: float) -> None:

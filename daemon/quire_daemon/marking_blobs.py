@@ -42,8 +42,8 @@ READ_LATELY_NS: Final = 24 * 3600 * 10**9
 _ROWS: Final = 100
 """Blobs, or versions, that are looked at in one snapshot, and between two breaths."""
 
-_CHUNK_BLOBS: Final = 8
-_CHUNK_PATHS: Final = 8
+_CHUNK_BLOBS: Final = 4
+_CHUNK_PATHS: Final = 4
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_shown: Final = msgspec.msgpack.Decoder(Shown).decode
