@@ -25,7 +25,7 @@ MAY_IMPORT = {
 }
 
 ONLY_IN = {
-    "lmdb": {"quire_journal.stores.lmdb"},
+    "lmdb": {f"quire_journal.stores.lmdb.{part}" for part in ("environments", "store", "transactions")},
     "tree_sitter": {"quire_daemon.parsing"},
     "watchdog": {"quire_daemon.watcher"},
     "zmq": {"quire_daemon.server", "quire_client.connection"},

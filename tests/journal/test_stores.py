@@ -19,6 +19,7 @@ from quire_journal.log import TABLES, Damaged, JournalGone, Store, StoreFailed, 
 from quire_journal.stores import STORES, Durability, UnfitFolder
 from quire_journal.stores.disk import file_system, require_fit
 from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.stores.lmdb.environments import failure
 from quire_journal.stores.memory import MemoryStore
 
 pytest.register_assert_rewrite("contracts.store")
@@ -179,9 +180,7 @@ def test_a_file_that_is_something_else_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_transaction_that_lmdb_gave_up_is_damage(tmp_path: Path) -> None:
-    store = LmdbStore.open(tmp_path / "journal")
-    failed = store.failure("could not read versions", lmdb.BadTxnError("MDB_BAD_TXN: must abort"))
-    store.close()
+    failed = failure(tmp_path, "could not read versions", lmdb.BadTxnError("MDB_BAD_TXN: must abort"))
     assert isinstance(failed, Damaged)
     assert failed.everywhere
 

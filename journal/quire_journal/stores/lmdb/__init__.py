@@ -1,0 +1,29 @@
+"""The store on disk: one LMDB environment in the state folder. The only package that imports `lmdb`.
+
+`environments` opens the files, `transactions` reads and writes the tables, `store` is what the journal asks of both.
+
+What is done here, and why:
+
+* engine 0.9, asked for by name: an environment variable could otherwise choose a format that the other cannot read;
+* a map of 1 TiB, never resized: growing it would end every open transaction; the file grows only as it is used;
+* full sync of data and meta page: without the second, a power cut undoes commits that were already answered;
+* no `writemap`: on a full disk it kills the process with SIGBUS, without it the commit fails cleanly;
+* appends are checked: LMDB itself answers an out-of-order append with False and stores nothing;
+* values are bytes: a buffer stays readable after its transaction and can show other content later;
+* the lock file gets its blocks before LMDB maps it: on a full disk the process would be killed otherwise;
+* a new database is made under another name and renamed when it is complete and synced;
+* freed pages are given back, and their bytes made to disappear, by a copy only (`stores.compacting`): the file that it
+  makes takes the place of the old one, whose environment stays open until its last reader has ended;
+* after each commit the file must still stand at its path: that of a removed journal ends with the process;
+* a commit that failed for anything but a full disk ends all writing: after a failed fsync the kernel may have
+  dropped the pages, so that trying again would report success for bytes that are gone.
+
+Nothing in the process may open the files of an open environment: closing such a descriptor drops LMDB's locks.
+"""
+
+from __future__ import annotations
+
+from quire_journal.stores.lmdb.environments import walk
+from quire_journal.stores.lmdb.store import LmdbStore
+
+__all__ = ["LmdbStore", "walk"]

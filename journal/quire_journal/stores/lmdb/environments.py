@@ -1,0 +1,134 @@
+"""LMDB's environments: how one is made, opened, and checked, and what its errors mean."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+from pathlib import Path
+from typing import Final
+
+import lmdb
+
+from quire_journal.log import TABLES, Damaged, StoreFailed
+from quire_journal.stores.disk import is_full
+from quire_journal.stores.files import ADVICE, file_at, reserve_lock_file
+from quire_journal.stores.in_use import Counted
+
+_MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
+"""Address space to ask for, the first that the system grants. Not disk space."""
+
+_MAX_DBS: Final = 64
+"""Named databases. Above `len(TABLES)`, so that a journal with tables of a later version opens."""
+
+_MAX_READERS: Final = 126
+
+DAMAGE: Final = (
+    lmdb.CorruptedError,
+    lmdb.PageNotFoundError,
+    lmdb.InvalidError,
+    lmdb.VersionMismatchError,
+    lmdb.IncompatibleError,
+    lmdb.CursorFullError,
+    lmdb.PageFullError,
+)
+"""Errors of LMDB that say that the file is not what it must be."""
+
+
+class Opened(Counted):
+    """An environment that is open, and which file that is."""
+
+    def __init__(self, env: lmdb.Environment, databases: dict[str, lmdb._Database | None]) -> None:
+        super().__init__(env)
+        self.env = env
+        self.databases = databases
+        self.file = file_at(f"{env.path()}/data.mdb")
+
+
+def environment(path: Path, sync: bool) -> lmdb.Environment:
+    """The environment at `path`, with the largest map that the system grants."""
+    reserve_lock_file(path / "lock.mdb")
+    for attempt, map_bytes in enumerate(_MAP_BYTES, 1):
+        try:
+            return lmdb.open(
+                str(path),
+                map_size=map_bytes,
+                max_dbs=_MAX_DBS,
+                max_readers=_MAX_READERS,
+                max_spare_txns=4,
+                mode=0o600,
+                metasync=sync,
+                sync=sync,
+                writemap=False,
+                lib_version=0,
+            )
+        except lmdb.MemoryError:
+            if attempt == len(_MAP_BYTES):
+                raise
+    raise AssertionError("unreachable")
+
+
+def make(new: Path) -> None:
+    """An empty database at `new`, complete and synced, in the place of what a crash may have left there."""
+    if new.exists():
+        shutil.rmtree(new)
+    new.mkdir(mode=0o700)
+    with environment(new, sync=True) as env:
+        with env.begin(write=True) as txn:
+            for table in TABLES:
+                env.open_db(table.encode(), txn=txn)
+        env.sync(True)
+
+
+def open_tables(env: lmdb.Environment) -> Opened:
+    """`env` with a handle of every table that it has."""
+    # Handles last only when a writing transaction opened them; this one changes nothing, so commits nothing.
+    with env.begin(write=True) as txn:
+        return Opened(env, {table: find(env, txn, table) for table in TABLES})
+
+
+def open_to_read(path: Path) -> Opened:
+    """The environment at `path` for a process that only reads, with a handle of every table that it has."""
+    env = lmdb.open(
+        str(path),
+        map_size=max(1 << 30, 2 * (path / "data.mdb").stat().st_size),
+        max_dbs=_MAX_DBS,
+        max_readers=_MAX_READERS,
+        readonly=True,
+        create=False,
+        readahead=False,
+        lib_version=0,
+    )
+    # Each in a transaction of its own: handles that a reading one opened among others do not last.
+    return Opened(env, {table: find(env, None, table) for table in TABLES})
+
+
+def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str) -> lmdb._Database | None:
+    """The handle of a table; None when the file has none of that name."""
+    try:
+        return env.open_db(table.encode(), txn=txn, create=False)
+    except lmdb.NotFoundError:
+        return None
+
+
+def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
+    """`error` of the database in the folder `path`, in the words of the port; `what` could not be done."""
+    # A transaction is given up by LMDB itself (MDB_BAD_TXN) when it met a page that makes no sense.
+    if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
+        return Damaged(f"{what}: {error}; {ADVICE}", everywhere=True)
+    full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or is_full(path)
+    return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
+
+
+def walk(data: Path) -> list[str]:
+    """What is wrong with the pages of a database; nothing when every one is where and what it must be.
+
+    It is read as a file: nothing in it can end the process. A database that is written meanwhile holds still for a
+    process that has a snapshot open. Closing the file drops the locks that this process has on it: for a child.
+    """
+    from lmdb import verify
+
+    try:
+        problems: list[str] = verify.verify(str(data))  # type: ignore[no-untyped-call]
+    except (verify.VerifyError, ValueError, IndexError, OverflowError, RecursionError, struct.error) as error:
+        return [str(error) or type(error).__name__]
+    return problems

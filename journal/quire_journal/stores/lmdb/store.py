@@ -1,0 +1,333 @@
+"""The store: one environment, its one writer, and the copy that a compaction puts in its place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Final
+
+import lmdb
+
+from quire_journal.lasting import settle, sync_path
+from quire_journal.log import Damaged, JournalGone, StoreFailed
+from quire_journal.stores import Durability
+from quire_journal.stores.afterimage import NAME as IMAGE
+from quire_journal.stores.afterimage import Afterimage
+from quire_journal.stores.compacting import ByCopy, Target, Tee
+from quire_journal.stores.disk import is_full, require_fit, require_room
+from quire_journal.stores.files import ADVICE, file_at, require_whole
+from quire_journal.stores.in_use import InUse
+from quire_journal.stores.lmdb.environments import (
+    DAMAGE,
+    Opened,
+    environment,
+    failure,
+    make,
+    open_tables,
+    open_to_read,
+    walk,
+)
+from quire_journal.stores.lmdb.transactions import ReadingBlock, Snapshot, Transaction
+
+_COPY: Final = "db.compact"
+"""Name of the folder in which a compaction makes its copy, beside `db`."""
+
+
+class LmdbStore:
+    """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
+
+    def __init__(self, path: Path, opened: Opened, durability: Durability) -> None:
+        self._path = path
+        self._file = f"{path}/data.mdb"
+        self._opened = InUse(opened)
+        self._durability = durability
+        self._writer = threading.Lock()
+        self._writer_thread: int | None = None
+        self._tee: Tee | None = None  # of the compaction that is going on
+        self._broken: str = ""  # why nothing is written any more
+        self._gone = False  # nor now: what is written ends with the process
+        self._image: Afterimage | None = None
+
+    @classmethod
+    def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
+        """The store in `folder`, made when there is none.
+
+        Raises `UnfitFolder` (wrong owner, network file system), `Damaged` (not a database, or a torn one) or
+        `StoreFailed` (disk full, open elsewhere in this process). One process at a time: the caller holds a lock.
+        """
+        require_fit(folder)
+        path = folder / "db"
+        try:
+            if (folder / _COPY).exists():
+                shutil.rmtree(folder / _COPY)  # of a compaction that did not come to its end
+            if not path.exists():
+                make(folder / "db.new")
+                settle(folder / "db.new", path)
+            require_whole(path / "data.mdb", walk)
+            env = environment(path, sync=durability is not Durability.FAST)
+        except OSError as error:
+            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}", is_full(folder)) from error
+        except DAMAGE as error:
+            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
+        except lmdb.Error as error:
+            raise StoreFailed(f"could not open the journal in {folder}: {error}", is_full(folder)) from error
+        try:
+            opened = open_tables(env)
+            env.reader_check()  # readers of a process that was killed would keep old pages from being used again
+        except lmdb.Error as error:
+            env.close()
+            raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
+        return cls(path, opened, durability)
+
+    @classmethod
+    def open_to_read(cls, folder: Path) -> LmdbStore:
+        """The store in `folder`, for a process that only reads, also while another one has it open and writes.
+
+        A damaged database can end the process: for a child that nobody else depends on. Raises `Damaged` or
+        `StoreFailed`.
+        """
+        path = folder / "db"
+        try:
+            require_whole(path / "data.mdb", walk)
+            opened = open_to_read(path)
+        except OSError as error:
+            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}") from error
+        except DAMAGE as error:
+            raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
+        except lmdb.Error as error:
+            raise StoreFailed(f"could not open the journal in {folder}: {error}") from error
+        return cls(path, opened, Durability.NORMAL)
+
+    @property
+    def path(self) -> Path:
+        """The folder of the database. Nothing else in this process may open files in it."""
+        return self._path
+
+    def reading(self) -> AbstractContextManager[Snapshot]:
+        """One state of the tables, from any thread. Keep it short: pages that it sees cannot be used again."""
+        return ReadingBlock(self._path, self._opened)
+
+    @contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        """A transaction, bound to the thread that begins it. A second one waits; on the same thread it raises."""
+        self._opened.get()
+        if self._writer_thread == threading.get_ident():
+            raise RuntimeError("this thread is already in a writing transaction")
+        with self._writer:
+            opened = self._opened.get()  # only now: it may have been replaced meanwhile
+            self._require_whole()
+            self._writer_thread = threading.get_ident()
+            try:
+                yield from self._transact(opened)
+            finally:
+                self._writer_thread = None
+
+    def _transact(self, opened: Opened) -> Iterator[Transaction]:
+        self._make_tables(opened)
+        try:
+            txn = opened.env.begin(write=True)
+        except lmdb.Error as error:
+            raise failure(self._path, "could not begin to write", error) from error
+        transaction = Transaction(self._path, opened, txn, noting=self._tee is not None)
+        try:
+            yield transaction
+        except BaseException:
+            transaction.end()
+            txn.abort()
+            raise
+        transaction.end()
+        if self._image is not None:
+            self._image.committing()
+        try:
+            txn.commit()
+        except lmdb.Error as error:
+            failed = failure(self._path, "could not commit", error)
+            if not (isinstance(failed, StoreFailed) and failed.disk_full):
+                self._broken = str(error)
+            raise failed from error
+        if file_at(self._file) != opened.file:  # one call of the system, against answers that would not be true
+            self._gone = True
+            raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
+        if self._image is not None:
+            self._image.committed()
+        if self._tee is not None and transaction.noted:
+            self._tee.add(transaction.noted)
+
+    def _require_whole(self) -> None:
+        """Raise `StoreFailed` when a commit failed for good."""
+        if self._gone:
+            raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
+        if self._broken:
+            raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
+
+    def _make_tables(self, opened: Opened) -> None:
+        """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
+        missing = [table for table, database in opened.databases.items() if database is None]
+        if not missing:
+            return
+        if self._image is not None:
+            self._image.committing()
+        try:
+            with opened.env.begin(write=True) as txn:
+                made = {table: opened.env.open_db(table.encode(), txn=txn) for table in missing}
+        except lmdb.Error as error:
+            raise failure(self._path, "could not add tables", error) from error
+        opened.databases = {**opened.databases, **made}
+
+    def size_bytes(self) -> int:
+        """Bytes that the database takes on disk."""
+        return os.stat(self._path / "data.mdb").st_blocks * 512
+
+    def used_bytes(self) -> int:
+        """Bytes of the pages that hold pairs."""
+        try:
+            with self._opened.used() as opened, opened.env.begin() as txn:
+                tables = [txn.stat(database) for database in opened.databases.values() if database is not None]
+        except lmdb.Error as error:
+            raise failure(self._path, "could not read how much is used", error) from error
+        return sum(
+            stat["psize"] * (stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"]) for stat in tables
+        )
+
+    def sync(self) -> None:
+        """Make every commit survive power loss; only `fast` has some that do not. Raises `StoreFailed`."""
+        try:
+            self._opened.get().env.sync(True)
+        except lmdb.Error as error:
+            self._broken = str(error)
+            raise failure(self._path, "could not sync", error) from error
+
+    def leave_image(self, unproven: bool) -> None:
+        """From now on let a start after a kill tell whether the file is as this process left it (`afterimage`)."""
+        self._image = Afterimage(self._path.parent / IMAGE, self._path / "data.mdb", unproven)
+
+    def drop_image(self) -> None:
+        """The file may be damaged, also where it is as this process left it."""
+        if self._image is not None:
+            self._image.drop()
+
+    def reader_check(self) -> int:
+        """Forget readers of processes that died; how many there were."""
+        return self._opened.get().env.reader_check()
+
+    def copy(self, folder: Path) -> None:
+        """A copy of the database as `folder/db`, synced, without its free pages. `folder` must not hold one.
+
+        What was deleted may still be in the gaps of its pages: for a copy to keep, not one to hide something.
+        Raises `StoreFailed`.
+        """
+        new = folder / "db.new"
+        try:
+            new.mkdir(mode=0o700, parents=True)
+            self._opened.get().env.copy(str(new), compact=True)
+            sync_path(new / "data.mdb")
+            settle(new, folder / "db")
+        except OSError as error:
+            raise StoreFailed(f"could not copy the journal to {folder}: {error.strerror}", is_full(folder)) from error
+        except lmdb.Error as error:
+            raise StoreFailed(f"could not copy the journal to {folder}: {error}", is_full(folder)) from error
+
+    # ── compaction: the part of `stores.compacting` that knows the files ──
+
+    def compacting(self, step: Callable[[str], None] = lambda name: None) -> ByCopy:
+        """Begin a compaction: from now on every change is noted."""
+        if self._tee is not None:
+            raise RuntimeError("a compaction is going on")
+        self.require_room(self.used_bytes())
+        folder = self._path.parent / _COPY
+        if folder.exists():
+            shutil.rmtree(folder)
+        target = Copy.begin(folder, self._durability)
+        with self._writer:
+            self._require_whole()
+            tee = self._tee = Tee()
+        return ByCopy(self, target, tee, step)
+
+    def require_room(self, copy_bytes: int = 0) -> None:
+        """Raise `StoreFailed` when the rest of a copy would not fit, with room for what others write."""
+        require_room(self._path, copy_bytes)
+
+    def replace_by(self, target: Target, last_round: Callable[[], None], step: Callable[[str], None]) -> None:
+        """Put `target` in the place of the present file. Readers that are under way end on the old one.
+
+        LMDB does not mind that the files of an open environment are renamed: it never opens them by name again.
+        """
+        assert isinstance(target, Copy)
+        with self._writer:
+            last_round()
+            try:
+                os.rename(target.path / "data.mdb", self._path / "data.mdb")
+            except OSError as error:
+                raise StoreFailed(f"could not put the compacted journal in place: {error.strerror}") from error
+            if self._image is not None:
+                self._image.committed()
+            step("compact_moved")
+            self._opened.replace(target.surrender())
+            try:
+                # What the lock file holds matters while it is open; a crash between the two renames costs nothing.
+                os.rename(target.path / "lock.mdb", self._path / "lock.mdb")
+                os.rmdir(target.path)
+                sync_path(self._path)
+                sync_path(self._path.parent)
+            except OSError as error:
+                self._broken = f"the compacted journal may not be in place after a power cut: {error.strerror}"
+                raise StoreFailed(self._broken) from error
+
+    def stop_noting(self) -> None:
+        """No compaction is going on any more."""
+        with self._writer:
+            self._tee = None
+
+    def give_back(self) -> None:
+        """Close the files that were replaced, each when its last reader has ended."""
+        self._opened.give_back()
+
+    def close(self) -> None:
+        """Give everything back. Idempotent; transactions that are still open end."""
+        if self._image is not None:
+            self._image.close()
+        self._opened.close()
+
+
+class Copy(LmdbStore):
+    """The file that a compaction makes: synced only when it is asked for, until it is hardened."""
+
+    _target_durability = Durability.NORMAL
+
+    @classmethod
+    def begin(cls, folder: Path, durability: Durability) -> Copy:
+        """An empty one in `folder`, which will last as `durability` says. Raises `StoreFailed`."""
+        try:
+            make(folder)
+            env = environment(folder, sync=False)
+            copy = cls(folder, open_tables(env), Durability.FAST)
+        except OSError as error:
+            raise StoreFailed(f"could not begin a compaction: {error.strerror}", is_full(folder.parent)) from error
+        except lmdb.Error as error:
+            raise StoreFailed(f"could not begin a compaction: {error}", is_full(folder.parent)) from error
+        copy._target_durability = durability
+        return copy
+
+    def harden(self) -> None:
+        """Sync it; from now on its commits last as those of the store that is copied."""
+        self.sync()
+        if self._target_durability is Durability.FAST:
+            return
+        self._opened.close()
+        try:
+            self._opened = InUse(open_tables(environment(self._path, sync=True)))
+        except (OSError, lmdb.Error) as error:
+            raise StoreFailed(f"could not open the compacted journal: {error}", is_full(self._path)) from error
+
+    def surrender(self) -> Opened:
+        """The environment, which is another store's from now on."""
+        return self._opened.surrender()
+
+    def throw_away(self) -> None:
+        """Close it and remove its files."""
+        self.close()
+        shutil.rmtree(self._path, ignore_errors=True)

@@ -1,0 +1,203 @@
+"""LMDB's transactions, in the words of the port (`log.Reading`, `log.Writing`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+import lmdb
+
+from quire_journal.log import OutOfOrder
+from quire_journal.stores import KEY_BYTES, checked_key
+from quire_journal.stores.compacting import Change
+from quire_journal.stores.in_use import InUse
+from quire_journal.stores.lmdb.environments import Opened, failure
+
+
+class _Ended(dict[str, "lmdb._Database | None"]):
+    """The tables of a transaction that has ended: there are none."""
+
+    def __missing__(self, table: str) -> NoReturn:
+        raise RuntimeError("the transaction has ended; copy what it reads inside its block")
+
+
+_ENDED: Final = _Ended()
+
+
+class Snapshot:
+    """A reading transaction; ends with its block."""
+
+    def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes]) -> None:
+        self._path = path
+        self._txn = txn
+        self._databases: Mapping[str, lmdb._Database | None] = opened.databases  # None: this file has no such table yet
+        self.known: dict[Any, Any] = {}
+        self._changes = 0  # moves when the tables change under an open scan
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        # An edit makes a hundred of these calls and of `put`: what is checked, is checked in place.
+        database = self._databases[table]
+        if not 0 < len(key) <= KEY_BYTES:
+            checked_key(key)
+        if database is None:
+            return None
+        try:
+            return self._txn.get(key, db=database)
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not read {table}", error) from error
+
+    def scan(
+        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        database = self._databases[table]
+        if database is None:
+            return
+        try:
+            with self._txn.cursor(database) as cursor:
+                found = _to_end(cursor, stop) if reverse else cursor.set_range(start)
+                while found:
+                    key, value = cursor.item()
+                    if key < start if reverse else stop is not None and key >= stop:
+                        return
+                    changes = self._changes
+                    yield key, value
+                    self._databases[table]  # the block may be over by now
+                    if changes == self._changes:
+                        found = cursor.prev() if reverse else cursor.next()
+                    elif reverse:
+                        found = _to_end(cursor, key)
+                    else:
+                        found = cursor.set_range(key) and (cursor.key() != key or cursor.next())
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not read {table}", error) from error
+
+    def values(self, table: str, start: bytes = b"") -> list[bytes]:
+        database = self._databases[table]
+        if database is None:
+            return []
+        try:
+            with self._txn.cursor(database) as cursor:
+                return list(cursor.iternext(keys=False, values=True)) if cursor.set_range(start) else []
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not read {table}", error) from error
+
+    def count(self, table: str) -> int:
+        database = self._databases[table]
+        return 0 if database is None else self._txn.stat(database)["entries"]
+
+    def end(self) -> None:
+        """Nothing can be read from now on."""
+        self._databases = _ENDED
+
+
+class ReadingBlock:
+    """The block of a snapshot. A class, because an edit asks in three of them, and a generator takes twice as long."""
+
+    __slots__ = ("_opened", "_path", "_snapshot", "_txn", "_uses")
+
+    def __init__(self, path: Path, uses: InUse[Opened]) -> None:
+        self._path, self._uses = path, uses
+
+    def __enter__(self) -> Snapshot:
+        self._opened = self._uses.enter()
+        try:
+            self._txn = self._opened.env.begin()
+        except BaseException as error:
+            self._uses.leave(self._opened)
+            if isinstance(error, lmdb.Error):
+                raise failure(self._path, "could not begin to read", error) from error
+            raise
+        self._snapshot = Snapshot(self._path, self._opened, self._txn)
+        return self._snapshot
+
+    def __exit__(self, *raised: object) -> None:
+        self._snapshot.end()
+        self._txn.abort()
+        self._uses.leave(self._opened)
+
+
+def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
+    """Put `cursor` on the last key below `stop`."""
+    return cursor.prev() if stop is not None and cursor.set_range(stop) else cursor.last()
+
+
+class Transaction(Snapshot):
+    """The writing transaction. After one failed call nothing of it can be committed any more."""
+
+    def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes], noting: bool) -> None:
+        super().__init__(path, opened, txn)
+        self.noted: list[Change] | None = [] if noting else None
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        database = self._databases[table] or self._writable(table)
+        if not 0 < len(key) <= KEY_BYTES:
+            checked_key(key)
+        self._changes += 1
+        if self.noted is not None:
+            self.noted.append((table, key, value))
+        try:
+            self._txn.put(key, value, db=database)
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not write {table}", error) from error
+
+    def append(self, table: str, key: bytes, value: bytes) -> None:
+        database = self._writable(table)
+        checked_key(key)
+        self._change(table, key, value)
+        try:
+            if self._txn.put(key, value, db=database, append=True):
+                return
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not write {table}", error) from error
+        raise OutOfOrder(f"{table}: key {key.hex()} does not come after the last one")
+
+    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        self._put_many(table, pairs, append=False)
+
+    def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
+        if self._put_many(table, pairs, append=True) < len(pairs):
+            raise OutOfOrder(f"{table}: keys do not come after the last one, or not in their order")
+
+    def _put_many(self, table: str, pairs: Sequence[tuple[bytes, bytes]], append: bool) -> int:
+        """How many of them were put: an append that is out of order is left out."""
+        database = self._writable(table)
+        for key, _ in pairs:
+            if not 0 < len(key) <= KEY_BYTES:
+                checked_key(key)
+        self._changes += 1
+        if self.noted is not None:
+            self.noted += [(table, key, value) for key, value in pairs]
+        try:
+            with self._txn.cursor(database) as cursor:
+                put: int = cursor.putmulti(pairs, append=append)[1]
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not write {table}", error) from error
+        return put
+
+    def delete(self, table: str, key: bytes) -> bool:
+        database = self._writable(table)
+        checked_key(key)
+        self._change(table, key, None)
+        try:
+            return self._txn.delete(key, db=database)
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not write {table}", error) from error
+
+    def clear(self, table: str) -> None:
+        database = self._writable(table)
+        self._change(table, b"", None)
+        try:
+            self._txn.drop(database, delete=False)
+        except lmdb.Error as error:
+            raise failure(self._path, f"could not clear {table}", error) from error
+
+    def _change(self, table: str, key: bytes, value: bytes | None) -> None:
+        self._changes += 1
+        if self.noted is not None:
+            self.noted.append((table, key, value))
+
+    def _writable(self, table: str) -> lmdb._Database:
+        database = self._databases[table]
+        assert database is not None, "a writing transaction begins with every table made"
+        return database
