@@ -73,27 +73,89 @@ CODES: Final[dict[str, str]] = {
 }
 """Every stable code with its meaning. Dialects add theirs in their own module's `CODES`."""
 
+NEXT: Final[dict[str, str]] = {
+    # any tool
+    "schema_invalid": "fix_arguments",
+    "not_found": "check_path",
+    "not_a_file": "check_path",
+    "binary_file": "leave_file",
+    "file_too_large": "raise_limit",
+    "outside_workspace": "choose_another_path",
+    "permission_denied": "choose_another_path",
+    "uncaptured": "log",
+    "already_exists": "choose_another_path",
+    "stale_base": "re-read_file",
+    "lease_held": "wait",
+    "plan_stale": "plan_again",
+    "conflict": "narrow_the_choice",
+    "disk_full": "free_space",
+    "journal_damaged": "quire doctor",
+    "busy": "retry",
+    "unknown_tool": "describe",
+    "expired": "retry",
+    "fault": "report",
+    # `edit`
+    "anchor_stale": "re-read_file",
+    "anchor_ambiguous": "use_candidate_anchor",
+    "anchor_context_ambiguous": "use_candidate_anchor",
+    "anchor_low_entropy": "use_neighbor_anchor",
+    "invalid_range_order": "swap_range_ends",
+    "overlapping_operations": "separate_operations",
+    "empty_operations": "provide_at_least_one_operation",
+    "safety_check_failed": "fix_content",
+    # `hashline_edit`
+    "hash_mismatch": "use_fresh_anchors",
+    "invalid_ref": "copy_reference",
+    "invalid_variant": "fix_arguments",
+    "line_out_of_range": "re-read_file",
+    "invalid_range": "fix_arguments",
+    "anchors_not_adjacent": "use_adjacent_anchors",
+    "empty_insert": "fix_content",
+    "overlapping_edits": "merge_edits",
+    "no_op": "re-read_file",
+    "old_text_not_found": "re-read_file",
+    "multiple_matches": "add_context",
+    "patch_parse_error": "fix_patch",
+    "patch_apply_error": "re-read_file",
+    # `edit_file` and the tools of seed 001
+    "empty_old_text": "fix_arguments",
+    "empty_edits": "fix_arguments",
+    "too_many_edits": "split_the_call",
+    "pattern_not_found": "re-read_file",
+    "invalid_regex": "fix_pattern",
+    "invalid_replacement": "fix_replacement",
+    "regex_timeout": "simplify_pattern",
+    "regex_failed": "simplify_pattern",
+    # agents' configuration files (`quire setup`, in the client)
+    "config_unusable": "repair_file",
+    "config_changed": "retry",
+    "not_confirmed": "--yes",
+    "not_installed": "pip install",
+    # whole files
+    "write_conflict": "re-read_file",
+    "stale_file": "re-read_file",
+}
+"""What to do next after a refusal that names nothing of its own: every refusal says so, and these are for all codes."""
+
 
 class Refused(Exception):
     """A request declined.
 
     `code` is stable (see `CODES`), `message` one sentence that names the thing, `action` a machine word for
-    what to do next, `details` the fields that help to repair the call.
+    what to do next (`NEXT` has that of each code), `details` the fields that help to repair the call.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
-        self.action = action
+        self.action = action or NEXT[code]
         self.details = details
 
     def reply(self) -> dict[str, Any]:
         """The reply that says so."""
-        reply = {"ok": False, "error": self.code, "message": self.message, **self.details}
-        if self.action:
-            reply["suggested_action"] = self.action
-        return reply
+        said = {"ok": False, "error": self.code, "message": self.message}
+        return {**said, **self.details, "suggested_action": self.action}
 
 
 LONGEST_GUESS: Final = 80

@@ -28,7 +28,8 @@ def refusal(error: OSError, path: str) -> Refused | OSError:
     """What to raise for `error`: a refusal where the disk forbids or is full, else the error itself (a fault)."""
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
-        return Refused("permission_denied", f"The disk does not allow it: {path}: {reason}.", path=path)
+        message = f"The disk does not allow it: {path}: {reason}."
+        return Refused("permission_denied", message, "check_permissions", path=path)
     if error.errno in _FULL:
         return Refused("disk_full", f"There is no room to write {path}: {reason}.", path=path)
     if error.errno == errno.EXDEV:
