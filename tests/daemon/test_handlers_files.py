@@ -81,6 +81,15 @@ class TestBoth:
         reply = book.call(tool, {"path": "f.txt", "on_stale": "rebase", **more})
         assert reply["error"] == "stale_base"
 
+    def test_a_rebase_that_is_refused_shows_the_first_conflict(self, tool: str, more: dict[str, str]) -> None:
+        book = Playbook({"f.txt": FIVE})
+        read(book)
+        book.write("f.txt", FIVE.replace("two 2", "TWO"))
+        reply = book.call(tool, {"path": "f.txt", "on_stale": "rebase", **more})
+        yours = [] if tool == "delete_file" else ["two 2"]
+        assert reply["conflict"] == {"base": ["two 2"], "theirs": ["TWO"], "yours": yours}
+        assert "conflict" not in book.call(tool, {"path": "f.txt", "base": reply["base"], **more})
+
     def test_bytes_that_came_back_will_do(self, tool: str, more: dict[str, str]) -> None:
         book = Playbook({"f.txt": FIVE})
         read(book)

@@ -15,8 +15,10 @@ from quire_daemon.handlers.staleness import (
     find_basis_of_whole,
     never_read,
     news,
+    on_stale,
     refuse_stale,
 )
+from quire_daemon.rebase import Conflict
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges
 from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
@@ -52,7 +54,7 @@ def deletion(params: Writing, now: FileNow, world: World, meant: Writing | None 
     lost = require_captured(now, params.allow_uncaptured)
     basis = _basis(params, now, world)
     if basis is not None and basis.behind and basis.others:
-        return refuse_stale(Stale("delete_file", STALE, basis, now, None), world, params.dry_run)
+        return _refuse(params, basis, now, world, "delete_file")
     text = _text(now, world)
     seq = world.next_seq
     reply = _told(params, now, world, text, lines_after=0, gone=True) | {
@@ -79,7 +81,7 @@ def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Dec
     require_free(there, now.path)
     basis = _basis(params, now, world)
     if basis is not None and basis.behind and basis.others:
-        return refuse_stale(Stale("move_file", STALE, basis, now, None), world, params.dry_run)
+        return _refuse(params, basis, now, world, "move_file")
     text = _text(now, world)
     seq = world.next_seq
     lines = None if text is None else len(text)
@@ -99,6 +101,16 @@ def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Dec
     if basis is not None and basis.shown:
         events.append(ReadServed(there.path, seq, basis.still_shown))
     return Decision(reply, events, [Move(seq, now.path, there.path, now)])
+
+
+def _refuse(params: Writing, basis: Basis, now: FileNow, world: World, tool: str) -> Decision:
+    """The bytes are not those that the caller knows; for a rebase with the first lines in its way."""
+    conflict = None
+    if on_stale(params, world) == "rebase" and basis.steps and basis.steps[0]:
+        theirs = basis.steps[0][0]
+        kept = basis.text.lines[theirs.start : theirs.stop] if tool == "move_file" else ()
+        conflict = Conflict(Splice(theirs.start, theirs.stop, tuple(kept)), theirs, index=0, step=0)
+    return refuse_stale(Stale(tool, STALE, basis, now, None, conflict), world, params.dry_run)
 
 
 def _text(now: FileNow, world: World) -> Text | None:
