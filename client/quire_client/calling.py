@@ -154,7 +154,7 @@ class Calls:
             else:
                 self.epoch = reply.epoch or self.epoch
                 self.daemon_version = reply.daemon or self.daemon_version
-                return reply.body
+                return _with_own_version(reply.body) if tool == "status" else reply.body
 
     def _connected(self, until: float) -> Line:
         if self._connection is not None and not self._connection.usable():
@@ -169,6 +169,12 @@ class Calls:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def _with_own_version(status: Answer) -> Answer:
+    """The reply of `status`, whose `versions` are those of the daemon, with the client's."""
+    versions = status.get("versions")
+    return {**status, "versions": {**versions, "client": VERSION}} if isinstance(versions, dict) else status
 
 
 def _unknown(op: bytes, reason: str) -> Answer:

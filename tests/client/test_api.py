@@ -15,6 +15,7 @@ from quire_client import calling
 from quire_client.api import Client
 from quire_client.connection import NoReply, NotSent
 from quire_client.start import NoDaemon
+from quire_journal import VERSION
 from quire_journal.messages import Caller
 from quire_journal.places import Place
 
@@ -26,6 +27,12 @@ def client_of(place: Place, *lines: FakeLine, timeout_s: float = 5.0) -> Client:
 def test_a_refusal_is_a_reply_and_no_exception(place: Place) -> None:
     refusal = {"ok": False, "error": "anchor_stale", "message": "The anchor is gone."}
     assert client_of(place, FakeLine({"edit": refusal})).call("edit") == refusal
+
+
+def test_the_versions_of_a_status_include_that_of_the_client(place: Place) -> None:
+    status = {"ok": True, "message": "Serving.", "versions": {"daemon": "9.9"}}
+    reply = client_of(place, FakeLine({"status": status})).call("status")
+    assert reply["versions"] == {"daemon": "9.9", "client": VERSION}
 
 
 def test_a_call_that_was_not_sent_is_sent_to_the_next_daemon_as_the_same_operation(place: Place) -> None:
