@@ -154,12 +154,12 @@ class Live:
         return True
 
     def kill(self) -> None:
-        """End the daemon as a crash would, and wait until it is gone."""
+        """End the daemon as a crash would, and wait until it is gone; by then a client may have started the next."""
         pids = self.pids()
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        eventually("the killed daemon is gone", lambda: not self.pids())
+        eventually("the killed daemon is gone", lambda: not {*pids} & {*self.pids()})
         for pid in pids:  # a child of ours stays a zombie until it is waited for
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
@@ -173,7 +173,8 @@ class Live:
         """Close the clients, end the daemons, remove the folders."""
         for client in self._clients:
             client.close()
-        self.kill()
+        while self.pids():
+            self.kill()
         os.environ.clear()
         os.environ.update(self._before)
         start.apart = self._apart
