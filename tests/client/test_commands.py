@@ -998,6 +998,13 @@ def test_an_invocation_knows_whether_a_person_watches() -> None:
     assert not Invocation([], {"json": ""}, {}).person_watches
 
 
+def test_undo_tells_that_a_file_goes_back_to_how_it_was_first_seen_and_why(quire: Quire) -> None:
+    first = {"version": "v3", "writer": {"id": "outside"}, "why": "it was there."}
+    files = [{"path": "z", "action": "write", "kept": [], "conflicts": [], "first_seen": first, "skipped": None}]
+    ran = quire("undo", "z", undo={"ok": True, "message": "Undid 1 file.", "files": files})
+    assert ran.out == "Undid 1 file.\n  write   z\n          back to v3 only: it was there.\n"
+
+
 def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Quire) -> None:
     conflicts = [
         {"writer": WRITER, "version": "v812", "why": "lines", "lines": [{"start": 3, "end": 3}]},

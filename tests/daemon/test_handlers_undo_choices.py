@@ -373,7 +373,9 @@ def test_of_a_file_that_was_only_found_the_later_changes_come_out_and_that_it_st
     desk = found_then_edited()
     reply = desk.call(UNDO_TOOL, desk.ann, writer="*")
     assert desk.text("own") == START
-    assert [conflict["why"] for conflict in only_file(reply)["conflicts"]] == ["creation_not_seen"]
+    assert only_file(reply)["conflicts"] == []
+    assert only_file(reply)["first_seen"]["writer"]["id"] == "outside"
+    assert "1 file stays as first looked at" in reply["message"]
     assert "others built" not in reply["message"]
     assert len(reply["stayed"]) == 1
 
@@ -385,11 +387,32 @@ def test_a_file_that_was_only_found_comes_back_when_its_deletion_is_undone_with_
     assert desk.text("own") == START
 
 
-def test_all_or_nothing_is_nothing_where_a_creation_was_not_seen() -> None:
+@pytest.mark.parametrize("conflicts", ["skip", "markers", "abort"])
+def test_how_a_file_was_first_found_is_nobodys_conflict(conflicts: str) -> None:
     desk = found_then_edited()
-    refused = desk.call(UNDO_TOOL, desk.ann, writer="*", conflicts="abort")
+    plan = desk.call(UNDO_TOOL, desk.ann, writer="*", conflicts=conflicts, plan=True)
+    assert plan["message"] == "Plan: 1 file to change, 1 file stays as first looked at."
+    assert only_file(plan)["conflicts"] == []
+    assert only_file(plan)["first_seen"]["why"].startswith("it was there when it was first looked at")
+    assert desk.call(UNDO_TOOL, desk.ann, token=plan["token"])["ok"]
+    assert desk.text("own") == START
+
+
+def test_a_file_that_is_as_it_was_first_found_does_not_keep_others_from_being_undone() -> None:
+    desk = found_then_edited()
+    desk.note(OutsideWritten("other", blob_id(START), len(START), 0o644, "read"))
+    desk.files["other"] = OnDesk(START)
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="*", conflicts="abort")
+    assert {f["path"]: f["skipped"] for f in reply["files"]} == {"own": None, "other": "creation_not_seen"}
+    assert (desk.text("own"), desk.text("other")) == (START, START)
+
+
+def test_abort_names_who_built_on_it_and_not_how_the_file_was_found() -> None:
+    desk = found_then_edited()
+    desk.write("own", START.replace(b"two", b"TWO!"), desk.ben)
+    refused = desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="abort")
     assert refused["error"] == "conflict"
-    assert "first looked at" in refused["message"]
+    assert "ben built on it" in refused["message"]
 
 
 def test_a_file_that_cannot_be_looked_at_now_is_busy_and_worth_another_try() -> None:

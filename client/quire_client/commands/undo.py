@@ -71,6 +71,10 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     if kept:
         names = sorted({render.writer(record.get("writer")) for record in kept})
         yield f"          keeps what {', '.join(names)} wrote"
+    first = file.get("first_seen")
+    if isinstance(first, Mapping):
+        version, why = (render.one_line(first.get(key, "")) for key in ("version", "why"))
+        yield f"          back to {version} only: {why}"
     for conflict in file.get("conflicts") or ():
         if isinstance(conflict, Mapping):
             who = render.writer(conflict.get("writer"))

@@ -30,9 +30,11 @@ from quire_daemon.handlers.choosing import (
 from quire_daemon.handlers.undoing import (
     AS_THEN,
     SKIPPED,
+    UNSEEN,
     Action,
     Performing,
     Planning,
+    as_found_sentence,
     batches_json,
     file_json,
     lacking_sentence,
@@ -102,7 +104,9 @@ def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
 def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Action], history: History) -> None:
     """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing."""
     doing = [a for a in actions if a.do != "none"]
-    blocked = [a for a in actions if a.conflicts or (a.skipped and a.skipped != AS_THEN)]
+    # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.
+    harmless = (AS_THEN, UNSEEN) if doing else (AS_THEN,)
+    blocked = [a for a in actions if a.built_on or (a.skipped and a.skipped not in harmless)]
     files = [file_json(a, choice, history) for a in blocked]
     # Of a plan that is carried out, its own word counts, and the caller may still be stricter.
     aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)
@@ -125,15 +129,13 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
 
 def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
     for action in blocked:
-        for conflict in action.conflicts:
+        for conflict in action.built_on:
             if action.skipped in ("protected", "changed_meanwhile"):
                 continue  # whoever built on it: that is not why
-            if conflict.why == "creation_not_seen":
-                continue
             who = _who(conflict.seq, history)
             return f"{action.path}: {who} built on it with {version_token(conflict.seq)}; nothing was changed."
     first = blocked[0]
-    why = first.skipped or first.conflicts[0].why
+    why = first.skipped or first.built_on[0].why
     return f"{first.path}: {SKIPPED.get(why, why)}; nothing was changed."
 
 
@@ -168,9 +170,11 @@ def _plan_reply(choice: Choice, actions: Sequence[Action], staying: Sequence[int
 
 def _summary(actions: Sequence[Action]) -> str:
     doing = sum(a.do != "none" for a in actions)
-    conflicts = sum(len(a.conflicts) for a in actions)
-    said = f"{doing} file{'' if doing == 1 else 's'} to change"
-    return f"{said}, {conflicts} conflict{'' if conflicts == 1 else 's'}" if conflicts else said
+    conflicts = sum(len(a.built_on) for a in actions)
+    said = [f"{doing} file{'' if doing == 1 else 's'} to change"]
+    if conflicts:
+        said.append(f"{conflicts} conflict{'' if conflicts == 1 else 's'}")
+    return ", ".join([*said, as_found_sentence(actions)]).removesuffix(", ")
 
 
 def _no_paths(params: Params) -> Sequence[str]:

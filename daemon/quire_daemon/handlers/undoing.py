@@ -43,6 +43,10 @@ MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
 
 
+UNSEEN: Final = "creation_not_seen"
+"""Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
+
+
 @dataclass(frozen=True)
 class Action:
     """What happens to one file. `do`: "write", "mode", "create", "make" (link, folder), "delete", "move", "none"."""
@@ -59,6 +63,18 @@ class Action:
     def path(self) -> str:
         """The path that the reply speaks of: where the file is now, or will be."""
         return self.unwound.now.path if self.unwound.now.present else self.unwound.path
+
+    @property
+    def built_on(self) -> tuple[Conflict, ...]:
+        """The conflicts with what others did."""
+        return tuple(conflict for conflict in self.conflicts if conflict.why != UNSEEN)
+
+    @property
+    def first_seen(self) -> int:
+        """The record that a changed file goes back to because it is how it was first seen; 0 where there is none."""
+        if self.do == "none":
+            return 0
+        return next((conflict.seq for conflict in self.conflicts if conflict.why == UNSEEN), 0)
 
     @property
     def after(self) -> Text:
@@ -191,7 +207,7 @@ SKIPPED: Final = {
     "protected": "it is protected, or forbidden by the settings; tools leave it alone",
     "occupied": "something else stands there now",
     "changed_meanwhile": "it is being changed at this moment",
-    "creation_not_seen": "it was there when it was first looked at; nothing shows that it was made then",
+    UNSEEN: "it was there when it was first looked at; nothing shows that it was made then",
     "not_there_then": "it was not there at that point",
     AS_THEN: "it is as it was at that point; without the change that brought it there it would not be",
 }
@@ -200,6 +216,7 @@ SKIPPED: Final = {
 def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any]:
     """One entry of `files`: `{path, action, to?, kept, conflicts, marked?, skipped, why?}` and the lines' counts.
 
+    `first_seen` is the version that stays because the file was there when it was first looked at, which is no conflict.
     `marked` is how many places of the file get conflict markers, where those were asked for.
     `kept` are later versions of others whose changes stay; a restore has `takes_back` instead, the versions since the
     point. Both are cut at `MOST_KEPT`, and the rest counted (`kept_more`, `takes_back_more`).
@@ -212,9 +229,11 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         "path": action.path,
         "action": action.do,
         name: [_brief(seq, history) for seq in later[-MOST_KEPT:]],
-        "conflicts": [_conflict_json(conflict, history) for conflict in action.conflicts],
+        "conflicts": [_conflict_json(conflict, history) for conflict in action.built_on],
         "skipped": action.skipped or None,
     }
+    if action.first_seen:
+        entry["first_seen"] = {**_brief(action.first_seen, history), "why": SKIPPED[UNSEEN]}
     if choice.conflicts == "markers":
         entry["marked"] = places_marked(action)
     if len(later) > MOST_KEPT:
@@ -268,6 +287,12 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
     """`batches` are those that are undone from now on; `stayed` those of which nothing comes out, if there are any."""
     undone = [batch for batch in choice.batches if batch not in stayed]
     return {"batches": undone, "stayed": list(stayed)} if stayed else {"batches": undone}
+
+
+def as_found_sentence(actions: Sequence[Action]) -> str:
+    """How many files change, but not to before they were first seen; "" when there are none."""
+    count = sum(bool(action.first_seen) for action in actions)
+    return f"{count} file{' stays' if count == 1 else 's stay'} as first looked at" if count else ""
 
 
 def places_marked(action: Action) -> int:
@@ -362,8 +387,8 @@ class Performing:
         history = self.world.history
         if not done:
             return "The files are like that already."
-        unseen = sum(c.why == "creation_not_seen" for a in actions for c in a.conflicts)
-        conflicts = sum(len(a.conflicts) for a in actions) - unseen
+        as_found = as_found_sentence(actions)
+        conflicts = sum(len(a.built_on) for a in actions)
         skipped = sum(bool(a.skipped) for a in actions)
         lacking = [a for a in actions if a.skipped == "uncaptured"]
         said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
@@ -372,8 +397,8 @@ class Performing:
             said += f"; {marked} place{'' if marked == 1 else 's'} with both sides, between conflict markers"
         if conflicts and not marked:
             said += f"; {conflicts} place{'' if conflicts == 1 else 's'} stayed, because others built on them"
-        if unseen:
-            said += f"; {unseen} file{' stays' if unseen == 1 else 's stay'} as first looked at"
+        if as_found:
+            said += f"; {as_found}"
         if skipped:
             said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
         if lacking:

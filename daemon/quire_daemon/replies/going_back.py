@@ -27,6 +27,12 @@ class Conflict(Made, frozen=True, kw_only=True):
     lines: list[Span]
 
 
+class FirstSeen(Made, frozen=True, kw_only=True):
+    """A version that stays because the file was there when it was first looked at."""
+
+    why: str
+
+
 class UnwoundFile(Written, frozen=True, kw_only=True):
     """What becomes of a file."""
 
@@ -39,6 +45,7 @@ class UnwoundFile(Written, frozen=True, kw_only=True):
     takes_back: Maybe[list[Made]] = UNSET  # of `restore`: versions that are given up
     takes_back_more: Maybe[int] = UNSET
     conflicts: list[Conflict]
+    first_seen: Maybe[FirstSeen] = UNSET  # as far back as the file goes
     marked: Maybe[int] = UNSET
     skipped: str | None
     why: Maybe[str] = UNSET
