@@ -31,6 +31,10 @@ CHANGING: Final = frozenset(
 )
 """Commands that may change a tree (`commit` by its hooks); the others are not listened to."""
 
+_AT_HEAD: Final = frozenset({"-b", "-B", "-c", "-C", "--create"})
+_QUIET: Final = frozenset({"-q", "--quiet"})
+"""Options of a `checkout` or `switch` that makes a branch where HEAD is; with others, or a start, files may change."""
+
 MOST_CONNECTIONS: Final = 64
 MOST_LINE: Final = 32 * 1024
 MOST_KEPT: Final = 64
@@ -115,14 +119,29 @@ class Command(msgspec.Struct):
         )
 
     @property
+    def keeps_tree(self) -> bool:
+        """Does it leave the files as they are, except by its hooks? `commit`, and a new branch where HEAD is."""
+        if self.name not in ("checkout", "switch") or self.name not in self.argv:
+            return self.name == "commit"
+        words = self.argv[self.argv.index(self.name) + 1 :]
+        options = {word for word in words if word.startswith("-")}
+        return bool(options & _AT_HEAD) and options <= _AT_HEAD | _QUIET and len(words) - len(options) == 1
+
+    @property
     def line(self) -> str:
         """The command as it was called, without git's own options; names and passwords in URLs are left out."""
         after = self.argv.index(self.name) + 1 if self.name in self.argv else len(self.argv)
         return plain(_USER_IN_URL.sub("//", " ".join([self.name, *self.argv[after:]])), MOST_COMMAND)
 
     def wrote(self, path: str, at_ns: int, slack_ns: int) -> bool:
-        """May it have written `path` then?"""
+        """May it have written `path` then?
+
+        A stamp lies up to a tick behind, so that one shortly before the end may be of a write after it. Who writes
+        trees mostly does so last, and gets it; a command that keeps the tree does not.
+        """
         if not self.counts or not path.startswith(self.scope or ""):
+            return False
+        if self.keeps_tree and self.ended_ns and at_ns > self.ended_ns - CLOCKS_NS:
             return False
         return self.started_ns - CLOCKS_NS <= at_ns and (not self.ended_ns or at_ns <= self.ended_ns + slack_ns)
 

@@ -60,8 +60,8 @@ class GitWriter:
         """What git was doing when `path` was changed; `exact`: a stamp of the file says when."""
         slack_ns = 0 if exact else NOTICED_NS
         running = self._commands.writing(path, at_ns, slack_ns)
-        if not running:
-            self.look()  # what is being told at this moment
+        if not running or any(not command.ended_ns for command in running):
+            self.look()  # what is being told at this moment, also that it has ended
             running = self._commands.writing(path, at_ns, slack_ns)
         if not running:
             return self._head.hint(at_ns, slack_ns, self._clock.now_ns())

@@ -83,6 +83,28 @@ def test_a_command_may_have_written_what_was_written_while_it_ran_and_nothing_el
     assert (command.agent, command.agent_session, command.exit_code, command.pid) == ("ada", "s1", 0, 7)
 
 
+@every(
+    ("words", "labels"),
+    [
+        (("checkout", "-q", "-b", "side"), False),
+        (("switch", "-c", "side"), False),
+        (("commit", "-qm", "two"), False),
+        (("checkout", "-b", "side", "main"), True),
+        (("checkout", "-f", "-b", "side"), True),
+        (("checkout", "side"), True),
+        (("checkout", "--", "-b"), True),
+    ],
+)
+def test_a_stamp_within_a_tick_of_the_end_is_not_put_down_to_what_keeps_the_tree(
+    words: tuple[str, ...], labels: bool
+) -> None:
+    gits = Gits()
+    gits.starts(7, lines(*words))
+    gits.ends(7, NOW + 50 * MS)
+    assert bool(gits.at(NOW + 46 * MS)) is labels
+    assert gits.at(NOW + 30 * MS), "by a hook"
+
+
 def test_an_ended_command_is_forgotten_after_a_while() -> None:
     gits = Gits()
     gits.starts(7, lines("checkout"))
