@@ -28,8 +28,9 @@ _VISIBLE = (
     "the write itself, then one turn: 130 kB are read, hashed and looked through for secrets, committed and told."
 )
 _CAPTURE = (
-    "a file is some twenty rows in the store (version, head, address, chain, name, signature), put by one interpreter, "
-    "where git writes an object and a line of its index in C. Reading and packing go on in other processes."
+    "a file is a record, its bytes and their address, a version, a head and a name in the store, put by one "
+    "interpreter, where git writes an object and a line of its index in C. Reading and packing go on in other "
+    "processes. Of 1,000 files most is the start of Python."
 )
 _CHECKPOINT = "it is a turn of the loop and one synced commit; what that takes alone stands under the line."
 _UNDO = (
