@@ -232,6 +232,16 @@ class Invocation:
         outside = inside == os.pardir or inside.startswith(os.pardir + os.sep)
         return journal_path(absolute if outside else inside)
 
+    @property
+    def can_ask(self) -> bool:
+        """Is there a person at stdin who can answer a question?"""
+        return not self.json and sys.stdin is not None and sys.stdin.isatty()
+
+    def agreed(self, question: str) -> bool:
+        """Did the person at stdin say yes? The question goes to stderr; no answer is a no."""
+        print(f"{render.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
     def answer(self, reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str], *, exact: bool = False) -> int:
         """Print the reply, as JSON or by `show`, and return its exit status. A refusal is a sentence on stderr.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,10 +62,7 @@ def _wanted(call: Invocation) -> Known:
 def _agreed(call: Invocation, warning: str) -> bool:
     if "yes" in call.options:
         return True
-    if call.json or not sys.stdin.isatty():
-        return False
-    print(f"{render.clean(warning)} Remove it? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return call.can_ask and call.agreed(f"{warning} Remove it?")
 
 
 def _stop(call: Invocation, journal: Known) -> None:

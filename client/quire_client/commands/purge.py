@@ -9,13 +9,17 @@ from typing import Any, Final
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage
 from quire_client.progress import Progress
+from quire_journal.refusals import Refused
 
 TIMEOUT_S: Final = 3600.0
 """All stored bytes may have to be read; --timeout shortens it."""
 
+MOST_SHOWN: Final = 10
+"""So many versions are named before the question, which has to be read together with them."""
+
 
 def run(call: Invocation) -> int:
-    """Purge, or with --plan say what would go."""
+    """Purge, once that is agreed; with --plan say what would go."""
     call.at_most(1)
     matching, named = call.options.get("matching", ""), next(iter(call.arguments), "")
     if bool(matching) == bool(named):
@@ -23,14 +27,33 @@ def run(call: Invocation) -> int:
     wanted: dict[str, Any] = {"matching": matching} if matching else {"path": call.in_workspace(named)}
     if re.fullmatch("[0-9a-f]{64}", named):
         wanted = {"blob": named}
-    wanted |= {"plan": "plan" in call.options, "note": call.options.get("note", "")}
-    with call.connect() as client, Progress("Purging", call.person_watches):
-        reply = client.purge(timeout_s=call.timeout_s(TIMEOUT_S), **wanted)
-    return call.answer(reply, lambda reply: "\n".join(_lines(reply)))
+    wanted |= {"note": call.options.get("note", "")}
+    plan = "plan" in call.options
+    if not plan and "yes" not in call.options:
+        if not call.can_ask:
+            return _unconfirmed(call)
+        would = _asked(call, "Looking", wanted, plan=True)
+        if not would.get("ok"):
+            return call.answer(would, lambda reply: "")
+        for line in _lines(would, MOST_SHOWN):
+            call.say(line)
+        if not call.agreed(f"{render.count(int(would.get('blobs') or 0), 'blob')} would be gone for good. Purge?"):
+            return _unconfirmed(call)
+    return call.answer(_asked(call, "Purging", wanted, plan=plan), lambda reply: "\n".join(_lines(reply)))
 
 
-def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
-    listed = reply.get("versions") or ()
+def _asked(call: Invocation, doing: str, wanted: Mapping[str, Any], *, plan: bool) -> Mapping[str, Any]:
+    with call.connect() as client, Progress(doing, call.person_watches):
+        return client.purge(timeout_s=call.timeout_s(TIMEOUT_S), plan=plan, **wanted)
+
+
+def _unconfirmed(call: Invocation) -> int:
+    message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
+    return call.answer(Refused("not_confirmed", message, "--yes").reply(), lambda reply: "")
+
+
+def _lines(reply: Mapping[str, Any], most: int | None = None) -> Iterator[str]:
+    listed = list(reply.get("versions") or ())[:most]
     rows = [(render.one_line(one.get("path", "?"), 4096), render.one_line(one.get("version", "?"))) for one in listed]
     yield from render.columns(rows) if rows else ()
     if (more := int(reply.get("versions_total") or 0) - len(rows)) > 0:
@@ -42,12 +65,14 @@ COMMAND = Command(
     arguments="PATH|BLOB",
     about="Removes the bytes of every version of PATH, of a BLOB (sha256), or of every version that matches a regular\n"
     "expression, and whatever the journal, its kept replies and logs tell of them. Their records stay, and say who\n"
-    "purged them. Nothing brings them back. The files themselves are left alone. --plan changes nothing. It says\n"
-    "where copies may remain; a secret that was ever shared has to be replaced where it was issued.",
+    "purged them. Nothing brings them back. It shows what would go and asks, or wants --yes; with --plan it only\n"
+    "shows it. The files themselves are left alone. It says where copies may remain; a secret that was ever shared\n"
+    "has to be replaced where it was issued.",
     example="quire purge --matching 'ghp_[A-Za-z0-9]{36}' --plan",
     run=run,
     options=(
         Option("matching", "REGEX", "whatever holds this, in bytes; ^ and $ are ends of lines"),
+        Option("yes", "", "do not ask", "y"),
         Option("plan", "", "say what would go, and change nothing"),
         Option("note", "TEXT", "why; kept in the log, so not the secret"),
     ),
