@@ -32,8 +32,13 @@ def point(text: str, now: datetime, zone: tzinfo | None = None) -> str:
 
     `zone` is where the person is; None: where the system says. Raises `NoMoment`.
     """
-    moment = _moment(text, now, zone)
-    return text if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    try:
+        moment = _moment(text, now, zone)
+        return text if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    except NoMoment:
+        raise
+    except (OverflowError, ValueError):  # the first and the last day of the calendar, seen from another zone
+        raise NoMoment(f"{text!r} is at the end of the calendar, where no time can be told.") from None
 
 
 def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:

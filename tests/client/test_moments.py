@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -48,9 +49,20 @@ def test_an_exact_time_keeps_all_its_digits() -> None:
         assert point(exact, NOW, THERE) == exact
 
 
-@every("text", ["2026-13-45", "2026-01-31T25:00", "2026-01-31Tlunch", "999999999w"])
+@every(
+    "text",
+    [
+        "2026-13-45",
+        "2026-01-31T25:00",
+        "2026-01-31Tlunch",
+        "999999999w",
+        "0001-01-01",
+        "0001-01-01T00:00+05:00",
+        "9999-12-31T23:59-05:00",
+    ],
+)
 def test_what_looks_like_a_time_and_is_none_is_said_to_be_none(text: str) -> None:
-    with pytest.raises(NoMoment, match=f"^'{text}' is "):
+    with pytest.raises(NoMoment, match=f"^'{re.escape(text)}' is "):
         point(text, NOW, THERE)
 
 
@@ -58,3 +70,8 @@ def test_without_a_zone_days_are_those_of_the_system() -> None:
     began = datetime.fromisoformat(point("today", NOW))
     assert began.astimezone().strftime("%H:%M:%S") == "00:00:00"
     assert began <= NOW
+
+
+def test_the_ends_of_the_calendar_are_no_times_where_the_system_says_the_zone() -> None:
+    with pytest.raises(NoMoment, match="end of the calendar"):
+        point("0001-01-01", NOW)
