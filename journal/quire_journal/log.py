@@ -34,7 +34,7 @@ TABLES: Final[tuple[str, ...]] = (
     "versions",  # path id | seq → what the record does not say of the version
     "writers",  # writer id → introduction
     "writer_ids",  # hash of the identity → writer id
-    "continuity",  # nothing any more: `files` has it; a journal of before is emptied of it
+    "continuity",  # always empty: of format 2; `files` has its content now, and older journals that have it still open
     "reads",  # caller | path id → version and lines shown
     "reads_before",  # seq | caller | path id → what stood there before this write moved the base; until it is settled
     "anchors",  # path id | seq → line hashes that this version added and removed; path id | 0 → the newest such seq

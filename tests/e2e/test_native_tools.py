@@ -108,7 +108,11 @@ def test_a_native_edit_is_in_the_log_as_a_burst_with_the_agents_name_and_is_undo
     assert (burst["state"], burst["batches"], burst["owner"]["agent"]) == ("ended", 1, "claude-code")
     assert (burst["owner"]["agent_session"], burst["owner"]["tool_call"]) == ("ada", "ada-2")
     assert newest["seq"] in [record["seq"] for record in asked(site, "log", burst=burst["burst"])["records"]]
-    asked(site, "undo", burst=burst["burst"])
+    assert command(site, "log", "one.py", "--writer", "claude-code") == "Nothing is recorded there.\n"
+    listed = next(row for row in command(site, "burst", "list").splitlines() if row.endswith("  Edit one.py"))
+    assert (listed.split()[0], "claude-code/ada" in listed) == (str(burst["burst"]), True)
+    assert "one.py" in command(site, "log", "--burst", str(burst["burst"]))
+    command(site, "undo", "--burst", str(burst["burst"]))
     assert site.read("one.py").decode() == OLD
 
 

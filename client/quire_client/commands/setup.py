@@ -122,7 +122,10 @@ COMMAND = Command(
     arguments="AGENT",
     about="Puts the hooks and the MCP server into the agent's configuration files, with the absolute path of this\n"
     "`quire`, and shows what it changes. Everything else in the files stays as it is, comments too; a file that\n"
-    f"cannot be read, or that changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.",
+    f"cannot be read, or that changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.\n"
+    "From then on each call of the agent's own tools that writes is a burst with the agent's name. Its changes stay\n"
+    "`outside`, with the call as a hint: `quire burst list` tells its number, `quire log --burst N` lists one,\n"
+    "`quire undo --burst N` takes it back; `--writer AGENT` finds only what came through Quire's own tools.",
     example="quire setup claude-code --dry-run",
     run=run,
     words=AGENTS,
