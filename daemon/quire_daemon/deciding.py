@@ -19,11 +19,11 @@ from quire_daemon import call as calls
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
-from quire_daemon.gather import Gather
+from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, Put, Tool, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.leasing import Leasing
-from quire_daemon.looking import RETRY_S, Looking, NotYet
+from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
 from quire_daemon.performing import most_open, names, require_room
 from quire_daemon.presence import Presence

@@ -42,11 +42,14 @@ from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 
-__all__ = ["Gather", "HeldOpen", "Observation"]
+__all__ = ["RETRY_S", "Gather", "HeldOpen", "Observation"]
 
 
 MOST_CLEAN: Final = 10_000
 """Versions that are remembered to hold no secret: a change of one is looked through sooner."""
+
+RETRY_S: Final = 0.002
+"""Between two looks at a file that is held open."""
 
 READER_FROM: Final = 500
 """New files of a scan that are worth processes that read them: one takes as long to start as some hundred to read."""

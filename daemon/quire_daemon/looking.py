@@ -11,15 +11,12 @@ from __future__ import annotations
 from typing import Final
 
 from quire_daemon.call import Call, Looks
-from quire_daemon.gather import Gather, HeldOpen
+from quire_daemon.gather import RETRY_S, Gather, HeldOpen
 from quire_daemon.handlers.base import FileNow, Implied
 from quire_journal.refusals import Refused
 
 SLICE_S: Final = 0.03
 """Of one turn, spent on looking at files that one call implies."""
-
-RETRY_S: Final = 0.002
-"""Between two looks at a file that is held open."""
 
 
 class NotYet(Exception):

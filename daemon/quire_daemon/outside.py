@@ -16,7 +16,7 @@ from typing import Any
 from quire_daemon.ahead import Ahead
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
-from quire_daemon.gather import Gather, HeldOpen, Observation
+from quire_daemon.gather import RETRY_S, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
@@ -32,10 +32,9 @@ IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
 AHEAD_EVERY = 2048  # the same, of files that were read ahead
 HURRIED_AHEAD = 48  # and while callers wait
-RETRY_S = 0.002  # between two looks at a file that is held open
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
-AGAIN_S = 1.0  # and how often it is looked at from then on
+AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 
 
 class Outside:
