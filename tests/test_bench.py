@@ -64,6 +64,13 @@ def test_a_row_that_there_is_not_is_named() -> None:
     assert "there is no row 'nosuch'" in ran.stderr
 
 
+def test_figures_that_could_not_be_kept_are_not_measured_first(tmp_path: Path) -> None:
+    words = ["read", "--quick", "--json", str(tmp_path / "nosuch" / "figures.json")]
+    ran = subprocess.run([sys.executable, str(RUN), *words], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert f"{tmp_path / 'nosuch'} is no folder that can be written to; nothing was measured" in ran.stderr
+
+
 def test_the_table_of_the_readme_is_that_of_the_figures_that_were_kept() -> None:
     readme = (ROOT / "README.md").read_text()
     assert bench("--from", str(FIGURES), "--markdown").strip() in readme

@@ -53,6 +53,8 @@ def main() -> int:
     unknown = [name for name in options.rows if name not in ROWS]
     if unknown:
         parser.error(f"there is no row {unknown[0]!r}; --list names them")
+    if options.json and not os.access(folder := Path(options.json).absolute().parent, os.W_OK | os.X_OK):
+        parser.error(f"--json: {folder} is no folder that can be written to; nothing was measured")
     if options.earlier:
         figures = json.loads(Path(options.earlier).read_text())
     else:
