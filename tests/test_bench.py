@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.table import beside, put
+from bench.table import HEADLINES, beside, put
 
 RUN = Path(__file__).parent / "bench" / "run.py"
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,7 +55,7 @@ def test_a_row_that_misses_its_budget_says_by_how_much(tmp_path: Path) -> None:
     kept.write_text(json.dumps({"machine": "m", "date": "d", "scale": "full", "rows": {"read": [line]}}))
     told = bench("--from", str(kept), "--markdown")
     assert "| ≤ 2 ms, MISSES, 2.5 × the budget |" in told
-    assert "- read: " in told
+    assert "Why it misses: the file is opened under a lease" in told
 
 
 def test_a_row_that_there_is_not_is_named() -> None:
@@ -71,9 +71,15 @@ def test_figures_that_could_not_be_kept_are_not_measured_first(tmp_path: Path) -
     assert f"{tmp_path / 'nosuch'} is no folder that can be written to; nothing was measured" in ran.stderr
 
 
-def test_the_table_of_the_readme_is_that_of_the_figures_that_were_kept() -> None:
+def test_the_documents_show_the_figures_that_were_kept() -> None:
     readme = (ROOT / "README.md").read_text()
-    assert bench("--from", str(FIGURES), "--markdown").strip() in readme
+    assert bench("--from", str(FIGURES), "--headlines").strip() in readme
+    assert (ROOT / "docs" / "costs.md").read_text() == bench("--from", str(FIGURES), "--markdown")
     kept = json.loads(FIGURES.read_text())
     assert kept["scale"] == "full"
     assert f"{kept['machine']}, shared with others; {kept['date']}." in readme.replace("\n", " ")
+
+
+def test_every_headline_is_a_line_that_was_measured() -> None:
+    kept = {line["what"] for lines in json.loads(FIGURES.read_text())["rows"].values() for line in lines}
+    assert set(HEADLINES) <= kept

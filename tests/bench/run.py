@@ -1,11 +1,12 @@
 """The benchmark: what Quire costs, each figure beside something real that was measured in the same run.
 
-    scripts/bench [ROW…] [--quick] [--json FILE] [--keep FOLDER] [--plot FOLDER] [--markdown]
+    scripts/bench [ROW…] [--quick] [--json FILE] [--keep FOLDER] [--plot FOLDER]
+    scripts/bench --from FILE [--markdown | --headlines] [--plot FOLDER]
     scripts/bench --list
 
 Every row prints what was done, ours, the reference, the ratio, the budget of the design, and whether it holds. Medians
 of interleaved rounds, with the tenth and the ninetieth of a hundred. The journals that are made are verified at the end
-of their row. `--plot` draws cost against size from a JSON file of earlier, too: `--from FILE`.
+of their row. `--plot` draws cost against size. With `--from FILE` earlier figures are shown, and nothing is measured.
 
 All rows take some fifteen minutes, and a journal of a million events six more to be made: `--keep` leaves the long
 journals in a folder and takes them from there the next time. Rows that are named one by one with the same `--json FILE`
@@ -27,8 +28,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from pages import costs, headlines
 from rows import ROWS
-from table import FULL, QUICK, Line, Scale, beside, markdown, misses, printed, put
+from table import FULL, QUICK, Line, Scale, beside, misses, printed, put
 
 
 def main() -> int:
@@ -44,7 +46,8 @@ def main() -> int:
     parser.add_argument("--keep", metavar="FOLDER", help="make the long journals there, or take them from there")
     parser.add_argument("--from", dest="earlier", metavar="FILE", help="print or plot figures that were kept")
     parser.add_argument("--plot", metavar="FOLDER", help="draw cost against size, as SVG and PNG")
-    parser.add_argument("--markdown", action="store_true", help="print the table as the README has it")
+    parser.add_argument("--markdown", action="store_true", help="print the figures as docs/costs.md has them")
+    parser.add_argument("--headlines", action="store_true", help="print the table that the README has")
     parser.add_argument("--list", action="store_true", help="say what the rows are")
     options = parser.parse_args()
     if options.list:
@@ -63,7 +66,9 @@ def main() -> int:
             figures = measure(options.rows or list(ROWS), scale, Path(options.json) if options.json else None)
     lines = {name: [_line(one) for one in kept] for name, kept in figures["rows"].items()}
     if options.markdown:
-        print(markdown(lines, {name: row.reason for name, row in ROWS.items()}))
+        print(costs(figures, ROWS, lines))
+    elif options.headlines:
+        print(headlines(lines))
     elif options.earlier:
         print("\n\n".join(printed(some) for some in lines.values()))
     if options.plot:
