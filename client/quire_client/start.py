@@ -229,6 +229,11 @@ def command(place: Place) -> list[str]:
     ]
 
 
+def checking_settings(place: Place) -> list[str]:
+    """What says whether a daemon could use the settings files as they are, and starts none."""
+    return [sys.executable, "-m", "quire_daemon", "--workspace", os.fspath(place.root), "--check-settings"]
+
+
 def apart(words: list[str], log: int, errors: int) -> Child:
     """Run a program apart from us: own session, no terminal, no descriptor of ours but the two that it writes to.
 

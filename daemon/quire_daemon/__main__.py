@@ -21,7 +21,7 @@ from quire_journal.places import Place, WorkspaceRefused, make_private_folder, p
 from quire_journal.stores import UnfitFolder
 from quire_journal.workspaces import checked
 
-USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET]"
+USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET] [--check-settings]"
 
 ABOUT: Final = """\
 The daemon of one workspace. The client starts it; a person may, too.
@@ -29,6 +29,7 @@ The daemon of one workspace. The client starts it; a person may, too.
   --workspace WORKSPACE  the checkout to watch
   --state-dir STATE_DIR  keep journal and lock here instead of in the XDG state folder
   --socket SOCKET        the socket's path; from systemd, the socket that it hands over is used
+  --check-settings       only read the settings and say what is wrong with them; nothing is started or written
   --version              show the version"""
 
 
@@ -47,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if "version" in options or "help" in options or "h" in options:
         print(f"quired {VERSION}" if "version" in options else f"{USAGE}\n\n{ABOUT}", flush=True)
         return 0
+    if "check-settings" in options:
+        return _check_settings(Path(options["workspace"]))
     try:
         state_dir = Path(options["state-dir"]) if options.get("state-dir") else None
         place = checked(place_of(Path(options["workspace"]), state_dir))
@@ -67,6 +70,30 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
 
 
+_WITHOUT_SETTINGS: Final = (
+    "No daemon runs without them, for they may say what is secret and what must not be touched: put that right, or "
+    "move the file away, and call again."
+)
+
+
+def _check_settings(root: Path) -> int:
+    """Say which settings files there are, or what is wrong with them. Exit status: 0 they can be used · 2 they cannot.
+
+    For `quire doctor`, which knows nothing of what may stand there.
+    """
+    from quire_daemon.settings_files import SettingsFiles
+    from quire_daemon.wrong_settings import BadSettings
+
+    files = SettingsFiles(root)
+    try:
+        files.read()
+    except BadSettings as error:
+        print(f"quired: {error}", file=sys.stderr)
+        return 2
+    print(", ".join(str(path) for path in files.paths if path.exists()) or "none", flush=True)
+    return 0
+
+
 class _Mistrusted(Exception):
     """The journal was taken for what the daemon left, was therefore not checked, and cannot be opened."""
 
@@ -80,7 +107,8 @@ def _begin_again() -> None:
 
 def _options(argv: Sequence[str]) -> dict[str, str]:
     """The options by their names. Raises GetoptError. `getopt`, because a larger parser takes 10 ms of each start."""
-    found, rest = getopt.getopt(list(argv), "h", ["help", "version", "workspace=", "state-dir=", "socket="])
+    long = ["help", "version", "check-settings", "workspace=", "state-dir=", "socket="]
+    found, rest = getopt.getopt(list(argv), "h", long)
     options = {name.lstrip("-"): value for name, value in found}
     if rest:
         raise getopt.GetoptError(f"{rest[0]!r} is not an option")
@@ -96,12 +124,13 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon import examining, faults, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
-    from quire_daemon.config import WORKSPACE_FILE, BadSettings, Settings, load
     from quire_daemon.ignore import Ignore
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
+    from quire_daemon.settings_files import SettingsFiles
     from quire_daemon.workspace import Workspace
+    from quire_daemon.wrong_settings import BadSettings
     from quire_journal import replay
     from quire_journal.journal import Journal
     from quire_journal.stores import STORES
@@ -111,13 +140,11 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     os.umask(0o077)
     server.raise_file_limit()
 
-    def read_settings() -> Settings:
-        return load(_text(place.root / WORKSPACE_FILE), _text(_user_settings()))
-
+    settings_files = SettingsFiles(place.root)
     try:
-        settings = read_settings()
+        settings = settings_files.read()
     except BadSettings as error:
-        print(f"quired: {error}", file=sys.stderr)
+        print(f"quired: {error}. {_WITHOUT_SETTINGS}", file=sys.stderr)
         return 2
     clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
     if crash := soundness.crash_of(place.journal):
@@ -167,7 +194,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             door = server.Server(listener, socket_path, epoch, ours=inherited is None)
             ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
             app = App(
-                place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, read_settings
+                place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, settings_files
             )
             _collect_seldom()
             sys.setswitchinterval(SWITCH_S)
@@ -196,20 +223,6 @@ def _collect_seldom() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-
-
-def _user_settings() -> Path:
-    """`$XDG_CONFIG_HOME/quire/config.toml`: the settings that may widen rights."""
-    chosen = os.environ.get("XDG_CONFIG_HOME", "")
-    base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".config"
-    return base / "quire" / "config.toml"
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_text("utf-8")
-    except FileNotFoundError:
-        return None
 
 
 def _inherited_listener() -> socket.socket | None:

@@ -34,7 +34,7 @@ from quire_daemon.bursting import Bursting
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
 from quire_daemon.collecting import Collecting
-from quire_daemon.config import BadSettings, Settings
+from quire_daemon.config import Settings
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.gather import Gather
@@ -54,9 +54,11 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Server, listen
+from quire_daemon.settings_files import SettingsFiles
 from quire_daemon.spool import Spool
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
+from quire_daemon.wrong_settings import BadSettings
 from quire_journal import VERSION
 from quire_journal.events import WatchLost, WorkspaceOpened
 from quire_journal.journal import Journal
@@ -89,7 +91,7 @@ class App:
         clock: Clock,
         log: Log,
         step: Callable[[str], None] = lambda name: None,
-        read_settings: Callable[[], Settings] | None = None,
+        settings_files: SettingsFiles | None = None,
     ) -> None:
         self.root, self.state_dir = root, state_dir
         self.workspace, self.server, self.clock, self.log = workspace, server, clock, log
@@ -132,7 +134,7 @@ class App:
             self._end_for_lost_root,
         )
         self._stopping = False
-        self._read_settings = read_settings
+        self._ignore, self._settings_files = ignore, settings_files
         self._no_spool = ""  # why there is none, though it is wanted
         self.bad_settings = ""  # why the settings file was not taken
         self._flush_at = 0.0
@@ -306,6 +308,7 @@ class App:
         if now >= self._root_at:
             self._root_at = now + IDLE_S
             self._check_state()  # first: the others fault where there is no such folder
+            self._reload()
             self._follow_spool()
             self.reserve.take()
             self.collecting.tidy()
@@ -410,15 +413,26 @@ class App:
         return health(self)
 
     def _reload(self) -> None:
-        """The settings file changed: take it, or keep the last good settings and say why."""
-        if self._read_settings is None:
+        """A settings file may have changed: take it, or keep the last good settings and say why.
+
+        The watcher tells of the workspace's at once; `_tidy` looks for the user's, and at both after a missed event.
+        """
+        if self._settings_files is None or not self._settings_files.changed():
             return
+        before = self.settings.capture
         try:
-            self.settings = self.gather.settings = self._read_settings()
+            self.settings = self.gather.settings = self._settings_files.read()
             self.bad_settings = ""
         except BadSettings as error:
             self.bad_settings = str(error)
-        self.log.info("settings", problem=self.bad_settings)
+            self.log.warning("settings", problem=self.bad_settings)
+            return
+        self.log.info("settings")
+        capture = self.settings.capture
+        if (capture.ignore, capture.secret_globs) != (before.ignore, before.secret_globs):
+            self._ignore.tune(capture.ignore, capture.secret_globs)
+            self.watcher.rewatch()
+            self.outside.scan("rules")
 
     def settle(self) -> None:
         """Commit everything that is noted, and that the writes performed are on disk."""

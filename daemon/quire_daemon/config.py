@@ -1,17 +1,18 @@
 """Settings: one frozen struct, read from `.quire.toml` in the workspace and from the user's own folder.
 
 The workspace's file can narrow rights and tune, never widen them (agents can write it); what widens stands in
-`$XDG_CONFIG_HOME/quire/config.toml`. A bad file at start is an error with line and key; at reload the last good
-settings stay and `status` says `degraded`.
+`$XDG_CONFIG_HOME/quire/config.toml`. A bad file at start is an error with line and key, and no daemon runs: the file
+may be what says which files are secret and which must not be touched, so nothing is journaled or shown by a guess at
+it. Every door says so, and so does `quire doctor`. At reload the last good settings stay, `status` says `degraded`.
 """
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal
 
 import msgspec
 
+from quire_daemon.wrong_settings import not_fitting, not_toml, wrong_at
 from quire_journal import mapped_paths
 from quire_journal import retention as keeping
 
@@ -178,10 +179,6 @@ class Settings(Strict, frozen=True):
     spool: Spool = Spool()
 
 
-class BadSettings(Exception):
-    """A settings file that cannot be used. Says which file, where, and what is wrong."""
-
-
 USER_FILE = "config.toml"
 WORKSPACE_FILE = ".quire.toml"
 
@@ -220,22 +217,26 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-def load(workspace_text: str | None, user_text: str | None) -> Settings:
+def load(
+    workspace_text: str | None,
+    user_text: str | None,
+    workspace_file: str = WORKSPACE_FILE,
+    user_file: str = USER_FILE,
+) -> Settings:
     """The settings that the two files make together; None for a file that does not exist.
 
     The workspace's file cannot widen: its globs are added to the user's, its limits can only be lower, absolute
-    paths stay refused where the user refuses them. Raises `BadSettings` with file, line and key.
+    paths stay refused where the user refuses them. Raises `BadSettings` with file (as it is called here), line and key.
     """
-    user = _parse(user_text, USER_FILE)
-    workspace = _parse(workspace_text, WORKSPACE_FILE)
+    user = _parse(user_text, user_file)
+    workspace = _parse(workspace_text, workspace_file)
     for section in _USERS_OWN:
         if section in workspace:
-            line = _line_of(workspace_text, section)
-            where = f"[{section}] can only stand in the user's own {USER_FILE}"
-            raise BadSettings(f"{WORKSPACE_FILE}: line {line}: {where}")
-    base = _convert(user, USER_FILE, user_text)
-    _convert(workspace, WORKSPACE_FILE, workspace_text)
-    return _convert(_narrow(user, workspace, base), WORKSPACE_FILE, workspace_text)
+            where = f"[{section}] can only stand in the user's own {user_file}"
+            raise wrong_at(workspace_file, workspace_text, section, where)
+    base = _convert(user, user_file, user_text)
+    _convert(workspace, workspace_file, workspace_text)
+    return _convert(_narrow(user, workspace, base), workspace_file, workspace_text)
 
 
 def _parse(text: str | None, name: str) -> dict[str, Any]:
@@ -246,38 +247,36 @@ def _parse(text: str | None, name: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadSettings(f"{name}: not valid TOML: {error}") from None
+        raise not_toml(name, text, error) from None
 
 
 def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
     try:
         settings = msgspec.convert(table, Settings)
     except msgspec.ValidationError as error:
-        key = re.search(r"unknown field `([^`]+)`|\$\.([\w.]+)", str(error))
-        word = (key.group(1) or key.group(2)) if key else ""
-        raise BadSettings(f"{name}: line {_line_of(text, word)}: {error}") from None
+        raise not_fitting(name, text, Settings, error) from None
     for dotted, choices in _CHOICES.items():
         value: Any = settings
         for part in dotted.split("."):
             value = getattr(value, part)
         if value not in choices:
             wanted = ", ".join(repr(c) for c in choices)
-            raise BadSettings(f"{name}: line {_line_of(text, dotted)}: {dotted} is {value!r}; it can be {wanted}")
+            raise wrong_at(name, text, dotted, f"{dotted} is {value!r}; it can be {wanted}")
     for glob in settings.policy.forbidden_globs:
-        _check_glob(glob, f"{name}: line {_line_of(text, 'forbidden_globs')}: policy.forbidden_globs")
+        _check_glob(glob, name, text)
     try:
         _ = settings.paths.folders
     except mapped_paths.BadMap as error:
-        raise BadSettings(f"{name}: line {_line_of(text, 'map')}: paths.map: {error}") from None
+        raise wrong_at(name, text, "paths.map", f"paths.map: {error}") from None
     try:
         policy_of(settings.retention)
         keeping.duration_ns(settings.retention.grace)
     except ValueError as error:
-        raise BadSettings(f"{name}: line {_line_of(text, 'retention')}: retention: {error}") from None
+        raise wrong_at(name, text, "retention", f"retention: {error}") from None
     return settings
 
 
-def _check_glob(glob: str, where: str) -> None:
+def _check_glob(glob: str, name: str, text: str | None) -> None:
     if not glob or glob.startswith("!"):
         return  # says nothing, and gives no right back
     from quire_daemon.globs import matches  # hardly any settings forbid something
@@ -285,7 +284,8 @@ def _check_glob(glob: str, where: str) -> None:
     try:
         matches(glob)
     except ValueError as error:
-        raise BadSettings(f"{where}: {glob!r}: {error}") from None
+        key = "policy.forbidden_globs"
+        raise wrong_at(name, text, key, f"{key}: {glob!r}: {error}") from None
 
 
 def policy_of(retention: Retention) -> keeping.Policy:
@@ -301,15 +301,6 @@ def policy_of(retention: Retention) -> keeping.Policy:
         keeping.duration_ns(retention.thin_outside),
         keeping.duration_ns(retention.thin_after),
     )
-
-
-def _line_of(text: str | None, dotted: str) -> int:
-    """The line that sets the last part of `dotted`; 1 when it is not found."""
-    word = dotted.rsplit(".", 1)[-1]
-    for number, line in enumerate((text or "").splitlines(), 1):
-        if word and re.match(rf"\s*(\[.*)?\b{re.escape(word)}\b", line):
-            return number
-    return 1
 
 
 def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def coverage(app: App) -> dict[str, Any]:
     """Does the journal see everything, and can it take it? With the reasons where not."""
     coverage = app.outside.coverage()
     if app.bad_settings:
-        reasons = [*coverage["reasons"], f"settings of before are in force: {app.bad_settings}"]
+        reasons = [*coverage["reasons"], f"the settings of before are in force: {app.bad_settings}"]
         coverage = {**coverage, "state": "degraded", "reasons": reasons}
     if app.answering.read_only:
         coverage = {

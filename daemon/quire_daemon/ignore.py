@@ -90,12 +90,17 @@ class Ignore:
 
     def __init__(self, root: Path, patterns: Sequence[str] = (), secret_globs: Sequence[str] = ()) -> None:
         self._root = root
-        self._settings = _compile(_as_bytes(pattern) for pattern in patterns)
-        self._secret = _any_glob(secret_globs)
         self._levels: dict[str, _Level] = {}
         self._signatures: dict[str, _Signature] = {}  # by path as the system opens it
         self._governed: dict[str, str] = {}  # the same paths → the folder that they govern
         self._lock = threading.Lock()
+        self.tune(patterns, secret_globs)
+
+    def tune(self, patterns: Sequence[str], secret_globs: Sequence[str]) -> None:
+        """Take what the settings ignore, and what they call secret, from now on."""
+        self._settings = _compile(_as_bytes(pattern) for pattern in patterns)
+        self._secret = _any_glob(secret_globs)
+        self.forget()
 
     def ignored(self, path: str, folder: bool) -> bool:
         """Whether the journal does not look at `path` (workspace-relative; `folder`: it is one). "" never is."""

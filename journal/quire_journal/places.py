@@ -81,6 +81,16 @@ def trace_socket(socket: str | Path) -> Path:
     return Path(socket).with_suffix(".trace")
 
 
+def settings_files(root: Path) -> tuple[Path, Path]:
+    """The settings of the workspace, `.quire.toml`, and the user's own, `$XDG_CONFIG_HOME/quire/config.toml`.
+
+    Neither needs to exist.
+    """
+    chosen = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".config"
+    return root / ".quire.toml", base / "quire" / "config.toml"
+
+
 def state_home() -> Path:
     """The folder of all state folders: `$XDG_STATE_HOME/quire`. A relative value is ignored, as XDG asks."""
     chosen = os.environ.get("XDG_STATE_HOME", "")

@@ -923,6 +923,7 @@ def test_doctor_without_a_daemon_checks_this_side(quire: Quire, site: Path) -> N
         f"ok    workspace       {site}\n"
         f"ok    state folder    {state}\n"
         f"ok    runtime folder  {runtime}\n"
+        "ok    settings        no files; the defaults hold\n"
         "ok    daemon          not running; the next call starts it\n"
         "All is well.\n"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from quire_daemon.__main__ import main
@@ -12,7 +14,7 @@ from quire_journal import VERSION
 def test_every_option_is_explained(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([option]) == 0
     said = capsys.readouterr().out
-    assert all(name in said for name in ("--workspace", "--state-dir", "--socket", "--version"))
+    assert all(name in said for name in ("--workspace", "--state-dir", "--socket", "--check-settings", "--version"))
 
 
 def test_the_version_is_told_without_a_workspace(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,3 +39,23 @@ def test_a_wrong_command_line_starts_nothing_and_is_told(
     said = capsys.readouterr().err
     assert said.startswith("usage: quired --workspace")
     assert said.endswith(f"quired: {reason}\n")
+
+
+def test_the_settings_are_checked_without_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    file = tmp_path / ".quire.toml"
+    asked = ["--workspace", str(tmp_path), "--check-settings"]
+    assert (main(asked), capsys.readouterr().out) == (0, "none\n")
+    file.write_text("[limits]\nedit_bytes = 1000\n")
+    assert (main(asked), capsys.readouterr().out) == (0, f"{file}\n")
+    file.write_text("[limits]\n\nedit_byte = 1000\n")
+    assert main(asked) == 2
+    said = f"quired: {file}: line 3: there is no key `limits.edit_byte`. Did you mean edit_bytes? `[limits]` takes "
+    assert capsys.readouterr().err.startswith(said)
+    file.unlink()
+    file.mkdir()
+    assert main(asked) == 2
+    assert capsys.readouterr().err == f"quired: {file}: it cannot be read: Is a directory\n"
+    assert sorted(tmp_path.iterdir()) == [file], "nothing was made"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.config import BadSettings, Hooks, Settings, load, policy_of
+from quire_daemon.config import Hooks, Settings, load, policy_of
 from quire_daemon.ignore import Ignore
+from quire_daemon.wrong_settings import BadSettings
 
 
 def test_without_files_the_defaults_hold() -> None:
@@ -64,7 +65,14 @@ def test_the_workspace_cannot_allow_absolute_paths_that_the_user_refuses() -> No
         ("[edit]\non_stal = 1\n", [".quire.toml", "line 2", "on_stal"]),
         ('[edit]\non_stale = "maybe"\n', [".quire.toml", "line 2", "on_stale", "'reject'"]),
         ("[limits]\nedit_bytes = true\n", [".quire.toml", "line 2", "edit_bytes"]),
-        ("[edit\n", [".quire.toml", "TOML"]),
+        ("[edit\n", [".quire.toml", "line 1, column 6", "TOML"]),
+        ("[edit]\nx = [\n", ["line 2: not valid TOML"]),
+        ('[limits]\nedit_bytes = "8"\n', ["line 2: limits.edit_bytes must be a whole number, not a text"]),
+        ("edit = 3\n", ["line 1: edit must be a table"]),
+        ("[policy]\nforbidden_globs = [3]\n", ["line 2: what stands in policy.forbidden_globs must be a text"]),
+        ("[capture]\nignore = []\n[mcp]\nignore = []\n", ["line 4: there is no key `mcp.ignore`"]),
+        ("[dialects]\nedit = {low = 1}\n", ["line 2: there is no key `dialects.edit.low`"]),
+        ("\n[edit]\non_stal = 1\n", ["line 3", "Did you mean on_stale?"]),
     ],
 )
 def test_a_bad_file_is_told_with_line_and_key(text: str, parts: list[str]) -> None:

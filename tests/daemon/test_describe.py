@@ -10,13 +10,14 @@ import pytest
 
 from cases import every
 from playbook import Playbook
-from quire_daemon.config import BadSettings, Dialect, Mcp, Settings, load
+from quire_daemon.config import Dialect, Mcp, Settings, load
 from quire_daemon.dialects import DIALECTS
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import NATURES, DescribeParams, answer, offered
 from quire_daemon.manuals.summary import MOST, ascii_text, summary
 from quire_daemon.schemas import flat
 from quire_daemon.services import SERVICES
+from quire_daemon.wrong_settings import BadSettings
 
 ALL = Settings(mcp=Mcp(dialects=get_args(Dialect)))
 

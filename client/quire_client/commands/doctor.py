@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import DONE, REFUSED, Command, Invocation
 from quire_journal import VERSION
+
+if TYPE_CHECKING:
+    from quire_journal.places import Place
+
+LONGEST: Final = 600
+"""Characters of a check's detail that are shown."""
+
+CHECK_S: Final = 15.0
+"""How long the look at the settings is waited for."""
 
 
 def run(call: Invocation) -> int:
@@ -40,16 +50,38 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
     except WorkspaceRefused as refused:
         yield _check("runtime folder", False, str(refused))
         return
-    yield from _daemon_checks(call)
+    settings = _settings(place)
+    yield settings
+    yield from _daemon_checks(call, settings["ok"])
 
 
-def _daemon_checks(call: Invocation) -> Iterator[dict[str, Any]]:
+def _settings(place: Place) -> dict[str, Any]:
+    """Can the settings files be used as they are now? The daemon's program says so, which starts nothing for that."""
+    from quire_journal.places import settings_files
+
+    if not any(os.path.lexists(path) for path in settings_files(place.root)):
+        return _check("settings", True, "no files; the defaults hold")
+    import subprocess
+
+    from quire_client.start import checking_settings
+
+    asked = checking_settings(place)
+    try:
+        ran = subprocess.run(asked, capture_output=True, text=True, errors="replace", timeout=CHECK_S, cwd="/")
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return _check("settings", False, f"{asked[0]}: {error}")
+    said = (ran.stderr or ran.stdout).strip().rpartition("\n")[2].removeprefix("quired: ")
+    return _check("settings", not ran.returncode, said)
+
+
+def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, Any]]:
     from quire_client.start import NoDaemon
     from quire_journal.locks import running
 
     found = running(call.place)
     if found is None:
-        yield _check("daemon", True, "not running; the next call starts it")
+        cannot = "not running, and none can be started before the settings are put right or that file is moved away"
+        yield _check("daemon", settings_ok, "not running; the next call starts it" if settings_ok else cannot)
         return
     try:
         with call.connect(start=False) as client:
@@ -88,7 +120,7 @@ def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:
         (
             "ok  " if check.get("ok") else "BAD ",
             render.one_line(check.get("name", "")),
-            render.one_line(check["detail"]),
+            render.one_line(check["detail"], LONGEST),
         )
         for check in checks
     )
@@ -100,10 +132,10 @@ def _show(reply: Mapping[str, Any], colours: render.Palette) -> str:
 
 COMMAND = Command(
     arguments="",
-    about="Checks the workspace, the folders for state and socket, the daemon's version and health, and which\n"
-    "protections of the file system are active. Where a daemon runs, a real call goes through each way in: the hooks\n"
-    "of the agents that were set up, by the commands in their own files, and MCP. Starts no daemon. Ends with\n"
-    "status 1 when a check fails.",
+    about="Checks the workspace, the folders for state and socket, the settings, the files of agents, the daemon's\n"
+    "version and health, and which protections of the file system are active. Where a daemon runs, a real call goes\n"
+    "through each way in: the hooks of the agents that were set up, by the commands in their own files, and MCP.\n"
+    "Starts no daemon. Ends with status 1 when a check fails.",
     example="quire doctor",
     run=run,
 )

@@ -11,7 +11,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.commands.base import DONE, Command, Invocation
@@ -179,9 +178,9 @@ def _must_be_reachable(place: Place) -> bool:
     """Do the settings of the user or of the workspace forbid to go on without the daemon?"""
     import tomllib
 
-    chosen = os.environ.get("XDG_CONFIG_HOME", "")
-    home = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".config"
-    for path in (place.root / ".quire.toml", home / "quire" / "config.toml"):
+    from quire_journal.places import settings_files
+
+    for path in settings_files(place.root):
         try:
             hooks = tomllib.loads(path.read_text("utf-8")).get("hooks")
         except (OSError, ValueError):

@@ -19,6 +19,7 @@ from quire_daemon.config import Settings
 from quire_daemon.exporting import Exporting
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.jobs import Failed, Job
+from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -30,6 +31,8 @@ class Host(Protocol):
     root: Path
     state_dir: Path
     settings: Settings
+    bad_settings: str  # why a settings file that changed was not taken; "": it was
+    outside: Outside
     clock: Clock
     recorder: Recorder
     exporting: Exporting

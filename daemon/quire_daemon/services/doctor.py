@@ -19,11 +19,14 @@ def run(call: Call, host: Host) -> None:
         }
         for name, on in health["protection"].items()
     ]
-    coverage = health["coverage"]
+    coverage = host.outside.coverage()  # the watcher's own part: the rest of it has checks of its own here
     reasons = "; ".join(coverage.get("reasons", ()))
     checks.append(
         {"name": "watcher", "ok": coverage.get("state") == "full", "detail": reasons or "sees the whole tree"}
     )
+    if host.bad_settings:
+        told = f"those of before are in force, for a file cannot be used: {host.bad_settings}"
+        checks.append({"name": "settings in force", "ok": False, "detail": told})
     read_only = health["read_only"]
     checks.append({"name": "journal", "ok": not read_only, "detail": read_only or "takes records"})
     if salvaged := health.get("salvaged"):

@@ -1,0 +1,60 @@
+"""The settings files on disk: reading them, and noticing that they are not as they were read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from quire_daemon.config import Settings, load
+from quire_daemon.wrong_settings import BadSettings
+from quire_journal.places import settings_files
+
+MOST_BYTES: Final = 1 << 20
+"""A settings file is not larger; what is would be a mistake, and would be read whole."""
+
+_Stamp = tuple[int, int, int, int] | None  # dev, inode, size, mtime_ns; None where there is no file
+
+
+class SettingsFiles:
+    """The two files of one workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self.paths = settings_files(root)
+        self._stamps: list[_Stamp] = []
+
+    def read(self) -> Settings:
+        """What they say now. Raises BadSettings, which names the file by its whole path."""
+        self._stamps = [_stamp(path) for path in self.paths]  # before the bytes: a change in between is seen
+        workspace, user = self.paths
+        return load(_text(workspace), _text(user), os.fspath(workspace), os.fspath(user))
+
+    def changed(self) -> bool:
+        """Are they not as they were when they were read last? Two stats."""
+        return self._stamps != [_stamp(path) for path in self.paths]
+
+
+def _stamp(path: Path) -> _Stamp:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _text(path: Path) -> str | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe in its place must not hold us up
+        with os.fdopen(fd, "rb") as file:
+            found = file.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadSettings(f"{path}: it cannot be read: {error.strerror}") from None
+    if len(found) > MOST_BYTES:
+        raise BadSettings(f"{path}: it has more than {MOST_BYTES} bytes, which no settings need")
+    try:
+        return found.decode()
+    except UnicodeDecodeError as error:
+        line = found.count(b"\n", 0, error.start) + 1
+        raise BadSettings(f"{path}: line {line}: not UTF-8, as TOML must be") from None

@@ -1,0 +1,73 @@
+"""Settings files that cannot be used: nothing is guessed, every door says so, and a mended one is taken at once."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import live
+import quire_client
+
+pytestmark = pytest.mark.real
+
+
+def doctor(at: live.Live, status: int) -> dict[str, dict[str, Any]]:
+    """The checks of `quire doctor` by their names, which ends with `status`."""
+    ran = live.quire("doctor", "--json", "-C", str(at.root), "--state-dir", str(at.state_dir))
+    assert ran.returncode == status, (ran.stdout, ran.stderr)
+    return {check["name"]: check for check in json.loads(ran.stdout)["checks"]}
+
+
+def status(client: quire_client.Client, state: str) -> dict[str, Any]:
+    """The coverage, once it is in this state."""
+
+    def look() -> Any:
+        coverage = client.status()["coverage"]
+        return coverage if coverage["state"] == state else None
+
+    return dict(live.eventually(f"the coverage is {state}", look))
+
+
+def test_a_bad_file_keeps_the_daemon_from_starting_and_the_doctor_says_so_without_one(
+    daemon: Any,
+) -> None:
+    at = daemon()
+    file = at.root / ".quire.toml"
+    at.write(".quire.toml", '[capture]\nsecret_glob = ["*.secret"]\n')
+    with pytest.raises(quire_client.NoDaemon) as refused:
+        at.connect()
+    assert f"{file}: line 2: there is no key `capture.secret_glob`. Did you mean secret_globs?" in str(refused.value)
+    assert "move the file away" in str(refused.value)
+    told = doctor(at, 1)
+    assert not told["settings"]["ok"]
+    assert told["settings"]["detail"].startswith(f"{file}: line 2: ")
+    assert not told["daemon"]["ok"]
+    assert not at.pids(), "the doctor starts nothing"
+
+
+def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_those_of_before(daemon: Any) -> None:
+    at = daemon()
+    user = Path(os.environ["XDG_CONFIG_HOME"]) / "quire" / "config.toml"
+    user.parent.mkdir()
+    with at.connect() as client:
+        status(client, "full")
+        at.write(".quire.toml", "[capture\n")
+        assert f"{at.root / '.quire.toml'}: line 1" in status(client, "degraded")["reasons"][0]
+        told = doctor(at, 1)
+        assert (told["settings"]["ok"], told["settings in force"]["ok"]) == (False, False)
+        assert told["watcher"]["ok"], "it sees everything as before"
+        at.write(".quire.toml", '[capture]\nsecret_globs = ["*.hidden"]\n')
+        status(client, "full")
+        at.write("a.hidden", "the password\n")
+        live.caught_up(client)
+        kinds = [record["kind"] for record in live.log(client, path="a.hidden")]
+        assert kinds == ["capture_failed"], "what is secret from now on is not journaled from now on"
+        user.write_bytes(b"\xff")
+        assert f"{user}: line 1: not UTF-8" in status(client, "degraded")["reasons"][0]
+        user.write_text("[limits]\nedit_bytes = 3\n")
+        status(client, "full")
+        assert client.call("write_file", {"path": "b.txt", "content": "four\n"})["error"] == "file_too_large"
