@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from quire_client import render
+from quire_client import render, streams
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import (
     COMMON,
@@ -21,6 +21,7 @@ from quire_client.commands.base import (
     INTERRUPTED,
     NO_DAEMON,
     REFUSED,
+    UNWRITTEN,
     USAGE,
     VERSION_OPTION,
     Command,
@@ -37,20 +38,35 @@ from quire_journal import VERSION
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
     """Run one command line (`sys.argv` if none is given) and return its exit status."""
-    _accept_every_character()
+    streams.settle()
     words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _done(words, opener)
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            streams.silence()
+        return status
+    except streams.Unwritten as reason:
+        streams.silence()
+        sentence = f"The output could not be written: {reason}. It is not whole; what the command did stands."
+        _fail(UNWRITTEN, "not_written", sentence, json=False)
+        return DONE if "hook" in words[:1] else UNWRITTEN
+
+
+def _done(words: list[str], opener: Opener) -> int:
+    """Run it, with a sentence about what went wrong. Raises `Unwritten`."""
     json = "--json" in words  # also for what goes wrong before the options are read
     try:
-        status = _dispatch(words, opener)
-        sys.stdout.flush()
-        return status
+        return _dispatch(words, opener)
+    except streams.Unwritten:
+        raise
     except Usage as wrong:
         return _hook_goes_on(wrong) if "hook" in words[:1] else _fail(USAGE, "usage", str(wrong), json)
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has seen enough. stdout must not be flushed again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # of a command that prints on and on
+        streams.silence()
         return DONE
     except Exception as error:  # noqa: BLE001  (the last fence before a person)
         return _explain(error, json)
@@ -160,14 +176,6 @@ def _fail(status: int, code: str, sentence: str, json: bool) -> int:
     else:
         print(f"quire: {render.clean_text(sentence)}", file=sys.stderr)
     return status
-
-
-def _accept_every_character() -> None:
-    """File names and contents may hold what the terminal's encoding lacks; that must not end the output."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

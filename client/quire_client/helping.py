@@ -12,7 +12,7 @@ from quire_client.moments import POINTS
 
 EXITS = """\
 Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
-6 lease held by another, 7 journal damaged, 70 fault."""
+6 lease held by another, 7 journal damaged, 70 fault, 74 the output could not be written."""
 
 
 def overview(colours: render.Palette) -> str:

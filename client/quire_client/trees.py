@@ -51,6 +51,10 @@ class Unwritable(Exception):
     """The tree cannot be written there; the text is a sentence that says why."""
 
 
+class DiskRefuses(Unwritable):
+    """It could be, but the disk is full, or does not take it."""
+
+
 class Tree(msgspec.Struct):
     """Everything that there was at a point."""
 
@@ -128,7 +132,7 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
             os.chmod(beside, 0o777 & ~_umask())
         os.rename(beside, target)  # onto an empty folder, too; onto anything else it fails
     except OSError as error:
-        raise Unwritable(f"{target}: {error.strerror}.") from error
+        raise DiskRefuses(f"{target}: {error.strerror}.") from error
     finally:
         if beside.exists():
             _remove(beside)
@@ -195,7 +199,7 @@ def _naming(entry: dict[str, Any]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise Unwritable(
+        raise DiskRefuses(
             f"{entry['path']} cannot be written there: {error.strerror}; nothing is left of it."
         ) from error
 

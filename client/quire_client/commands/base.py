@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from quire_client import render
+from quire_client.streams import silence
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -29,6 +30,7 @@ DENIED: Final = 5
 LEASE_HELD: Final = 6
 DAMAGED: Final = 7
 FAULT: Final = 70
+UNWRITTEN: Final = 74
 INTERRUPTED: Final = 130
 
 _STATUS_OF: Final = {
@@ -40,6 +42,7 @@ _STATUS_OF: Final = {
     "outside_workspace": DENIED,
     "lease_held": LEASE_HELD,
     "journal_damaged": DAMAGED,
+    "not_written": UNWRITTEN,
     "fault": FAULT,
 }
 """Exit status by error code; every other code is `REFUSED`."""
@@ -248,7 +251,7 @@ class Invocation:
         `exact`: the text is a file's, and gets no line break that it does not have.
         """
         if self.json:
-            print(render.as_json(reply))
+            self.put(render.as_json(reply) + "\n")
         elif reply.get("ok"):
             text = show(reply)
             self.put(text if exact or text.endswith("\n") else text + "\n")
@@ -259,13 +262,19 @@ class Invocation:
         return status_of(reply)
 
     def put(self, text: str) -> None:
-        """Write `text` on stdout; to a person whose terminal is too small for it, page by page."""
-        if sys.stdout.isatty() and "no-pager" not in self.options:
+        """Write `text` on stdout; to a person whose terminal is too small for it, page by page.
+
+        A reader who has seen enough is no reason to end otherwise than with all of it. Raises `streams.Unwritten`.
+        """
+        if sys.stdout.isatty() and not self.json and "no-pager" not in self.options:
             from quire_client.paging import page
 
             page(text, self.environ)
-        else:
+            return
+        try:
             sys.stdout.write(text)
+        except BrokenPipeError:
+            silence()
 
     def _tell_of_another_version(self) -> None:
         """After an update the daemon of before goes on until somebody ends it: others may be connected to it."""

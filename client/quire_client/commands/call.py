@@ -21,7 +21,7 @@ def run(call: Invocation) -> int:
             reply = client.call(call.arguments[0], arguments)
         except (OverflowError, UnicodeEncodeError) as error:
             raise Usage(f"The arguments hold what no message can: {error}.") from error
-    print(render.as_json(reply))
+    call.put(render.as_json(reply) + "\n")
     return status_of(reply)
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from quire_client import render
 from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen
 from quire_client.progress import Progress
+from quire_client.streams import Output, Unwritten
 
 if TYPE_CHECKING:
+    from quire_client.api import Client
     from quire_client.parquet import Table
 
 FORMATS: Final = ("jsonl", "events", "patches", "git", "agent-trace", "acp", "parquet")
@@ -34,20 +38,26 @@ def run(call: Invocation) -> int:
     out = call.options.get("out", "")
     if call.json and not out:
         raise Usage("--json tells about a file; it goes with --out.")
-    with call.connect() as client, Progress("Exporting", call.person_watches) as bar, _Output(out) as output:
 
-        def write(file: Callable[[bytes], object]) -> Mapping[str, Any]:
-            name = "events" if table_of is not None else format
-            return client.export(name, file, told=bar.update, **asked)
-
-        if table_of is None:
-            reply = write(output.file.write)
-        else:
-            table = table_of(output.file)
-            reply = write(table.take)
+    def written(client: Client, bar: Progress, output: _Output) -> Mapping[str, Any]:
+        table = None if table_of is None else table_of(output.file)
+        write = output.file.write if table is None else table.take
+        reply = client.export("events" if table else format, write, told=bar.update, **asked)
+        if table is not None:
             table.close()
         if reply.get("ok"):
             output.keep()
+        return reply
+
+    with call.connect() as client, Progress("Exporting", call.person_watches) as bar:
+        try:
+            with _Output(out) as output:
+                reply = written(client, bar, output)
+        except Unwritten as reason:
+            if not out:
+                raise
+            sentence = f"{out} could not be written: {reason}; nothing is left of it."
+            reply = {"ok": False, "error": "not_written", "message": sentence}
     if not reply.get("ok"):
         return call.answer(reply, lambda reply: "")
     if not out:
@@ -74,24 +84,28 @@ class _Output:
                 fd, self._beside = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=folder)
             except OSError as error:
                 raise Usage(f"--out: {folder} cannot be written to: {error.strerror}.") from error
-            self.file = os.fdopen(fd, "wb")
+            self.file = io.BufferedWriter(Output(fd, "wb"))
         else:
             sys.stdout.flush()
         return self
 
     def keep(self) -> None:
-        """The export is complete."""
+        """The export is complete. Raises `Unwritten`."""
         self.file.flush()
         if self._path is not None:
-            os.fsync(self.file.fileno())
-            self.file.close()
-            os.replace(self._beside, self._path)
+            try:
+                os.fsync(self.file.fileno())
+                self.file.close()
+                os.replace(self._beside, self._path)
+            except OSError as error:
+                raise Unwritten(error.strerror or str(error)) from error
             self._beside = ""
 
     def __exit__(self, *_: object) -> None:
         if self._beside:
-            self.file.close()
             os.unlink(self._beside)
+            with contextlib.suppress(Unwritten):
+                self.file.close()
 
 
 def _schema() -> int:

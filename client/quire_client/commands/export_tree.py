@@ -6,13 +6,13 @@ import os
 from pathlib import Path
 
 from quire_client import render
-from quire_client.commands.base import REFUSED, Command, Invocation, Option, Usage, point_of, status_of
+from quire_client.commands.base import REFUSED, UNWRITTEN, Command, Invocation, Option, Usage, point_of, status_of
 from quire_client.commands.ls import beside
 
 
 def run(call: Invocation) -> int:
     """Write it, and say what is not in it."""
-    from quire_client.trees import RESERVED, Stopped, Unwritable, export, fetch
+    from quire_client.trees import RESERVED, DiskRefuses, Stopped, Unwritable, export, fetch
 
     call.at_most(2)
     if len(call.arguments) < 2:
@@ -31,7 +31,7 @@ def run(call: Invocation) -> int:
         except Unwritable as error:
             reply = {"ok": False, "error": "not_written", "message": str(error)}
             call.answer(reply, lambda reply: "")
-            return REFUSED
+            return UNWRITTEN if isinstance(error, DiskRefuses) else REFUSED
     reply = {
         "ok": True,
         "message": f"{len(tree.entries) - len(missing)} of {len(tree.entries)} entries are in {target}.",
