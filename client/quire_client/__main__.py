@@ -20,6 +20,7 @@ from quire_client.commands.base import (
     FAULT,
     INTERRUPTED,
     NO_DAEMON,
+    NOT_FOUND,
     REFUSED,
     UNWRITTEN,
     USAGE,
@@ -150,8 +151,10 @@ def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: 
 
 def _explain(error: Exception, json: bool) -> int:
     """The sentence and the exit status of what was raised."""
-    from quire_journal.places import WorkspaceRefused
+    from quire_journal.places import NoFolder, WorkspaceRefused
 
+    if isinstance(error, NoFolder):
+        return _fail(NOT_FOUND, "not_found", str(error), json)
     if isinstance(error, WorkspaceRefused):
         return _fail(REFUSED, "workspace_refused", str(error), json)
     start = sys.modules.get("quire_client.start")  # not loaded: then nothing of it was raised

@@ -8,7 +8,7 @@ from typing import Any
 from quire_client import render
 from quire_client.commands import COMMANDS, GROUPS
 from quire_client.commands.base import COMMON, VERSION_OPTION, Command, Option
-from quire_client.moments import POINTS
+from quire_client.moments import PARTED, POINTS
 
 EXITS = """\
 Exit status: 0 done, 1 refused, 2 usage, 3 not found, 4 no daemon or time-out, 5 denied by policy,
@@ -70,10 +70,14 @@ def told(name: str, command: Command) -> dict[str, Any]:
 
 
 def about(command: Command) -> str:
-    """What it does; and what a point is, where it takes one."""
-    told = command.about.strip()
+    """What it does; and what a point is, and how it is told from a path, where it takes one."""
+    told = [command.about.strip()]
     takes = " ".join([command.arguments, *(option.value for option in command.options)])
-    return f"{told}\n{POINTS}" if any(word in takes for word in ("POINT", "A..B", "CURSOR")) else told
+    if any(word in takes for word in ("POINT", "A..B", "CURSOR")):
+        told.append(POINTS)
+    if "@POINT" in takes:
+        told.append(PARTED)
+    return "\n".join(told)
 
 
 def usage(name: str, command: Command) -> str:

@@ -15,6 +15,16 @@ A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z
 (local), 90m, 1h30m or 2d (ago), today or yesterday (its beginning)."""
 """The sentence for the help of every command that takes one."""
 
+HERE: Final = (
+    "On the command line a time can also be 2026-01-31, 2026-01-31T14:30 (local), 2d (ago), today or yesterday."
+)
+"""What the daemon does not know when it says what a point is."""
+
+PARTED: Final = """\
+The last @ of PATH@POINT parts the two, unless a file is called all of it: `icon@2x.png` is a path, and
+`icon@2x.png@v12` is that path at a point."""
+"""The sentence for the help of every command that takes a path at a point."""
+
 _DAYS: Final = {"today": 0, "yesterday": 1}
 _UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PART: Final = r"(\d{1,9}) ?(weeks?|days?|hours?|minutes?|mins?|seconds?|secs?|[wdhms])"

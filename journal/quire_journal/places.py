@@ -34,6 +34,10 @@ class WorkspaceRefused(Exception):
     """A folder cannot be a workspace, or a state folder cannot hold a journal; the text is a sentence that says why."""
 
 
+class NoFolder(WorkspaceRefused):
+    """There is no folder where the workspace is said to be."""
+
+
 class Place(NamedTuple):
     """A workspace and its state folder, both real paths. Nothing needs to exist yet."""
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from quire_journal.identities import known_journals, read_identity, workspace_id, write_identity
 from quire_journal.locks import hold_lock, running
-from quire_journal.places import Place, WorkspaceRefused, at_home, place_of, state_home
+from quire_journal.places import NoFolder, Place, WorkspaceRefused, at_home, place_of, state_home
 
 _NETWORK_FILE_SYSTEMS: Final = frozenset(
     ("nfs", "nfs4", "cifs", "smb3", "smbfs", "afs", "ceph", "glusterfs", "lustre", "fuse.sshfs", "fuse.glusterfs")
@@ -30,7 +30,7 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
     seen = Path(os.path.realpath(folder))
     real = at_home(seen)
     if not seen.is_dir() and not real.is_dir():
-        raise WorkspaceRefused(f"{folder} is not a folder.")
+        raise NoFolder(f"{folder} is not a folder.")
     if state_dir is not None:
         recorded = read_identity(place_of(real, state_dir))
         if recorded is not None and _within(real, Path(recorded.root)):
@@ -72,7 +72,7 @@ def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     """
     target = place_of(root, state_dir)
     if not target.root.is_dir():
-        raise WorkspaceRefused(f"{root} is not a folder.")
+        raise NoFolder(f"{root} is not a folder.")
     wanted = workspace_id(target.root)
     if wanted is None:
         raise WorkspaceRefused(
@@ -108,7 +108,7 @@ def _same_folder(one: Path, other: Path) -> bool:
 
 def _check_root(root: Path) -> None:
     if not root.is_dir():
-        raise WorkspaceRefused(f"{root} is not a folder.")
+        raise NoFolder(f"{root} is not a folder.")
     if root == Path("/"):
         raise WorkspaceRefused("/ is the whole machine; a workspace is one project's folder.")
     home = Path(os.path.realpath(Path.home()))

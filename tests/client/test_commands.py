@@ -21,9 +21,9 @@ import quire_client.commands
 from cases import every
 from quire_client.__main__ import main
 from quire_client.commands import COMMANDS
-from quire_client.commands.base import COMMON, Command, Invocation, path_at
+from quire_client.commands.base import COMMON, Command, Invocation
 from quire_client.connection import NoReply
-from quire_client.moments import POINTS
+from quire_client.moments import HERE, PARTED, POINTS
 from quire_journal import VERSION
 from quire_journal.identities import settle
 from quire_journal.locks import Running, hold_lock
@@ -139,6 +139,7 @@ def test_the_help_of_a_command_that_takes_a_point_says_what_one_is(name: str, qu
     text = quire("help", name).out
     takes = any(word in text for word in ("POINT ", "@POINT", "A..B [", "POINT]", "[CURSOR]"))
     assert (POINTS in text) is takes
+    assert (PARTED in text) is (name in ("cat", "show", "restore"))
 
 
 # -- help --------------------------------------------------------------------------------------------------------
@@ -305,7 +306,8 @@ def test_without_a_daemon_the_status_is_4_with_the_reason(quire: Quire, site: Pa
 
 def test_a_folder_that_is_no_workspace_is_refused(quire: Quire, tmp_path: Path) -> None:
     ran = quire("status", "-C", str(tmp_path / "missing"))
-    assert (ran.status, ran.err) == (1, f"quire: {tmp_path / 'missing'} is not a folder.\n")
+    assert (ran.status, ran.err) == (3, f"quire: {tmp_path / 'missing'} is not a folder.\n")
+    assert json.loads(quire("status", "--json", "-C", str(tmp_path / "missing")).out)["error"] == "not_found"
 
 
 def test_what_nobody_expected_is_a_sentence_and_status_70(quire: Quire) -> None:
@@ -389,8 +391,48 @@ def test_a_path_that_is_not_utf8_is_escaped_as_it_is_in_the_journal(quire: Quire
 
 
 def test_a_path_may_hold_the_sign_that_parts_it_from_its_point() -> None:
-    assert path_at("a@b.py@v3") == ("a@b.py", "v3")
-    assert path_at("a.py") == ("a.py", "")
+    call = Invocation([], {}, {})
+    assert call.path_at("a@b.py@v3") == ("a@b.py", "v3")
+    assert call.path_at("a.py") == ("a.py", "")
+
+
+@every(
+    ("command", "asked"),
+    [
+        ("cat", ("read_file", {"path": "src/icon@2x.png", "content_base64": True})),
+        ("show", ("show", {"path": "src/icon@2x.png", "version": "TIME"})),
+        ("restore", None),
+    ],
+)
+def test_a_file_that_is_called_all_of_it_is_no_path_at_a_point(
+    command: str, asked: Any, quire: Quire, site: Path
+) -> None:
+    (site / "src" / "icon@2x.png").touch()
+    ran = quire(command, "src/icon@2x.png", read_file={"ok": True}, show={"ok": True, "content": ""})
+    told = [
+        (tool, {name: "TIME" if str(value).startswith("2") else value for name, value in arguments.items()})
+        for tool, arguments in ran.asked
+    ]
+    assert told == ([asked] if asked else [])
+    assert ran.status == (0 if asked else 2)
+    there = {"ok": True, "content": "x", "files": []}
+    ran = quire(command, "src/icon@2x.png@v3", read_file=there, show=there, restore=there)
+    assert ran.asked[0][1]["path"] == "src/icon@2x.png"
+    assert "v3" in ran.asked[0][1].values()
+
+
+def test_a_point_that_there_is_not_leads_to_those_of_the_command_line_or_to_the_path_that_was_meant(
+    quire: Quire,
+) -> None:
+    def refused(arguments: dict[str, Any]) -> dict[str, Any]:
+        wrong = {"error": "not_found", "message": "There is none.", "suggested_action": "name_a_point"}
+        return {"ok": False, **wrong, "point": arguments["at"]}
+
+    first = ["There is none. [not_found]", "Next: name_a_point"]
+    assert quire("cat", "a.py@befor", read_file=refused).err.splitlines() == [*first, HERE]
+    for gone, told in (("gone@2x.png", "gone@2x.png@v12"), ("@scope/a", "@scope/a@v12")):
+        sentence = f"If {gone} is a path, it wants a point of its own: {told}."
+        assert quire("cat", gone, read_file=refused).err.splitlines() == [*first, sentence]
 
 
 # -- each command ------------------------------------------------------------------------------------------------
@@ -692,6 +734,18 @@ def test_show_prints_the_text_and_tells_beside_it_who_wrote_it(quire: Quire) -> 
     assert (ran.out, ran.err) == ("x\ny", "2026-01-31 12:00:00Z  v812  alice/s1  file written  a.py\n")
 
 
+@every(
+    ("given", "sent"),
+    [("14", "seq:14"), ("v14", "v14"), ("v3", "v3"), ("before-lunch", "before-lunch")],
+)
+def test_show_takes_a_records_number_and_a_version_before_a_file_of_that_name(
+    given: str, sent: str, quire: Quire, site: Path
+) -> None:
+    (site / "v3").touch()
+    (site / "14").touch()
+    assert quire("show", given, show={"ok": True, "content": ""}).asked == [("show", {"version": sent})]
+
+
 def test_show_takes_a_path_at_a_point_and_all_pages(quire: Quire) -> None:
     def show(args: dict[str, Any]) -> dict[str, Any]:
         if "start_line" in args:
@@ -841,7 +895,7 @@ def test_manual_needs_no_workspace_and_makes_none(
     assert (ran.status, ran.err, ran.asked) == (0, "", [])
     assert ran.out.startswith("# `edit`: ")
     assert not any(elsewhere.iterdir())
-    assert quire("manual", "-C", str(elsewhere / "none"), "edit").status == 1
+    assert quire("manual", "-C", str(elsewhere / "none"), "edit").status == 3
 
 
 def test_manual_of_what_has_none_ends_with_3(quire: Quire) -> None:

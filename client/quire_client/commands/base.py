@@ -137,6 +137,7 @@ class Invocation:
         self.colours = render.Palette(sys.stdout.isatty(), environ)
         self.person_watches = sys.stderr.isatty() and not self.json
         self._client: Client | None = None  # the one that this command was given last
+        self._parted = ("", "")  # what was read as PATH@POINT, and the point in it
 
     @property
     def folder(self) -> Path:
@@ -219,6 +220,17 @@ class Invocation:
         """Raises Usage when there are more arguments than `number`."""
         if len(self.arguments) > number:
             raise Usage(f"There is no use for {self.arguments[number]!r}.")
+
+    def path_at(self, text: str) -> tuple[str, str]:
+        """`PATH@POINT` in its two parts; no point is "". Raises Usage.
+
+        The last `@` parts them, for points hold none; unless a file is called all of it.
+        """
+        path, sign, point = text.rpartition("@")
+        if not sign or os.path.lexists(self.folder / text):
+            return text, ""
+        self._parted = (text, point)
+        return path, point_of(point)
 
     def in_workspace(self, path: str) -> str:
         """A path of the command line, relative to the current folder, as the daemon knows it.
@@ -313,6 +325,18 @@ class Invocation:
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):
             self.say(f"Next: {render.one_line(reply['suggested_action'])}")
+        if reply.get("suggested_action") == "name_a_point":
+            self._tell_of_points(str(reply.get("point")))
+
+    def _tell_of_points(self, refused: str) -> None:
+        """Which points there are on the command line only; and what to do where a path was taken for one."""
+        from quire_client.moments import HERE
+
+        text, point = self._parted
+        if point == refused and ("." in point or "/" in point):  # the end of a file's name
+            self.say(f"If {text} is a path, it wants a point of its own: {text}@v12.")
+        else:
+            self.say(HERE)
 
     def say(self, sentence: str) -> None:
         """A sentence on stderr; none with --json, whose one object has it all."""
@@ -338,15 +362,6 @@ def either(choices: Sequence[str]) -> str:
     """`skip, markers or abort`."""
     *first, last = choices
     return f"{', '.join(first)} or {last}" if first else last
-
-
-def path_at(text: str) -> tuple[str, str]:
-    """`PATH@POINT` in its two parts; no point is "". The last `@` counts: paths may hold some, points do not.
-
-    Raises Usage.
-    """
-    path, sign, point = text.rpartition("@")
-    return (path, point_of(point)) if sign else (text, "")
 
 
 def point_of(text: str) -> str:

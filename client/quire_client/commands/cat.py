@@ -6,7 +6,7 @@ import base64
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.commands.base import DONE, Command, Invocation, path_at
+from quire_client.commands.base import DONE, Command, Invocation
 from quire_client.commands.read import shown
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """Print the file as it was, or as it is: its very bytes, except on a terminal and in JSON."""
-    path, point = path_at(call.one_argument("PATH@POINT"))
+    path, point = call.path_at(call.one_argument("PATH@POINT"))
     arguments: dict[str, Any] = {"path": call.in_workspace(path)}
     if point:
         arguments["at"] = point

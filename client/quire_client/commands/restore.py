@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, Option, Usage, path_at
+from quire_client.commands.base import Command, Invocation, Option, Usage
 from quire_client.commands.undo import show_files
 
 
@@ -13,7 +13,7 @@ def run(call: Invocation) -> int:
     call.at_most(1)
     arguments: dict[str, Any] = {}
     if call.arguments:
-        path, point = path_at(call.arguments[0])
+        path, point = call.path_at(call.arguments[0])
         if not path or not point:
             raise Usage(f"PATH@POINT names a path and a point; {call.arguments[0]!r} does not.")
         arguments = {"path": call.in_workspace(path), "at": point}

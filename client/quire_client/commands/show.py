@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import os
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, path_at
+from quire_client.commands.base import Command, Invocation, point_of
 from quire_client.commands.log import row
 from quire_client.commands.read import shown
 
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """Show a version by its token, or a path at a point."""
-    path, point = path_at(call.one_argument("VERSION"))
-    # Without `@` the argument is the token alone.
-    arguments = {"path": call.in_workspace(path), "version": point} if point else {"version": path}
+    arguments = _what(call, call.one_argument("VERSION"))
     with call.connect() as client:
         reply = _whole(client, arguments)
     if reply.get("ok"):
@@ -28,6 +27,18 @@ def run(call: Invocation) -> int:
         if "content" not in reply:
             return _without_text(call, reply)
     return call.answer(reply, shown, exact=True)
+
+
+def _what(call: Invocation, given: str) -> dict[str, Any]:
+    """The arguments that name the version. Without `@` it is the token alone, its number, or a path as it is."""
+    from quire_journal.ids import parse_version_token
+
+    path, point = call.path_at(given)
+    if not point and given.isascii() and given.isdigit():
+        return {"version": f"seq:{given}"}
+    if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
+        point = point_of("now")
+    return {"path": call.in_workspace(path), "version": point} if point else {"version": given}
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -58,8 +69,9 @@ def _without_text(call: Invocation, reply: Mapping[str, Any]) -> int:
 
 
 COMMAND = Command(
-    arguments="VERSION | PATH@POINT",
-    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions.",
+    arguments="VERSION | PATH[@POINT]",
+    about="Prints the text that a version holds, and on stderr who wrote it and when. `quire log` lists versions; the\n"
+    "number of a record will do (14 is seq:14).",
     example="quire show src/app.py@before-refactoring",
     run=run,
 )
