@@ -50,5 +50,5 @@ def test_the_project_folder_of_the_agent_is_the_workspace(
     site: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(site / "nowhere"))
-    assert main(["mcp"]) == 1
+    assert main(["mcp"]) == 3
     assert "nowhere is not a folder" in capsys.readouterr().err
