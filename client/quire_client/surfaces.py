@@ -18,10 +18,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from quire_client.commands.base import TRIAL
 from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.telling import GREETING
 from quire_client.quick import Quick, Unreachable
-from quire_client.setup.agents import Door, Scope, doors
+from quire_client.setup.agents import Door, Scope, broken, doors
 from quire_journal.places import Place
 
 SESSION: Final = "doctor"
@@ -58,6 +59,16 @@ def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Ite
         yield "MCP", *_mcp([*own, *(["--state-dir", state_dir] if state_dir else [])], place)
 
 
+def unreadable(place: Place, environ: Mapping[str, str]) -> Iterator[Check]:
+    """The files of agents that cannot be read, so that nobody knows which ways in they have. Needs no daemon."""
+    for name in AGENTS:
+        told: dict[Path, str] = {}
+        for project in (place.root, None):
+            told |= broken(name, Scope(Path.home(), environ, project))
+        for path, why in told.items():
+            yield f"files of {name}", False, f"{path} cannot be read: {why}; mend it, then `quire setup {name}`"
+
+
 def _but_the_name(command: tuple[str, ...]) -> tuple[str, ...]:
     """What is run, whichever agent it is run for: the same server is tried once."""
     before = ("", *command[:-1])
@@ -84,7 +95,12 @@ def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
     began = time.monotonic()
     try:
         ran = subprocess.run(
-            door.command, input=event, capture_output=True, timeout=HOOK_S, cwd=place.root, env=_own_environment(name)
+            door.command,
+            input=event,
+            capture_output=True,
+            timeout=HOOK_S,
+            cwd=place.root,
+            env=_without(agent(name).env_file),
         )
     except FileNotFoundError:
         return False, f"{door.path} calls {door.command[0]}, which is not there; `quire setup {name}` puts it right"
@@ -100,16 +116,26 @@ def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
     return False, f"{door.path}: no daemon answered ({_last_line(ran.stderr) or said[:200]})"
 
 
-def _own_environment(name: str) -> dict[str, str]:
+def _without(file: str) -> dict[str, str]:
     """Ours, without the file of an agent's shell: that one is not to be called by the name of this trial."""
-    return {variable: value for variable, value in os.environ.items() if variable != agent(name).env_file}
+    return {name: value for name, value in _trial().items() if name != file}
+
+
+def _trial() -> dict[str, str]:
+    """Ours, saying that this is a trial: `who` and the journal are not to tell of an agent session that never was."""
+    return {**os.environ, TRIAL: "1"}
 
 
 def _mcp(command: Sequence[str], place: Place) -> tuple[bool, str]:
     began = time.monotonic()
     try:
         server = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=place.root
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=place.root,
+            env=_trial(),
         )
     except OSError as error:
         return False, f"{command[0]} cannot be run ({error.strerror}); `quire setup` puts it right"

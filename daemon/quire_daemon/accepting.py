@@ -14,6 +14,7 @@ from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.describe import describe_tool
+from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
 from quire_daemon.server import Incoming, Peer, Server
@@ -88,7 +89,7 @@ class Accepting:
             incoming,
             tool,
             params,
-            self._who(incoming.identity, incoming.peer, request.caller),
+            self._who(incoming.identity, incoming.peer, request.caller, tool is NATIVE_TOOL),
             raw,
             request.op[:16],
             str(getattr(params, "idempotency_key", "") or ""),
@@ -96,7 +97,7 @@ class Accepting:
             request.deadline_ns,
         )
 
-    def _who(self, connection: bytes, peer: Peer, caller: Any) -> Who:
+    def _who(self, connection: bytes, peer: Peer, caller: Any, by_hook: bool) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""
         said = (caller.agent, caller.agent_session, caller.turn, caller.tool_call, caller.model)
         identity = self._identities.get((connection, peer, said))
@@ -108,7 +109,7 @@ class Accepting:
             key = caller_key(peer.uid, identity.agent, identity.agent_session)
             who = Who(writer, key, identity.agent, identity.agent_session)
             self._writers[identity] = who
-        self._presence.called(who, connection, identity)
+        self._presence.called(who, connection, identity, by_hook and bool(who.agent))
         return who
 
     def _identity(self, connection: bytes, peer: Peer, said: tuple[str, ...]) -> WriterIntroduced:

@@ -29,6 +29,7 @@ class _Caller(msgspec.Struct):
     called_ns: int = 0
     process: WriterIntroduced | None = None  # that called last
     lines: dict[bytes, None] = msgspec.field(default_factory=dict)  # its connections, the newest last
+    hooks: bool = False  # it has called by an agent's hook
     files: dict[str, int] = msgspec.field(default_factory=dict)  # path → when, the newest last
 
 
@@ -39,11 +40,12 @@ class Presence:
         self._connections, self._clock = connections, clock
         self._callers: dict[bytes, _Caller] = {}
 
-    def called(self, who: Who, connection: bytes, process: WriterIntroduced) -> None:
-        """A call came."""
+    def called(self, who: Who, connection: bytes, process: WriterIntroduced, by_hook: bool = False) -> None:
+        """A call came; `by_hook`: an agent's hook made it."""
         caller = self._callers.pop(who.key, None) or _Caller()
         self._callers[who.key] = caller
         caller.called_ns, caller.process = self._clock.now_ns(), process
+        caller.hooks = caller.hooks or by_hook
         caller.lines.pop(connection, None)
         caller.lines[connection] = None
         if len(caller.lines) > MOST_LINES:
@@ -72,7 +74,7 @@ class Presence:
                 del caller.lines[line]
         process = caller.process
         alive = None
-        if process is not None and process.pid and process.pid_start:
+        if process is not None and process.pid and process.pid_start and not caller.hooks:
             alive = pid_start(process.pid) == process.pid_start
         files = tuple(reversed(caller.files.items()))
-        return Present(caller.called_ns, len(caller.lines), alive, files)
+        return Present(caller.called_ns, len(caller.lines), alive, files, caller.hooks)

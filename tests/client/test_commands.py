@@ -984,6 +984,26 @@ def test_doctor_without_a_daemon_checks_this_side(quire: Quire, site: Path) -> N
     assert ran.status == 0
 
 
+@pytest.mark.parametrize("runs", [False, True])
+def test_doctor_names_the_files_of_agents_that_cannot_be_read(quire: Quire, site: Path, runs: bool) -> None:
+    (site / ".mcp.json").write_text('{\n  "mcpServers": {,}\n}\n')
+    (site / ".codex").mkdir()
+    (site / ".codex" / "config.toml").write_text("[mcp_servers\n")
+    (site / ".cursor").mkdir()
+    (site / ".cursor" / "mcp.json").write_bytes(b"\xff")
+    (site / ".gemini").mkdir()
+    (site / ".gemini" / "settings.json").write_text("{}")
+    ran = quire("doctor", "--json", runs=runs, doctor={"ok": True, "checks": []}, status={"ok": True})
+    told = {check["name"]: check["detail"] for check in json.loads(ran.out)["checks"] if not check["ok"]}
+    assert ran.status == 1
+    assert told.pop("files of claude-code").startswith(f"{site / '.mcp.json'} cannot be read: line 2")
+    assert told.pop("files of codex").startswith(f"{site / '.codex/config.toml'} cannot be read: Expected ']'")
+    assert told.pop("files of cursor") == f"{site / '.cursor/mcp.json'} cannot be read: it is not UTF-8; " + (
+        "mend it, then `quire setup cursor`"
+    )
+    assert not told
+
+
 def test_doctor_fails_when_a_check_of_the_daemon_does(quire: Quire, site: Path) -> None:
     checks = [{"name": "watcher", "ok": False, "detail": "blind"}]
     make_private_folder(place_of(site).state)
@@ -1161,13 +1181,15 @@ def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
     on = {"files": [{"path": "a.py"}, {"path": "b.py"}], "leases": [lease], "bursts": [{"burst": 12, "label": "fmt"}]}
     ann = {**WRITER, "turn": "t9", "you": True, "present": True, "connections": 1, "alive": True, "on": on}
     user = {"id": "w1", "uid": 1000, "present": True, "connections": 0, "alive": False, "last_seen": None}
-    reply = {"ok": True, "writers": [{**ann, "last_seen": "2026-01-31T12:00:00Z"}, user], "total": 5}
+    cleo = {"id": "w2", "agent": "cleo", "present": True, "connections": 0, "alive": None, "hooks": True}
+    reply = {"ok": True, "writers": [{**ann, "last_seen": "2026-01-31T12:00:00Z"}, user, cleo], "total": 6}
     ran = quire("who", "--limit", "2", who=reply)
     assert ran.asked == [("who", {"present": True, "limit": 2})]
     assert ran.out == (
-        "w3  alice/s1 (you)  turn t9  connected                       2026-01-31 12:00:00Z  "
+        "w3  alice/s1 (you)  turn t9  connected                            2026-01-31 12:00:00Z  "
         "exclusive lease on src; burst 12 fmt; a.py, b.py\n"
-        "w1  user                     present, its process has ended\n"
+        "w1  user                     present, its last process has ended\n"
+        "w2  cleo                     present, heard of by its hooks\n"
         "and 3 more; --all lists them\n"
     )
     assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"present": False, "minutes": 0.5})]

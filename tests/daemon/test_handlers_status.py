@@ -65,6 +65,7 @@ def test_who_tells_who_is_present_first_and_on_what() -> None:
     desk.call(CLAIM_TOOL, desk.ben, path="src", reason="moving")
     desk.present[cleo.key] = Present(BEGAN_NS, 1, False, (("c.txt", BEGAN_NS + SECOND),))
     reply = desk.call(WHO_TOOL, desk.ann, minutes=0.5)
+    assert [w["hooks"] for w in reply["writers"]] == [False] * 3
     assert [(w["agent"], w["present"], w["connections"], w["alive"]) for w in reply["writers"]] == [
         ("cleo", True, 1, False),
         ("ben", True, 0, None),

@@ -39,6 +39,14 @@ def test_another_process_with_the_same_number_is_not_the_one_that_called() -> No
     assert presence.now()[ANN.key].alive is None
 
 
+def test_the_end_of_a_hooks_process_says_nothing_of_its_agent() -> None:
+    presence = Presence(Lines(), SetClock())
+    gone = WriterIntroduced(0, 1000, os.getpid(), ME.pid_start - 1)
+    presence.called(ANN, b"one", gone, by_hook=True)
+    presence.called(ANN, b"two", gone)  # its hook told of a read, as everybody reads
+    assert (presence.now()[ANN.key].hooks, presence.now()[ANN.key].alive) == (True, None)
+
+
 def test_the_files_that_were_named_last_come_first_and_nothing_grows() -> None:
     presence = Presence(Lines(), SetClock())
     presence.called(ANN, b"one", ME)

@@ -196,6 +196,10 @@ def test_doctor_goes_through_each_hook_that_is_set_up_and_fails_when_one_does_no
     told = {check["name"]: check for check in json.loads(command(site, "doctor", "--json"))["checks"]}
     assert {"quick line", "hook claude-code", "hook codex"} <= {name for name, check in told.items() if check["ok"]}
     assert [name for name in told if name.startswith("MCP")]
+    there = asked(site, "who", present=False)["writers"]
+    assert "doctor" not in {who.get("agent_session") for who in there}, "the doctor's trial is no agent session"
+    assert [who["hooks"] for who in there if not who.get("agent")] == [False], "nor is the person one"
+    assert any(who["hooks"] and who["alive"] is None for who in there), "those that called by hooks above"
     command(site, "unsetup", "codex")
     for path in (site.root / ".claude" / "settings.local.json", site.root / ".mcp.json"):
         path.write_text(path.read_text().replace(str(here), "/gone/quire"))

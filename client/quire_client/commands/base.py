@@ -48,6 +48,9 @@ _STATUS_OF: Final = {
 """Exit status by error code; every other code is `REFUSED`."""
 
 
+TRIAL: Final = "QUIRE_TRIAL"
+"""Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
+
 _QUICK_S: Final = 2.0
 """So long the quick way is waited for, at most half of the whole time, before the long one is gone."""
 

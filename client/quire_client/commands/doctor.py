@@ -52,6 +52,7 @@ def _checks(call: Invocation) -> Iterator[dict[str, Any]]:
         return
     settings = _settings(place)
     yield settings
+    yield from _agents(call)
     yield from _daemon_checks(call, settings["ok"])
 
 
@@ -100,6 +101,14 @@ def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, An
     yield from reply.get("checks") or ()
     if found.socket:
         yield from _ways_in(call)
+
+
+def _agents(call: Invocation) -> Iterator[dict[str, Any]]:
+    """The files of agents that nobody can read; nothing where there are none."""
+    from quire_client.surfaces import unreadable
+
+    for name, ok, detail in unreadable(call.place, call.environ):
+        yield _check(name, ok, detail)
 
 
 def _ways_in(call: Invocation) -> Iterator[dict[str, Any]]:

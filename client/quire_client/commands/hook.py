@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from quire_client.commands.base import DONE, Command, Invocation
+from quire_client.commands.base import DONE, TRIAL, Command, Invocation
 from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.base import Agent, Intent, Outcome
 from quire_client.hooks.telling import Call, tell
@@ -92,8 +92,9 @@ def _told(
         "tool_call": intent.call,
         "model": intent.model,
     }
+    who = {} if call.environ.get(TRIAL) else caller
     try:
-        with connected(place, caller, time.monotonic() + call.timeout_s(PATIENCE_S)) as line:
+        with connected(place, who, time.monotonic() + call.timeout_s(PATIENCE_S)) as line:
             ask: Call = line.call
             outcome = tell(intent, paths, speaks.rereads, ask)
     except Unreachable as reason:

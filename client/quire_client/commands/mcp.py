@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import DONE, Command, Invocation, Opens, Option, Usage
+from quire_client.commands.base import DONE, TRIAL, Command, Invocation, Opens, Option, Usage
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -44,7 +44,8 @@ def run(call: Invocation) -> int:
     from quire_client.mcp.server import over_stdio
 
     def connect(agent: str, session: str) -> Client:
-        return call.opener(Opens(place, agent, session, timeout_s, start=True))
+        named = ("", "") if call.environ.get(TRIAL) else (agent, session)
+        return call.opener(Opens(place, *named, timeout_s, start=True))
 
     sessions = AgentSessions(connect)
     try:

@@ -38,15 +38,24 @@ def _show(reply: Mapping[str, Any]) -> str:
 def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
     """A caller as a line of the table: who, how it is known to be there, when it did something, and on what."""
     turn = render.one_line(writer.get("turn") or "", 40)
-    there = "connected" if writer.get("connections") else "present" if writer.get("present") else "away"
     return (
         _ids(writer),
         f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
         f"turn {turn}" if turn else "",
-        f"{there}, its process has ended" if writer.get("alive") is False else there,
+        _there(writer),
         render.moment(writer.get("last_seen") or ""),
         "; ".join(_on(writer.get("on"))),
     )
+
+
+def _there(writer: Mapping[str, Any]) -> str:
+    """How it is known to be there. That a process of it has ended is news only where one of them stays."""
+    if writer.get("connections"):
+        return "connected"
+    there = "present" if writer.get("present") else "away"
+    if writer.get("hooks"):
+        return f"{there}, heard of by its hooks"
+    return f"{there}, its last process has ended" if writer.get("alive") is False else there
 
 
 def _ids(writer: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ class Door(NamedTuple):
 
 
 def doors(agent: str, scope: Scope) -> list[Door]:
-    """What the files of `agent` call, each once. Files that cannot be read are passed over."""
+    """What the files of `agent` call, each once. Files that cannot be read are passed over; `broken` has those."""
     found: dict[tuple[str, tuple[str, ...]], Door] = {}
     for file in files(agent, scope, ""):
         try:
@@ -83,6 +83,24 @@ def doors(agent: str, scope: Scope) -> list[Door]:
         for kind, command in commands:
             found.setdefault((kind, command), Door(kind, command, file.path))
     return list(found.values())
+
+
+def broken(agent: str, scope: Scope) -> list[tuple[Path, str]]:
+    """The files of `agent` that are there and cannot be read, each with why. What they call is not known."""
+    found = []
+    for file in files(agent, scope, ""):
+        try:
+            for _ in _commands(file.path, agent):
+                pass
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except UnicodeDecodeError:
+            found.append((file.path, "it is not UTF-8"))
+        except OSError as error:
+            found.append((file.path, (error.strerror or str(error)).lower()))
+        except ValueError as error:
+            found.append((file.path, str(error)))
+    return found
 
 
 def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:

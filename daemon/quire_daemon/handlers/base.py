@@ -61,8 +61,9 @@ class Present(msgspec.Struct, frozen=True):
 
     called_ns: int  # its last call
     connections: int  # that are open
-    alive: bool | None = None  # the process that called last; None: it cannot be known
+    alive: bool | None = None  # the process that called last; None: it cannot be known, or says nothing of the caller
     files: tuple[tuple[str, int], ...] = ()  # (path, when) that it named last, the newest first
+    hooks: bool = False  # it is an agent that calls by its hooks, whose processes end with each call
 
 
 class Implied(msgspec.Struct, frozen=True):

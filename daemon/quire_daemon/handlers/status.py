@@ -100,7 +100,8 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     `{id, type, agent, …, pid}` of its newest writer, `you`, `turns` (how many writers it was: one for each process,
     turn and tool call), `ids` (of the newest of them, newest first), `last_change`:
     `{batch, at}` of its newest file change, `present`, `connections` (open ones), `alive` (the process that called
-    last; null where nobody can say), `last_seen`, and `on`: `files` that it named or wrote last (`{path, at}`), its
+    last; null where nobody can say), `hooks` (it is an agent whose hooks call: a process of theirs ends with each
+    call, so that `alive` is null), `last_seen`, and `on`: `files` that it named or wrote last (`{path, at}`), its
     `leases` and open `bursts`. Connections, processes and files named are known of this run of the daemon.
     """
     if params.limit < 1:
@@ -136,6 +137,7 @@ def _who_json(caller: _Caller, world: World, within_ns: int) -> dict[str, Any]:
         "present": present,
         "connections": there.connections,
         "alive": there.alive,
+        "hooks": there.hooks,
         "last_seen": rfc3339(seen_ns) if seen_ns else None,
         "on": {
             "files": _files_json(there, batch, history),

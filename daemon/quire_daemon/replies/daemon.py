@@ -94,6 +94,7 @@ class WhoWriter(StatusWriter, frozen=True, kw_only=True):
     present: bool
     connections: int
     alive: bool | None
+    hooks: bool
     last_seen: str | None
     on: On
 
