@@ -642,6 +642,8 @@ def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) 
 
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
+    ran = quire("log", log={"ok": True, "records": [], "next": None, "capturing": True})
+    assert ran.err == "The first capture still goes on, so there may be more; `quire up` waits until it is over.\n"
 
 
 AT = "2026-01-31T12:00:00Z"

@@ -48,6 +48,13 @@ def test_log_shows_file_changes_and_checkpoints_newest_first() -> None:
     assert reply["next"] is None
 
 
+def test_log_says_that_the_first_capture_is_not_over() -> None:
+    desk = Desk()
+    assert desk.call(LOG_TOOL, desk.ann, path="a.txt")["capturing"] is True
+    desk.note(WorkspaceScanned("start", 0, 0))
+    assert "capturing" not in desk.call(LOG_TOOL, desk.ann, path="a.txt")
+
+
 def test_a_record_is_shown_with_who_what_and_from_which_base() -> None:
     desk, made = busy_desk()
     (record,) = desk.call(LOG_TOOL, desk.ann, path="src/a.py", limit=1)["records"]

@@ -47,6 +47,8 @@ def run(call: Invocation) -> int:
     with call.connect() as client:
         reply = _enough(client, arguments)
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
+    if reply.get("capturing"):
+        call.say("The first capture still goes on, so there may be more; `quire up` waits until it is over.")
     if reply.get("next"):
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
     return status

@@ -191,7 +191,10 @@ def _within_burst(number: int, after: int, upto: int, history: History) -> tuple
 
 
 def decide_log(params: LogParams, world: World) -> Decision:
-    """The reply: `records` and `next`, the cursor of the next page or None."""
+    """The reply: `records` and `next`, the cursor of the next page or None.
+
+    `capturing`, where it stands: the first capture of the tree is not over, so that a file may be missing only as yet.
+    """
     _check_limit(params.limit)
     if params.order not in ("newest", "oldest"):
         message = f"order: must be newest or oldest, not {params.order!r}."
@@ -230,6 +233,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
             "message": _counted(len(found.found), found.more),
             "records": [{**record_json(entry.record, history), **entry.told} for entry in found.found],
             "next": following,
+            **({"capturing": True} if history.first_scan() is None else {}),
         }
     )
 

@@ -93,6 +93,7 @@ class LogReply(Reply, frozen=True, kw_only=True):
 
     records: list[Record]
     next: str | None  # the `cursor` of the next page; None at the end
+    capturing: Maybe[bool] = UNSET  # the first capture of the tree is not over: there may be more
 
 
 class SinceReply(Reply, frozen=True, kw_only=True):
