@@ -116,12 +116,13 @@ def _load(name: str) -> Command:
 def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:
     """(options by long name, the other words). Before a command the options end at the first other word."""
     short = "".join(option.short + (":" if option.value else "") for option in known if option.short)
-    long = [option.name + ("=" if option.value else "") for option in known]
+    long = [name + ("=" if option.value else "") for option in known for name in (option.name, *option.also)]
     try:
         found, rest = (getopt.gnu_getopt if command else getopt.getopt)(words, short, long)
     except getopt.GetoptError as error:
         raise Usage(_what_is_wrong(error, known, command)) from error
     names = {f"-{option.short}": option.name for option in known if option.short}
+    names |= {f"--{name}": option.name for option in known for name in option.also}
     options = {names.get(key, key.lstrip("-")): value for key, value in found}
     for option in known:
         if option.choices and option.name in options:
@@ -134,11 +135,14 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
 def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: str) -> str:
     """What getopt found: an option that there is not (which there are, and the nearest), several, or no value."""
     if "not recognized" not in error.msg:
-        meant = next((option for option in known if error.opt and error.opt in (option.name, option.short)), None)
+        meant = next(
+            (option for option in known if error.opt and error.opt in (option.name, option.short, *option.also)), None
+        )
         if meant is not None and meant.value:
             return f"--{meant.name} wants {meant.value}: {meant.meaning}."
         if meant is None:  # said here: what getopt says of it depends on the version of Python
-            *others, last = sorted(f"--{option.name}" for option in known if option.name.startswith(error.opt))
+            long = [name for option in known for name in (option.name, *option.also)]
+            *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))
             return f"--{error.opt} may be {', '.join(others)} or {last}."
         return f"{error.msg[:1].upper()}{error.msg[1:]}."
     from quire_journal.refusals import did_you_mean

@@ -159,9 +159,9 @@ def test_a_refused_export_leaves_no_file(site: Live, tmp_path: Path) -> None:
 
 
 def test_a_stretch_ends_and_begins_at_points(site: Live) -> None:
-    mails = export(site, "patches", "--to", "done")
+    mails = export(site, "patches", "--until", "done")
     assert b"+TWO" in mails
-    assert export(site, "patches", "--from", "done") == b""
+    assert export(site, "patches", "--since", "done") == b""
 
 
 def test_the_schema_needs_no_workspace(site: Live, tmp_path: Path) -> None:

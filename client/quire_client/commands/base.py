@@ -67,6 +67,7 @@ class Option(NamedTuple):
     meaning: str = ""
     short: str = ""  # one letter
     choices: tuple[str, ...] = ()  # all that the value can be; none = anything
+    also: tuple[str, ...] = ()  # other long names that are understood; the help shows none
 
 
 class Command(NamedTuple):
@@ -92,6 +93,12 @@ COMMON: Final = (
     Option("help", "", "show this text", "h"),
 )
 """The options of every command."""
+
+
+def stretch(after: str, until: str) -> tuple[Option, Option]:
+    """The options for a stretch of the log, by one pair of names in every command; with what they mean there."""
+    return Option("since", "POINT", after, also=("from",)), Option("until", "POINT", until, also=("to",))
+
 
 VERSION_OPTION: Final = Option("version", "", "show the version")
 """Of `quire` itself."""

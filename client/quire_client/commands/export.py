@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from quire_client import render
-from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen
+from quire_client.commands.base import DONE, Command, Invocation, Option, Usage, chosen, stretch
 from quire_client.progress import Progress
 from quire_client.streams import Output, Unwritten
 
@@ -34,7 +34,7 @@ def run(call: Invocation) -> int:
         return _schema()
     table_of = _parquet() if format == "parquet" else None
     call.options = {"timeout": str(TIMEOUT_S), **call.options}
-    asked = {"start": call.options.get("from"), "end": call.options.get("to"), "by": call.options.get("by")}
+    asked = {"start": call.options.get("since"), "end": call.options.get("until"), "by": call.options.get("by")}
     out = call.options.get("out", "")
     if call.json and not out:
         raise Usage("--json tells about a file; it goes with --out.")
@@ -145,8 +145,7 @@ COMMAND = Command(
     run=run,
     words=(*FORMATS, "schema"),
     options=(
-        Option("from", "POINT", "what came after it; without it, everything"),
-        Option("to", "POINT", "up to it; without it, until now"),
+        *stretch("what came after it; without it, everything", "up to it; without it, until now"),
         Option("by", "WHAT", "batch (if not said), burst, or checkpoint", choices=("batch", "burst", "checkpoint")),
         Option("out", "FILE", "write there; the file is whole or not there"),
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, stretch
 from quire_client.commands.diff import patches
 
 if TYPE_CHECKING:
@@ -133,8 +133,7 @@ COMMAND = Command(
         Option("agent-session", "ID", "what this agent session did"),
         Option("turn", "ID", "what was done in this turn"),
         Option("kind", "KIND", "only records of this kind, such as file_written"),
-        Option("since", "POINT", "records after it"),
-        Option("until", "POINT", "records up to it"),
+        *stretch("records after it", "records up to it"),
         Option("burst", "N", "what belongs to this burst"),
         Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),
         Option("contains", "TEXT", "versions whose bytes contain TEXT"),

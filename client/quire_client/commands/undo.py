@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option
+from quire_client.commands.base import Command, Invocation, Option, stretch
 
 
 def run(call: Invocation) -> int:
@@ -24,8 +24,8 @@ def choice(call: Invocation) -> dict[str, Any]:
         ("batch", "batch"),
         ("turn", "turn"),
         ("agent-session", "agent_session"),
-        ("from", "from"),
-        ("to", "to"),
+        ("since", "from"),
+        ("until", "to"),
     ):
         if option in call.options:
             arguments[name] = call.options[option]
@@ -114,8 +114,7 @@ CHOICE: Final = (
     Option("burst", "N", "what belongs to this burst"),
     Option("turn", "T", "what was done in this turn"),
     Option("agent-session", "ID", "what this agent session did"),
-    Option("from", "POINT", "batches after it"),
-    Option("to", "POINT", "batches up to it"),
+    *stretch("batches after it", "batches up to it"),
     *EXECUTING,
 )
 """Options that choose what is undone, or redone."""
