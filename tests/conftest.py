@@ -8,16 +8,17 @@ import threading
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
-import pytest
-from hypothesis import HealthCheck, settings
-
-import live
-
 # Dozens of daemons start here, and two workers collect: each would compile every module again where bytecode is not
-# kept. It goes where it always goes, into __pycache__ beside the sources.
+# kept. It goes where it always goes, into __pycache__ beside the sources; said before anything of ours is imported.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-# And what is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
+
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
+
+import live  # noqa: E402
+
+# What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 # The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
