@@ -600,6 +600,43 @@ def test_a_log_goes_on_through_short_pages_until_it_has_what_is_wanted(quire: Qu
     assert ran.err == "There is more: --cursor c4\n"
 
 
+def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_only_fits_nothing_is_empty(
+    quire: Quire, site: Path
+) -> None:
+    def log(arguments: dict[str, Any]) -> dict[str, Any]:
+        known = arguments == {"path": "src/gone.py", "limit": 1}
+        return {"ok": True, "records": [{"path": "src/gone.py"}] if known else [], "next": None}
+
+    empty = {"ok": True, "at": "seq:9", "time": AT, "complete": True, "entries": [], "next": None}
+    (site / "src" / "new.py").touch()
+    for command in (("log",), ("log", "--writer", "bob"), ("ls",)):
+        said = quire(*command, "src/nosuch.py", log=log, tree=empty)
+        assert (said.status, said.out) == (3, "")
+        assert said.err == ("Neither the journal nor the disk has src/nosuch.py. [not_found]\nNext: check_path\n")
+        for known in ("src/new.py", "src/gone.py", "src/*.rs"):
+            assert quire(*command, known, log=log, tree=empty).status == 0
+    assert json.loads(quire("log", "x", "--json", log=log).out)["error"] == "not_found"
+
+
+@every(
+    ("words", "writers", "hints"),
+    [
+        (("--agent", "bob"), ["alice"], True),
+        (("--agent", "bob"), [], True),
+        (("--agent", "alice"), ["alice"], False),
+        (("--agent", "bob", "--session", "s1"), ["alice"], False),
+        (("--agent", "bob", "--writer", "alice"), ["alice"], False),
+        ((), ["alice"], False),
+    ],
+)
+def test_an_agent_that_looks_like_a_filter_of_the_log_is_said_to_be_none(
+    words: tuple[str, ...], writers: list[str], hints: bool, quire: Quire
+) -> None:
+    records = [{"at": AT, "kind": "file_written", "path": "a", "writer": {**WRITER, "agent": one}} for one in writers]
+    ran = quire("log", *words, log={"ok": True, "records": records, "next": None})
+    assert ran.err == ("--agent only says who calls; --writer bob lists what bob did.\n" if hints else "")
+
+
 def test_a_log_with_patches_shows_each_below_its_record(quire: Quire) -> None:
     change = {"path": "a", "status": "changed", "patch": "--- a/a\n+++ b/a\n@@ -1,1 +1,1 @@\n-x\n+y\n"}
     record = {"at": AT, "kind": "file_written", "path": "a", "version": "v7", "writer": WRITER, "diff": change}

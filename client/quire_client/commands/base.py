@@ -85,8 +85,8 @@ class Command(NamedTuple):
 COMMON: Final = (
     Option("workspace", "PATH", "act on the workspace that holds PATH, not on the current folder's", "C"),
     Option("state-dir", "DIR", "keep journal and lock in DIR"),
-    Option("agent", "NAME", "who calls (QUIRE_AGENT)"),
-    Option("session", "ID", "the agent's session (QUIRE_SESSION)"),
+    Option("agent", "NAME", "who calls, not whose work is meant (QUIRE_AGENT)"),
+    Option("session", "ID", "the caller's agent session (QUIRE_SESSION)"),
     Option("timeout", "SECONDS", "give up after so long; 30 if not said"),
     Option("json", "", "print the reply as one JSON object"),
     Option("no-pager", "", "do not page what is longer than the terminal (QUIRE_PAGER, PAGER)"),
@@ -256,6 +256,20 @@ class Invocation:
         inside = os.path.relpath(absolute, self.place.root)
         outside = inside == os.pardir or inside.startswith(os.pardir + os.sep)
         return journal_path(absolute if outside else inside)
+
+    def nowhere(self, client: Client, given: str) -> dict[str, Any] | None:
+        """The refusal of a path that neither the disk nor the journal has, now or ever; None for others, and globs.
+
+        For what answers with an empty list, where a word that was typed wrong would look like a file without a past.
+        """
+        if any(sign in given for sign in "*?[") or os.path.lexists(self.folder / given):
+            return None
+        path = self.in_workspace(given)
+        past = client.call("log", {"path": path, "limit": 1})
+        if not past.get("ok") or past.get("records"):
+            return None
+        message = f"Neither the journal nor the disk has {path}."
+        return {"ok": False, "error": "not_found", "message": message, "path": path, "suggested_action": "check_path"}
 
     @property
     def can_ask(self) -> bool:

@@ -46,12 +46,27 @@ def run(call: Invocation) -> int:
         raise Usage("--graph and --patch exclude each other: a lane has no room for a patch.")
     with call.connect() as client:
         reply = _enough(client, arguments)
+        if call.arguments and not reply.get("records") and reply.get("ok"):
+            reply = call.nowhere(client, call.arguments[0]) or reply
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     if reply.get("capturing"):
         call.say("The first capture still goes on, so there may be more; `quire up` waits until it is over.")
     if reply.get("next"):
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
+    if reply.get("ok"):
+        _tell_who_calls(call, reply)
     return status
+
+
+def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:
+    """`--agent` alone looks like a filter; who means to say who calls names the session, too."""
+    agent = call.options.get("agent")
+    if not agent or "session" in call.options or "writer" in call.options:
+        return
+    whose = [(record.get("writer") or {}).get("agent") for record in reply.get("records") or ()]
+    if not whose or {*whose} != {agent}:
+        name = render.one_line(agent)
+        call.say(f"--agent only says who calls; --writer {name} lists what {name} did.")
 
 
 def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -125,7 +140,8 @@ def _undoing(record: Mapping[str, Any]) -> str:
 
 COMMAND = Command(
     arguments="[PATH]",
-    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob.",
+    about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob. Whose\n"
+    "records, --writer says.",
     example="quire log src --writer outside --since 2d --limit 20",
     run=run,
     options=(

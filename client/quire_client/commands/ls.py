@@ -20,6 +20,9 @@ def run(call: Invocation) -> int:
             tree = fetch(client, call.options.get("at", ""), path)
         except Stopped as stopped:
             return call.answer(stopped.reply, lambda reply: "")
+        nowhere = call.nowhere(client, call.arguments[0]) if call.arguments and not tree.entries else None
+    if nowhere:
+        return call.answer(nowhere, lambda reply: "")
     reply = {
         "ok": True,
         "message": f"{len(tree.entries)} entr{'y' if len(tree.entries) == 1 else 'ies'}.",
