@@ -21,6 +21,7 @@ from quire_journal.views import (
     anchors,
     batches,
     bursts,
+    callers,
     capture,
     checkpoints,
     files,
@@ -33,6 +34,7 @@ from quire_journal.views import (
     writers,
 )
 from quire_journal.views.bursts import BELONGING, Burst
+from quire_journal.views.callers import Caller
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import Lease
@@ -406,9 +408,13 @@ class History:
         """The number for the next writer to be introduced."""
         return writers.next_writer_id(self._reading)
 
-    def writers(self) -> Iterator[WriterIntroduced]:
-        """Everyone who was introduced, oldest first."""
-        return writers.all_writers(self._reading)
+    def callers(self) -> Iterator[Caller]:
+        """Every caller, who was introduced last first. Ended early, it costs what was looked at."""
+        return callers.newest_first(self._reading)
+
+    def count_callers(self) -> int:
+        """How many callers there are."""
+        return callers.how_many(self._reading)
 
     def batch_writes(self, batch: int) -> list[int]:
         """The seqs of the tool writes of a batch that stand."""

@@ -34,6 +34,8 @@ TABLES: Final[tuple[str, ...]] = (
     "versions",  # path id | seq → what the record does not say of the version
     "writers",  # writer id → introduction
     "writer_ids",  # hash of the identity → writer id
+    "callers",  # caller → how many writers it was, and the newest of them
+    "newest_callers",  # writer id, the newest of a caller → caller
     "continuity",  # always empty: of format 2; `files` has its content now, and older journals that have it still open
     "reads",  # caller | path id → version and lines shown
     "reads_before",  # seq | caller | path id → what stood there before this write moved the base; until it is settled

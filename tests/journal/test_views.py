@@ -38,7 +38,7 @@ from quire_journal.events import (
 from quire_journal.line_hash import hash8
 from quire_journal.log import TABLES
 from quire_journal.text import BOM, Text
-from quire_journal.views import VIEWS, anchors, paths
+from quire_journal.views import VIEWS, anchors, callers, paths
 
 BLOB = bytes(32)
 
@@ -249,7 +249,6 @@ def test_a_writer_is_found_by_its_identity_and_by_its_number() -> None:
         assert history.writer_id(ann) == ANN
         assert history.writer_id(WriterIntroduced(0, uid=1000, pid=11, agent="ann", agent_session="s1")) is None
         assert history.next_writer_id() == 3
-        assert [w.agent for w in history.writers()] == ["ann", "ben"]
         assert history.writer(0) is None
 
 
@@ -261,6 +260,20 @@ def test_a_caller_is_the_same_through_its_turns_and_processes() -> None:
         assert history.caller_of(1) == history.caller_of(3) == ANN_KEY
         assert history.caller_of(4) not in (ANN_KEY, b"")
         assert history.caller_of(0) == b""
+
+
+def test_a_caller_is_listed_once_with_its_newest_writers_and_who_came_last_is_first() -> None:
+    scribe = Scribe().introduce()
+    for number in range(3, 30):
+        scribe.note(WriterIntroduced(number, uid=1000, pid=99, agent="ann", agent_session="s1", turn=f"t{number}"))
+    with scribe.history() as history:
+        ann, ben = history.callers()
+        assert history.count_callers() == 2
+        assert (ann.key, ann.writers, ann.ids) == (ANN_KEY, 28, tuple(range(29, 29 - callers.MOST_IDS, -1)))
+        assert (ben.writers, ben.ids) == (1, (2,))
+        scribe.note(WriterIntroduced(30, uid=1000, pid=99, agent="ben", agent_session="s2", turn="t9"))
+    with scribe.history() as history:
+        assert [caller.ids[0] for caller in history.callers()] == [30, 29]
 
 
 # ── reads ────────────────────────────────────────────────────────────────────

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, Final
 
 import msgspec
@@ -10,12 +11,12 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Present, Tool, World
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
-from quire_journal.events import WriterIntroduced
 from quire_journal.history import History
-from quire_journal.ids import version_token
+from quire_journal.ids import version_token, writer_name
 from quire_journal.points import rfc3339
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
+from quire_journal.views.callers import Caller
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -35,9 +36,6 @@ class WhoParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 MOST_FILES: Final = 5
 """Files that `who` lists of a caller."""
-
-MOST_IDS: Final = 20
-"""Numbers of writers that are listed of a caller."""
 
 MOST_MINUTES: Final = 60 * 24 * 366
 
@@ -65,7 +63,7 @@ def decide_status(params: StatusParams, world: World) -> Decision:
     """
     health, history = world.health, world.history
     head = history.head()
-    callers = _callers(history)
+    many = history.count_callers()
     coverage = health.get("coverage", {})
     state = coverage.get("state", "full") if isinstance(coverage, dict) else str(coverage)
     last = history.record(head)
@@ -79,8 +77,8 @@ def decide_status(params: StatusParams, world: World) -> Decision:
         "workspace": health.get("workspace"),
         "state_dir": health.get("state_dir"),
         "versions": health.get("versions", {}),
-        "writers": [_caller_json(caller, history) for caller in callers[:MAX_CALLERS]],
-        "writers_total": len(callers),
+        "writers": [_caller_json(caller, history) for caller in islice(history.callers(), MAX_CALLERS)],
+        "writers_total": many,
         "coverage": coverage,
         "capture": health.get("capture"),
         "protection": health.get("protection", {}),
@@ -108,30 +106,32 @@ def decide_who(params: WhoParams, world: World) -> Decision:
         raise Refused("schema_invalid", "limit: must be at least 1.", argument="limit")
     if not 0 < params.minutes <= MOST_MINUTES:
         raise Refused("schema_invalid", f"minutes: must be from 0 to {MOST_MINUTES}.", argument="minutes")
-    callers = _callers(world.history)
-    entries = [_who_json(caller, world, int(params.minutes * 60 * _SECOND)) for caller in callers]
-    here = [entry for entry in entries if entry["present"]]
-    listed = here if params.present else [*here, *(entry for entry in entries if not entry["present"])]
-    many = len(callers)
+    within_ns = int(params.minutes * 60 * _SECOND)
+    here: list[tuple[Caller, int]] = []
+    others: list[tuple[Caller, int]] = []
+    for caller in world.history.callers():
+        present, seen_ns = _present_at(caller, world, within_ns)
+        (here if present else others).append((caller, seen_ns))
+    listed = [(*one, True) for one in here[: params.limit]]
+    if not params.present:
+        listed += [(*one, False) for one in others[: params.limit - len(listed)]]
+    many = world.history.count_callers()
     return Decision(
         {
             "ok": True,
             "message": f"{many} caller{'' if many == 1 else 's'}, {len(here)} present.",
-            "writers": listed[: params.limit],
+            "writers": [_who_json(caller, seen_ns, present, world) for caller, seen_ns, present in listed],
             "present": len(here),
             "total": many,
         }
     )
 
 
-def _who_json(caller: _Caller, world: World, within_ns: int) -> dict[str, Any]:
-    history, key = world.history, world.history.caller_of(caller.newest.id)
+def _who_json(caller: Caller, seen_ns: int, present: bool, world: World) -> dict[str, Any]:
+    history, key = world.history, caller.key
     there = world.present.get(key, Present(0, 0))
     entry = _caller_json(caller, history)
     batch = entry["last_change"]["batch"] if entry["last_change"] else 0
-    record = history.record(batch)
-    seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
-    present = there.connections > 0 or (seen_ns > 0 and world.now_ns - seen_ns <= within_ns)
     return entry | {
         "you": key == world.who.key,
         "present": present,
@@ -161,28 +161,23 @@ def _files_json(there: Present, batch: int, history: History) -> list[dict[str, 
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in newest]
 
 
-class _Caller(msgspec.Struct):
-    """A caller: the newest of the writers that it was, and the numbers of all, oldest first."""
-
-    newest: WriterIntroduced
-    ids: list[int]
-
-
-def _callers(history: History) -> list[_Caller]:
-    """Each caller, who wrote last first."""
-    found: dict[tuple[int, str, str], _Caller] = {}
-    for writer in history.writers():
-        caller = found.setdefault((writer.uid, writer.agent, writer.agent_session), _Caller(writer, []))
-        caller.newest = writer
-        caller.ids.append(writer.id)
-    return sorted(found.values(), key=lambda caller: -caller.newest.id)
+def _present_at(caller: Caller, world: World, within_ns: int) -> tuple[bool, int]:
+    """Is this caller there, and when was it last heard of? 0: nobody knows."""
+    there, batch = world.present.get(caller.key, Present(0, 0)), _last_batch(caller, world.history)
+    record = world.history.record(batch)
+    seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
+    return there.connections > 0 or (seen_ns > 0 and world.now_ns - seen_ns <= within_ns), seen_ns
 
 
-def _caller_json(caller: _Caller, history: History) -> dict[str, Any]:
-    newest = caller.newest
-    ids = [f"w{number}" for number in caller.ids[: -MOST_IDS - 1 : -1]]
-    entry = {**history.writer_json(newest.id), "turns": len(caller.ids), "ids": ids, "last_change": None}
-    for batch in history.last_batches(history.caller_of(newest.id)):
+def _last_batch(caller: Caller, history: History) -> int:
+    """The newest batch with file changes of a caller; 0: there is none."""
+    return next(iter(history.last_batches(caller.key)), 0)
+
+
+def _caller_json(caller: Caller, history: History) -> dict[str, Any]:
+    ids = [writer_name(number) for number in caller.ids]
+    entry = {**history.writer_json(caller.ids[0]), "turns": caller.writers, "ids": ids, "last_change": None}
+    if batch := _last_batch(caller, history):
         record = history.record(batch)
         entry["last_change"] = {"batch": batch, "at": rfc3339(record.at_ns) if record is not None else None}
     return entry

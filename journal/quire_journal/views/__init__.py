@@ -24,6 +24,7 @@ from quire_journal.views import (
     anchors,
     batches,
     bursts,
+    callers,
     capture,
     checkpoints,
     files,
@@ -60,6 +61,7 @@ class View(msgspec.Struct, frozen=True):
 VIEWS: Final[tuple[View, ...]] = (
     View("paths", 1, paths.TABLES, paths.fold, paths.KINDS),
     View("writers", 1, writers.TABLES, writers.fold, writers.KINDS),
+    View("callers", 1, callers.TABLES, callers.fold, callers.KINDS),
     View("files", 2, files.TABLES, files.fold, files.KINDS),
     View("reads", 2, reads.TABLES, reads.fold, reads.KINDS),
     View("stale", 1, stale.TABLES, stale.fold, stale.KINDS, needs=("files", "reads")),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from typing import Final
 
 import msgspec
@@ -52,12 +51,6 @@ def next_writer_id(r: Reading) -> WriterId:
     for key, _ in r.scan("writers", reverse=True):
         return WriterId(int.from_bytes(key, "big") + 1)
     return WriterId(1)
-
-
-def all_writers(r: Reading) -> Iterator[WriterIntroduced]:
-    """Everyone who was introduced, oldest first."""
-    for _, value in r.scan("writers"):
-        yield _WRITER.decode(value[_KEY_BYTES:])
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:

@@ -1,0 +1,58 @@
+"""The callers view: who calls, whoever else they were before. A caller (uid, agent, agent session) is many writers.
+
+Each process, turn and tool call is a writer of its own, so a long log has hundreds of thousands of them and few
+callers; what is told of a caller is kept in a row, so that nobody has to go through its writers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from quire_journal.events import Event, WriterIntroduced
+from quire_journal.ids import WriterId
+from quire_journal.log import Reading, Writing, u32
+from quire_journal.records import Record
+from quire_journal.views.writers import caller_key
+
+TABLES = ("callers", "newest_callers")
+KINDS: Final = (WriterIntroduced,)
+
+MOST_IDS: Final = 20
+"""Writers that are kept of a caller; of the others only how many they are."""
+
+
+class Caller(NamedTuple):
+    """A caller, and who it was."""
+
+    key: bytes
+    writers: int  # how many it was
+    ids: tuple[WriterId, ...]  # the newest of them, newest first
+
+
+def fold(w: Writing, record: Record, event: Event | None) -> None:
+    """Count an introduction to the caller's others, and put the caller before all that wrote earlier."""
+    if not isinstance(event, WriterIntroduced):
+        return
+    key, newest = caller_key(event.uid, event.agent, event.agent_session), u32(event.id)
+    row = w.get("callers", key)
+    count, ids = (0, b"") if row is None else (int.from_bytes(row[:4], "big"), row[4:])
+    if ids:
+        if newest == ids[:4]:
+            return  # introduced again
+        w.delete("newest_callers", ids[:4])
+    w.put("callers", key, u32(count + 1) + (newest + ids)[: 4 * MOST_IDS])
+    w.put("newest_callers", newest, key)
+
+
+def newest_first(r: Reading) -> Iterator[Caller]:
+    """Every caller, who was introduced last first."""
+    for _, key in r.scan("newest_callers", reverse=True):
+        row = r.get("callers", key) or bytes(4)
+        ids = tuple(WriterId(int.from_bytes(row[at : at + 4], "big")) for at in range(4, len(row), 4))
+        yield Caller(key, int.from_bytes(row[:4], "big"), ids)
+
+
+def how_many(r: Reading) -> int:
+    """How many callers there are."""
+    return r.count("callers")
