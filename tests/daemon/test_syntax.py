@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -156,6 +157,107 @@ def test_a_long_row_of_edits_is_judged_as_if_each_text_were_new() -> None:
         assert say(trees, bad, bad + b"\n") == "broken_before"
         text = good.replace(b"return [y]", b"return y")
         assert say(trees, bad, text) == "sound"
+
+
+PLAIN = b"""import a
+
+# what comes next
+class A(B):
+    '''LONG'''
+    w = 1
+    x = [
+        1,
+    ]
+    @p
+    def m(self):
+        '''LONG'''
+        v = 1
+        if self.x:
+            y = 1
+            z = (y,
+                 2)
+        elif x:
+            pass
+        else:
+            return f"{self.x}"
+        # a comment \\
+        return y
+
+    def n(self): pass
+
+    q = 1; r = 2
+
+def f(x):
+    try:
+        with x: a
+    except E:
+        pass
+    return x
+
+@d
+def g(): return f(1)
+x = a + \\
+    b
+if x: f(x)
+else:
+    g()
+""".replace(b"LONG", b"what it is for " * 300)
+"""Every kind of row: its long statements are looked into, for those of theirs around an edit."""
+
+LINES = [
+    *(b'"""', b"x", b"x = (", b")", b"x = 1 \\", b"else:", b"except E:", b"@d", b"def f():", b"class A: pass"),
+    *(b"# c \\", b"if x:", b"try:", b"pass", b"", b"a; b", b"a; b = [", b"]", b'f"{', b"return x", b"'''doc'''", b"'"),
+]
+
+
+@given(
+    st.integers(0, PLAIN.count(b"\n")),
+    st.integers(0, 3),
+    st.lists(st.tuples(st.sampled_from([0, 2, 4, 8, 12]), st.sampled_from(LINES)), max_size=2),
+)
+@example(at=13, gone=0, come=[(0, b"else:")])  # ends the row that the statement behind it is in
+@example(at=33, gone=0, come=[(0, b"else:")])  # the row has no statement behind it, or none ahead
+def test_what_the_statements_around_an_edit_say_is_what_the_whole_text_says(
+    at: int, gone: int, come: list[tuple[int, bytes]]
+) -> None:
+    need("a.py")
+    lines = PLAIN.split(b"\n")
+    after = b"\n".join([*lines[:at], *(b" " * indent + line for indent, line in come), *lines[at + gone :]])
+    trees = Trees()
+    assert say(trees, b"", PLAIN) == "sound"
+    assert say(trees, PLAIN, after) == say(Trees(), PLAIN, after)
+
+
+@pytest.mark.parametrize("indent", ["", "    "])
+def test_of_a_long_file_only_the_statements_around_an_edit_are_parsed_before_the_answer(indent: str) -> None:
+    need("a.py")
+    parsed: list[int] = []
+
+    class Counting(parsing.Grammar):
+        def parse(self, data: bytes, old: Any = None) -> Any:
+            parsed.append(len(data))
+            return super().parse(data, old)
+
+    def loading(language: str) -> parsing.Grammar | None:
+        grammar = parsing.load(language)
+        return None if grammar is None else Counting(grammar._parser)
+
+    head = "class A:\n" if indent else ""
+    texts = [
+        (
+            head + "".join(f"{indent}def f{n}(x):\n{indent}    return {k if n == 500 else n}\n" for n in range(1000))
+        ).encode()
+        for k in range(3)
+    ]
+    trees = Trees(loading)
+    assert say(trees, b"", texts[0]) == "sound"
+    for before, after in itertools.pairwise(texts):
+        trees.catch_up()
+        parsed.clear()
+        assert say(trees, before, after) == "sound"
+        assert max(parsed) < 200
+        trees.catch_up()
+        assert parsed[-1] == len(after)  # the tree of it all, from which the next edit is looked at
 
 
 def say(trees: Trees, before: bytes, after: bytes, language: str = "python") -> str:
