@@ -6,7 +6,7 @@ Also what a repeated call is answered from: operation ids and kept replies.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -22,6 +22,9 @@ TABLES = ("ops", "batches", "batches_by", "undone", "replies", "unsettled")
 APPLIED: Final = "applied"
 ABANDONED: Final = "abandoned"
 UNSETTLED: Final = "unsettled"
+
+_OF_BATCHES: Final = (WritesSettled, WritesAbandoned)
+"""The events whose fold looks at the rows of batches."""
 
 Runs = tuple[tuple[int, int, bool], ...]
 """The tool writes of a batch: (first seq - batch, how many follow each other, whether they stand)."""
@@ -43,16 +46,33 @@ _RUNS: Final = msgspec.msgpack.Decoder(Runs)
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
     """Note the operation id, then what the event says of batches."""
-    if record.op:
-        w.put("ops", record.op, u64(record.batch))
-    if isinstance(event, TOOL_WRITES):
-        batch = u64(record.batch)
-        w.put("batches", batch, _ENCODER.encode(_with(_runs(w, record.batch), record.seq - record.batch)))
-        w.put("unsettled", batch, u64(record.seq))
-        caller = caller_of(w, record.writer)
-        if caller:
-            w.put("batches_by", caller + batch, u32(record.writer))
-    elif isinstance(event, WritesSettled):
+    fold_all(w, ((record, event),))
+
+
+def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None:
+    """Note what records that follow each other say of batches; the rows of one are written once for all its writes."""
+    growing: _Growing | None = None
+    for record, event in records:
+        if record.op:
+            w.put("ops", record.op, u64(record.batch))
+        if isinstance(event, TOOL_WRITES):
+            if growing is None or not growing.takes(record):
+                if growing is not None:
+                    growing.put(w)
+                growing = _Growing.of(w, record)
+            growing.add(record)
+            continue
+        if growing is not None and isinstance(event, _OF_BATCHES):
+            growing.put(w)
+            growing = None
+        _note(w, record, event)
+    if growing is not None:
+        growing.put(w)
+
+
+def _note(w: Writing, record: Record, event: Event | None) -> None:
+    """Note what an event that is no tool write says of batches."""
+    if isinstance(event, WritesSettled):
         for batch, last in list(w.scan("unsettled", b"", u64(event.through + 1))):
             if int.from_bytes(last, "big") <= event.through:
                 w.delete("unsettled", batch)
@@ -67,6 +87,37 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         if caller:
             kept = Kept(event.arguments, event.reply, record.at_ns, record.batch)
             w.put("replies", caller + _key(event.key), _ENCODER.encode(kept))
+
+
+class _Growing(msgspec.Struct):
+    """A batch, while records are folded that add tool writes to it."""
+
+    batch: int
+    writer: int
+    runs: Runs
+    last: int = 0  # seq of its last tool write
+
+    @classmethod
+    def of(cls, r: Reading, record: Record) -> _Growing:
+        """The batch of a record, as it stands in its row."""
+        return cls(record.batch, record.writer, _runs(r, record.batch))
+
+    def takes(self, record: Record) -> bool:
+        """Is the record of the same batch, by the same writer?"""
+        return (record.batch, record.writer) == (self.batch, self.writer)
+
+    def add(self, record: Record) -> None:
+        """One tool write more."""
+        self.runs, self.last = _with(self.runs, record.seq - self.batch), record.seq
+
+    def put(self, w: Writing) -> None:
+        """Write its rows."""
+        batch = u64(self.batch)
+        w.put("batches", batch, _ENCODER.encode(self.runs))
+        w.put("unsettled", batch, u64(self.last))
+        caller = caller_of(w, self.writer)
+        if caller:
+            w.put("batches_by", caller + batch, u32(self.writer))
 
 
 def batch_of_op(r: Reading, op: bytes) -> int | None:
