@@ -292,7 +292,7 @@ def test_the_exit_status_tells_what_became_of_the_call(code: str, status: int, q
     refusal = {"ok": False, "error": code, "message": "It was refused.", "suggested_action": "re-read_file"}
     ran = quire("read", "a.py", read_file=refusal)
     assert (ran.status, ran.out) == (status, "")
-    assert ran.err == f"It was refused. [{code}]\nNext: re-read_file\n"
+    assert ran.err == f"It was refused. [{code}]\nNext: read the file again, with `quire read`.\n"
     assert quire("call", "read_file", read_file=refusal).status == status
 
 
@@ -433,7 +433,7 @@ def test_a_point_that_there_is_not_leads_to_those_of_the_command_line_or_to_the_
         wrong = {"error": "not_found", "message": "There is none.", "suggested_action": "name_a_point"}
         return {"ok": False, **wrong, "point": arguments["at"]}
 
-    first = ["There is none. [not_found]", "Next: name_a_point"]
+    first = ["There is none. [not_found]", "Next: name a POINT that there is."]
     assert quire("cat", "a.py@befor", read_file=refused).err.splitlines() == [*first, HERE]
     for gone, told in (("gone@2x.png", "gone@2x.png@v12"), ("@scope/a", "@scope/a@v12")):
         sentence = f"If {gone} is a path, it wants a point of its own: {told}."
@@ -612,7 +612,7 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
     for command in (("log",), ("log", "--writer", "bob"), ("ls",)):
         said = quire(*command, "src/nosuch.py", log=log, tree=empty)
         assert (said.status, said.out) == (3, "")
-        assert said.err == ("Neither the journal nor the disk has src/nosuch.py. [not_found]\nNext: check_path\n")
+        assert said.err.startswith("Neither the journal nor the disk has src/nosuch.py. [not_found]\nNext: look at the")
         for known in ("src/new.py", "src/gone.py", "src/*.rs"):
             assert quire(*command, known, log=log, tree=empty).status == 0
     assert json.loads(quire("log", "x", "--json", log=log).out)["error"] == "not_found"
@@ -976,7 +976,8 @@ def test_claim_says_what_is_wanted_and_tells_the_number_and_who_else_is_there(qu
 def test_a_claim_of_what_another_holds_ends_with_6(quire: Quire) -> None:
     refusal = {"ok": False, "error": "lease_held", "message": "bob has it.", "suggested_action": "wait"}
     ran = quire("claim", "src/a.py", claim=refusal)
-    assert (ran.status, ran.out, ran.err) == (6, "", "bob has it. [lease_held]\nNext: wait\n")
+    told = "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it"
+    assert (ran.status, ran.out, ran.err) == (6, "", f"bob has it. [lease_held]\nNext: {told}.\n")
 
 
 def test_release_names_a_path_a_lease_or_all(quire: Quire) -> None:

@@ -341,14 +341,17 @@ class Invocation:
             self.say(f"{path} was changed since you read it, by {who}{when}{look}.")
 
     def complain(self, reply: Mapping[str, Any]) -> None:
-        """Say a refusal: the sentence, the code, and what to do next."""
+        """Say a refusal: the sentence, the code, and what to do next, in the words of a command line."""
+        from quire_client import shell_words
+
         code = render.one_line(reply.get("error", ""))
-        message = render.clean_text(reply.get("message", "")) or "The call was refused."
+        message = shell_words.sentence(render.clean_text(reply.get("message", ""))) or "The call was refused."
         self.say(f"{message} [{code}]" if code else message)
         if reply.get("op"):
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):
-            self.say(f"Next: {render.one_line(reply['suggested_action'])}")
+            action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))
+            self.say(f"Next: {shell_words.step(action, op)}.")
         if reply.get("suggested_action") == "name_a_point":
             self._tell_of_points(str(reply.get("point")))
 

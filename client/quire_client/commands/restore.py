@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quire_client.commands.base import Command, Invocation, Option, Usage
-from quire_client.commands.undo import show_files
+from quire_client.commands.undo import ALLOW_UNCAPTURED, show_files
 
 
 def run(call: Invocation) -> int:
@@ -21,8 +21,7 @@ def run(call: Invocation) -> int:
         raise Usage("PATH@POINT is missing.")
     if "token" in call.options:
         arguments["token"] = call.options["token"]
-    if "plan" in call.options:
-        arguments["plan"] = True
+    arguments |= {name.replace("-", "_"): True for name in ("plan", "allow-uncaptured") if name in call.options}
     with call.connect() as client:
         reply = client.call("restore", arguments)
     return call.answer(reply, show_files)
@@ -37,5 +36,6 @@ COMMAND = Command(
     options=(
         Option("plan", "", "only tell what would be done"),
         Option("token", "TOKEN", "carry out this plan, unless something moved"),
+        ALLOW_UNCAPTURED,
     ),
 )

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, stretch
+from quire_client.shell_words import sentence
 
 
 def run(call: Invocation) -> int:
@@ -47,14 +48,13 @@ def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
 def executing(call: Invocation) -> dict[str, Any]:
     """The arguments that say how it is carried out."""
     arguments: dict[str, Any] = {name: call.options[name] for name in ("conflicts", "token") if name in call.options}
-    if "plan" in call.options:
-        arguments["plan"] = True
+    arguments |= {name.replace("-", "_"): True for name in ("plan", "allow-uncaptured") if name in call.options}
     return arguments
 
 
 def show_files(reply: Mapping[str, Any]) -> str:
     """The files of an undo or restore: what is done to each, what stays, and why."""
-    lines = [render.clean_text(reply.get("message", ""))]
+    lines = [sentence(render.clean_text(reply.get("message", "")))]
     for file in reply.get("files") or ():
         lines += _file(file)
     if reply.get("token"):
@@ -66,7 +66,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
     yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}"
     if file.get("skipped"):
-        yield f"          left alone: {render.one_line(file.get('why') or file['skipped'])}"
+        yield f"          left alone: {sentence(render.one_line(file.get('why') or file['skipped'].replace('_', ' ')))}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
     if kept:
         names = sorted({render.writer(record.get("writer")) for record in kept})
@@ -95,6 +95,10 @@ _DID: Final = {
 }
 """What was done by the record that is in the way, by the reason of a conflict; else it built on what is undone."""
 
+ALLOW_UNCAPTURED: Final = Option(
+    "allow-uncaptured", "", "also over bytes that the journal does not hold; nothing brings those back"
+)
+
 EXECUTING: Final = (
     Option(
         "conflicts",
@@ -104,6 +108,7 @@ EXECUTING: Final = (
     ),
     Option("plan", "", "only tell what would be done"),
     Option("token", "TOKEN", "carry out this plan, unless something moved"),
+    ALLOW_UNCAPTURED,
 )
 """Options of everything that goes back."""
 

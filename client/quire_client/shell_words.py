@@ -1,0 +1,97 @@
+"""What the words of the wire are called at a shell: the arguments and next steps that a refusal names.
+
+A refusal is worded for whoever calls tools. Who typed a command has options instead of arguments, and commands
+instead of tools. Only the sentence and the next step that are printed are put into those words; `--json` has the reply
+as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+ARGUMENTS: Final = {
+    "agent_session": "--agent-session",
+    "all": "--all",
+    "allow_uncaptured": "--allow-uncaptured",
+    "batch": "--batch",
+    "burst": "--burst",
+    "conflicts": "--conflicts",
+    "contains": "--contains",
+    "cursor": "--cursor",
+    "force": "--force",
+    "force: true": "--force",
+    "from": "--since",
+    "kind": "--kind",
+    "last": "--last",
+    "lease": "LEASE",
+    "limit": "--limit",
+    "minutes": "--minutes",
+    "move: true": "--move",
+    "next": "--cursor",
+    "only": "--only",
+    "path": "PATH",
+    "plan": "--plan",
+    "renew": "--renew",
+    "since": "--since",
+    "text_changed": "--changed-text",
+    "token": "--token",
+    "ttl_s": "--ttl",
+    "turn": "--turn",
+    "until": "--until",
+    "wait_ms": "--wait",
+    "writer": "--writer",
+}
+"""Argument of a tool, as refusals write it between backticks or before a colon → the option that sets it."""
+
+STEPS: Final = {
+    "allow_uncaptured": "say --allow-uncaptured if those bytes may be lost; nothing brings them back",
+    "begin_again": "begin anew",
+    "burst": "`quire burst list` lists the bursts",
+    "burst end": "`quire burst end` ends one",
+    "burst list": "`quire burst list` lists the bursts",
+    "check_path": "look at the path again; `quire ls` lists what there is, `quire log` what there was",
+    "check_permissions": "look at the permissions with `ls -l`",
+    "choose_another_path": "choose another path",
+    "choose_another_point": "name another POINT; `quire log` lists those that there are",
+    "claim": "`quire claim` asks for a lease",
+    "claim_whole_file": "claim the file without --lines",
+    "claims": "`quire claims` lists the leases",
+    "conflict": "--plan tells what is in the way",
+    "describe": "`quire help` lists the commands",
+    "export": "export anew",
+    "fix_arguments": "`quire help COMMAND` tells what a command takes",
+    "free_space": "make room on the disk; `quire gc` drops what need not be kept",
+    "leave_file": "leave it to a tool that knows its format",
+    "log": "`quire log` lists what there is",
+    "name_a_point": "name a POINT that there is",
+    "name_the_target": "name what the link leads to",
+    "narrow_the_choice": "choose less: by path, --writer, --batch or time",
+    "op_status": 'whether it was done is told by `quire call op_status \'{"op": "%s"}\'`',
+    "plan": "--plan tells, file by file, what is in the way; undo, redo and rollback have --conflicts for it",
+    "plan_again": "make the plan anew with --plan",
+    "raise_limit": "a higher limit can be set in [limits] or [capture] of your own config.toml",
+    "re-read_file": "read the file again, with `quire read`",
+    "report": "it is a bug: please report it, with what the daemon's log says (`quire status` names its folder)",
+    "restart_daemon": "end the old daemon with `quire down`, and call again",
+    "retry": "call again in a moment",
+    "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it",
+}
+"""The next step, as refusals name it → what to type or do. `%s` is the operation's number."""
+
+_NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
+_LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")
+
+
+def sentence(message: str) -> str:
+    """The sentence of a refusal, with options where it names arguments."""
+    message = _LEADING.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
+    return _NAMED.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
+
+
+def step(action: str, op: str = "") -> str:
+    """What to do next. A command is one already; a word that is in no table is read as words."""
+    if action.startswith(("quire ", "pip ", "--")):
+        return f"`{action}`" if not action.startswith("--") else action
+    told = STEPS.get(action) or action.replace("_", " ")
+    return told.replace("%s", op)

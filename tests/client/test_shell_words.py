@@ -1,0 +1,42 @@
+"""Refusals on a command line: what is said can be typed there."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import pytest
+
+from quire_client.commands import COMMANDS
+from quire_client.commands.base import COMMON
+from quire_client.shell_words import ARGUMENTS, STEPS, sentence, step
+from quire_journal.refusals import NEXT
+
+OPTIONS = {
+    f"--{option.name}"
+    for name in COMMANDS
+    for option in (*COMMON, *import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND.options)
+}
+
+
+def test_every_option_and_command_that_a_refusal_names_is_there() -> None:
+    said = [*ARGUMENTS.values(), *STEPS.values()]
+    assert {option for one in said for option in re.findall(r"--[a-z-]+", one)} <= OPTIONS
+    assert {name for one in said for name in re.findall(r"`quire ([a-z-]+)", one)} <= {*COMMANDS, "help"}
+
+
+@pytest.mark.parametrize("action", sorted({*NEXT.values(), "plan", "quire doctor", "--yes", "begin_again"}))
+def test_no_next_step_is_a_word_of_the_wire(action: str) -> None:
+    assert "_" not in step(action).replace("op_status", "")
+
+
+def test_arguments_become_options_and_nothing_else_does() -> None:
+    assert sentence("f.bin (gone). `allow_uncaptured` goes over it") == "f.bin (gone). --allow-uncaptured goes over it"
+    assert sentence("x has it; `force: true` breaks it.") == "x has it; --force breaks it."
+    assert sentence("limit: must be at least 1.") == "--limit: must be at least 1."
+    for kept in ("`quire log a` tells it", "Makefile: no", "`line` says where", "name with `from_` it", "path is it"):
+        assert sentence(kept) == kept
+
+
+def test_what_became_of_a_call_is_asked_by_its_number() -> None:
+    assert step("op_status", "ab12").endswith("""`quire call op_status '{"op": "ab12"}'`""")
