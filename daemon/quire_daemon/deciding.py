@@ -326,6 +326,16 @@ class Deciding:
         if now < call.give_up_s + patience_s and not (told and self._outside.idle()):
             raise NotYet(now + RETRY_S)
         call.caught_up = True
+        if call.tool.all_noted:
+            self._commit_noted()
+
+    def _commit_noted(self) -> None:
+        """Put into the log what nobody waited for: a refusal, a read. Where it takes no more, it is told as it is."""
+        if self._recorder.waiting and not self._answering.read_only:
+            try:
+                self._recorder.commit()
+            except StoreFailed as error:
+                self._answering.store_failed(error)
 
     # ── searches that decisions need ──
 

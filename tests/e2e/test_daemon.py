@@ -29,6 +29,22 @@ def test_an_empty_file_can_be_read_and_written_as_often_as_one_likes(served: liv
         live.ok(client.call("write_file", {"path": "empty.txt", "content": "one\n", "base": version}))
 
 
+def test_the_log_tells_at_once_of_the_refusal_and_of_the_read_before_it(served: live.Live) -> None:
+    served.write("told.txt", "one\n")
+    with served.connect("ada") as client:
+        for _ in range(3):
+            client.call("read_file", {"path": "told.txt", "hashes": True})
+            live.refused(client.call("delete_file", {"path": "told.txt", "base": "v1"}), "stale_base")
+            before = client.call("log", {"kind": ["read_served", "edit_refused"], "limit": 2})["records"]
+            assert [(one["kind"], one["path"]) for one in before] == [
+                ("edit_refused", "told.txt"),
+                ("read_served", "told.txt"),
+            ]
+            told = client.call("since", {"cursor": f"seq:{before[0]['seq'] - 1}", "kind": "edit_refused"})["records"]
+            assert [one["seq"] for one in told] == [before[0]["seq"]]
+            served.write("told.txt", f"{before[0]['seq']}\n")
+
+
 def test_a_second_daemon_with_another_journal_is_refused(served: live.Live) -> None:
     with (
         served.connect("ada"),

@@ -162,6 +162,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
     needs_text: bool = True  # False: a look at the file is enough
     catch_up: bool = False  # the watcher must have caught up with the disk first
+    all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
     implies: Callable[[P, History, Who], Implied] | None = None  # more paths, which only the journal knows
     needs_health: bool = False  # `World.health` is filled in

@@ -293,5 +293,5 @@ def _no_paths(params: LogParams | SinceParams) -> Sequence[str]:
     return ()
 
 
-LOG_TOOL: Final = Tool("log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True)
-SINCE_TOOL: Final = Tool("since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True)
+LOG_TOOL: Final = Tool("log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True, all_noted=True)
+SINCE_TOOL: Final = Tool("since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True, all_noted=True)
