@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from quire_client import render
 from quire_client.commands import claim, log, status, who
 
-HEALTH: Final = ("journal", "limits", "capture", "coverage", "protection")
+HEALTH: Final = ("journal", "space", "capture", "coverage", "protection")
 """Lines of `quire status` that are shown."""
 
 FEWEST: Final = 3

@@ -144,6 +144,17 @@ class Collecting:
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
 
+    def taken(self) -> dict[str, Any]:
+        """What is taken of what may be: this journal as it is now, the others as they were when they were last seen."""
+        if not self.usage:
+            return {}
+        mine, store = self.usage["workspace"], self.usage["store"]
+        now = self._host.recorder.journal.store.size_bytes()
+        return {
+            "workspace": {**mine, "bytes": now},
+            "store": {**store, "bytes": store["bytes"] - mine["bytes"] + now},
+        }
+
     def unfinished(self) -> str:
         """A sentence about a collection that did not come to its end, as the daemon ended first; "" when none is."""
         if self._running is not None:

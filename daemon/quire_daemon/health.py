@@ -52,7 +52,7 @@ def health(app: App) -> dict[str, Any]:
         **({"progress": dict(app.progress)} if app.progress else {}),
         **_salvaged(app),
         "retention": {
-            **app.collecting.usage,
+            **app.collecting.taken(),
             "reserve": app.reserve.json(),
             **({"unfinished": unfinished} if (unfinished := app.collecting.unfinished()) else {}),
         },

@@ -492,18 +492,31 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
         "coverage": {"state": "degraded", "reasons": ["the watcher\nis blind"], "since": "2026-01-31T12:00:00Z"},
         "protection": {"lease": True, "exchange": True, "openat2": False},
         "writers": [WRITER, {"id": "outside"}],
+        "writers_total": 5,
+        "retention": {
+            "workspace": {"bytes": 3 * 1024 * 1024, "limit": 1 << 30},
+            "store": {"bytes": 5 * 1024 * 1024, "limit": 2 << 30},
+            "reserve": {"bytes": 1 << 24, "held": True, "given_back": False},
+        },
     }
     ran = quire("status", status=reply)
     assert ran.out == (
         f"workspace   {site}\n"
-        "state       /state\n"
-        f"daemon      pid 7, client {VERSION}, daemon {VERSION}, journal_format 1\n"
-        "journal     record 812, 640 versions, 3.0 MiB\n"
-        "capture     5 of 1000 files\n"
+        "kept in     /state\n"
+        f"daemon      pid 7, version {VERSION}, journal format 1\n"
+        "journal     812 records, 640 versions of files, 3.0 MiB on disk\n"
+        "space       this journal 3.0 MiB, limit 1.0 GiB; all your journals 5.0 MiB, limit 2.0 GiB; "
+        "a reserve of 16.0 MiB for a full disk\n"
+        "capture     under way: 5 of 1000 files looked at\n"
         "coverage    degraded since 2026-01-31 12:00:00Z: the watcher is blind\n"
-        "protection  lease, exchange active; openat2 not available here\n"
-        "writers     alice/s1, outside\n"
+        "protection  active: lease, exchange; not available here: openat2\n"
+        "writers     alice/s1, outside and 3 more\n"
     )
+    well = {"coverage": {"state": "full", "reasons": []}, "protection": {"lease": True}, "capture": {"finished": True}}
+    told = quire("status", status={**reply, **well, "versions": {"daemon": "0.0.1"}}).out
+    assert "capture     finished: every file has been looked at\ncoverage    full: every change is seen\n" in told
+    assert f"daemon      pid 7, version 0.0.1 (this client is {VERSION})\n" in told
+    assert "protection  all active: lease\n" in told
 
 
 def test_call_prints_the_reply_as_one_json_object(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:

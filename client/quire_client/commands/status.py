@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation
@@ -22,59 +22,74 @@ def run(call: Invocation) -> int:
 def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, str]]:
     """What is told, and how it is."""
     rows = [("workspace", render.clean(reply.get("workspace", "?")))]
-    rows.append(("state", render.clean(reply.get("state_dir", "?"))))
+    rows.append(("kept in", render.clean(reply.get("state_dir", "?"))))
     rows.append(("daemon", f"pid {reply.get('pid', '?')}, {_versions(reply.get('versions'))}"))
     rows.append(("journal", _journal(reply)))
     if reply.get("salvaged"):
         rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
     if isinstance(reply.get("retention"), Mapping):
-        rows.append(("limits", _limits(reply["retention"], colours)))
+        rows.append(("space", _space(reply["retention"], colours)))
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
     rows.append(("protection", _protection(reply.get("protection"))))
     writers = reply.get("writers")
     if isinstance(writers, list) and writers:
-        rows.append(("writers", ", ".join(render.writer(who) for who in writers)))
+        rows.append(("writers", _writers(writers, int(reply.get("writers_total") or 0))))
     return rows
 
 
 def _versions(versions: object) -> str:
+    """The daemon's version; the client's where it is another; the formats that both speak."""
     if not isinstance(versions, Mapping):
         return "version unknown"
-    return ", ".join(f"{render.clean(name)} {render.clean(number)}" for name, number in sorted(versions.items()))
+    daemon, client = (render.clean(versions.get(name, "?")) for name in ("daemon", "client"))
+    told = [f"version {daemon}" if client in (daemon, "?") else f"version {daemon} (this client is {client})"]
+    for name, words in (("journal_format", "journal format"), ("wire", "wire version")):
+        if name in versions:
+            told.append(f"{words} {render.clean(versions[name])}")
+    return ", ".join(told)
 
 
 def _journal(reply: Mapping[str, Any]) -> str:
     journal = reply.get("journal")
-    parts = [f"record {reply['seq']}"] if "seq" in reply else []
-    if isinstance(journal, Mapping):
-        if journal.get("versions") is not None:
-            parts.append(render.count(int(journal["versions"]), "version"))
-        if journal.get("bytes") is not None:
-            parts.append(render.size(journal["bytes"]))
+    parts = [render.count(int(reply["seq"]), "record")] if "seq" in reply else []
+    if isinstance(journal, Mapping) and journal.get("versions") is not None:
+        parts.append(f"{render.count(int(journal['versions']), 'version')} of files")
+    if isinstance(journal, Mapping) and journal.get("bytes") is not None:
+        parts.append(f"{render.size(journal['bytes'])} on disk")
     return ", ".join(parts) or "?"
 
 
-def _limits(retention: Mapping[str, Any], colours: render.Palette) -> str:
-    """What is taken of what may be, and whether the disk's reserve is there."""
+_TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}
+
+
+def _space(retention: Mapping[str, Any], colours: render.Palette) -> str:
+    """How much is taken, of what limit; and whether what is held of the disk, for the day when it is full, is there."""
     parts = []
-    for name in ("workspace", "store"):
+    for name, words in _TAKERS.items():
         taken = retention.get(name) or {}
         if taken.get("limit"):
-            parts.append(f"{name} {render.size(taken.get('bytes') or 0)} of {render.size(taken['limit'])}")
+            parts.append(f"{words} {render.size(taken.get('bytes') or 0)}, limit {render.size(taken['limit'])}")
     reserve = retention.get("reserve") or {}
     if reserve.get("given_back"):
         parts.append(colours.paint("the disk is full: its reserve was given back", "yellow"))
     elif reserve.get("bytes"):
-        lacking = "" if reserve.get("held") else " (no room for it)"
-        parts.append(f"disk reserve {render.size(reserve['bytes'])}{lacking}")
-    return ", ".join(parts) or "none"
+        held = "for a full disk" if reserve.get("held") else "is wanted: there is no room for it"
+        parts.append(f"a reserve of {render.size(reserve['bytes'])} {held}")
+    return "; ".join(parts) or "no limits are set"
+
+
+def _writers(writers: list[Any], total: int) -> str:
+    """Who has called, by what each wrote or did last; how many more there are."""
+    names = list(dict.fromkeys(render.writer(who) for who in writers))
+    return ", ".join(names) + (f" and {total - len(writers)} more" if total > len(writers) else "")
 
 
 def _capture(capture: Mapping[str, Any]) -> str:
+    """Of the first capture, or of a comparison of the whole tree with the journal, how far it is."""
     if capture.get("finished", True):
-        return "finished"
-    return f"{capture.get('done', 0)} of {render.count(int(capture.get('total') or 0), 'file')}"
+        return "finished: every file has been looked at"
+    return f"under way: {capture.get('done', 0)} of {render.count(int(capture.get('total') or 0), 'file')} looked at"
 
 
 def _coverage(coverage: object, colours: render.Palette) -> str:
@@ -83,7 +98,9 @@ def _coverage(coverage: object, colours: render.Palette) -> str:
     state = render.one_line(coverage.get("state", "?"))
     reasons = "; ".join(render.one_line(reason) for reason in coverage.get("reasons") or ())
     since = f" since {render.moment(coverage['since'])}" if coverage.get("since") else ""
-    if state != "full":
+    if state == "full":
+        state = "full: every change is seen"
+    else:
         state = colours.paint(state, "yellow")
     return f"{state}{since}: {reasons}" if reasons else f"{state}{since}"
 
@@ -93,14 +110,16 @@ def _protection(protection: object) -> str:
         return render.one_line(protection or "?")
     active = [str(name) for name, on in protection.items() if on]
     missing = [str(name) for name, on in protection.items() if not on]
-    told = f"{', '.join(active) or 'none'} active"
-    return render.one_line(f"{told}; {', '.join(missing)} not available here" if missing else told)
+    if active and not missing:
+        return render.one_line(f"all active: {', '.join(active)}")
+    return render.one_line(f"active: {', '.join(active) or 'none'}; not available here: {', '.join(missing) or 'none'}")
 
 
 COMMAND = Command(
     arguments="",
-    about="Tells which daemon runs for the workspace, how large the journal is, how far the first capture has come,\n"
-    "whether anything escapes the journal (coverage), and which protections of the file system are active.",
+    about="Tells which daemon runs for the workspace, how much the journal holds, and takes of its limits, how far\n"
+    "the capture is, whether anything escapes the journal (coverage), which protections of the file system are\n"
+    "active, and who has called.",
     example="quire status --json",
     run=run,
 )
