@@ -144,6 +144,17 @@ def test_undo_edit_takes_back_ones_own_last_edit_and_keeps_everyone_elses() -> N
     assert (book.text("f.txt"), book.text("g.txt")) == (FIVE.replace("five 5", "FIVE"), "G\n")
 
 
+def test_undo_edit_tells_of_its_file_what_every_edit_does() -> None:
+    book = Playbook({"f.txt": FIVE})
+    edited = editor(book, "str_replace", old_str="one 1\n", new_str="ONE\nTWO\n")
+    reply = editor(book, "undo_edit")
+    assert (reply["lines_before"], reply["lines_after"], reply["net_lines"]) == (6, 5, -1)
+    assert reply["changed"] == [{"start": 1, "end": 1, "was_start": 1, "was_end": 2, "shift": -1}]
+    assert [row[0] for row in reply["diff"]] == ["-", "-", "+", " ", " ", " "]
+    assert (reply["path"], reply["writer_type"], reply["baseline_continuity"]) == ("f.txt", "undo", "mixed")
+    assert reply["version"] != edited["version"]
+
+
 def test_undo_edit_again_takes_back_the_edit_before() -> None:
     book = Playbook({"f.txt": FIVE})
     for old, new in (("one 1", "ONE"), ("two 2", "TWO")):

@@ -337,6 +337,23 @@ def _lines_json(action: Action) -> dict[str, Any]:
 # ── carried out ───────────────────────────────────────────────────────────────
 
 
+_ALSO_ABOVE: Final = (
+    "path",
+    "version",
+    "sha256",
+    "sizeBytes",
+    "baseline_continuity",
+    "lines_before",
+    "lines_after",
+    "net_lines",
+    "changed",
+    "diff",
+    "diff_truncated",
+    "binary",
+)
+"""What a reply about one file has at its top, too, as that of every writing tool."""
+
+
 class Performing:
     """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
 
@@ -375,7 +392,7 @@ class Performing:
             reply["unchanged"] = True
         if done == 1:
             only = next(f for f, a in zip(files, actions, strict=True) if a.do != "none")
-            reply.update({k: only[k] for k in ("path", "version", "sha256", "sizeBytes") if k in only})
+            reply.update({name: only[name] for name in _ALSO_ABOVE if name in only})
         reply["writer_type"] = "undo"
         return Decision(reply, self.events, self.writes, self.blobs)
 
