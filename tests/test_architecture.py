@@ -7,13 +7,17 @@ is still a dependency), except for cycles, where only what runs at import time c
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
+
+from quire_journal.refusals import CODES, NEXT
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"quire_journal": ROOT / "journal", "quire_daemon": ROOT / "daemon", "quire_client": ROOT / "client"}
@@ -224,3 +228,26 @@ def test_the_tests_use_fakes_and_real_things_but_no_mocks() -> None:
         if p != this and any(word in p.read_text() for word in ("unittest.mock", "MagicMock", "mocker"))
     ]
     assert not mocking
+
+
+def test_codes_reasons_and_next_steps_are_machine_words() -> None:
+    """A program compares them. What is read by people stands in the message."""
+    word = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
+    said = {*CODES, *NEXT.values()}
+    for path in modules().values():
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
+                named = [keyword.value for keyword in node.keywords if keyword.arg in ("action", "reason", "why")]
+                said |= {one.value for one in (*node.args[:1], *node.args[2:3], *named) if is_text(one)}
+            elif isinstance(node, ast.Dict):
+                pairs = zip(node.keys, node.values, strict=True)
+                said |= {
+                    value.value for key, value in pairs if is_text(key, "error", "suggested_action") and is_text(value)
+                }
+    assert len(said) > 60
+    assert [one for one in sorted(said) if not word.fullmatch(one)] == []
+
+
+def is_text(node: ast.AST | None, *texts: str) -> TypeGuard[ast.Constant]:
+    """Is it a string as it stands in the source, and one of `texts` where there are any?"""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and (not texts or node.value in texts)

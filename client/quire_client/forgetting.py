@@ -89,7 +89,7 @@ def forget(journal: Known) -> int:
     with hold_lock(journal.place.start_lock) as starting, hold_lock(journal.place.lock) as lock:
         if starting is None or lock is None:
             message = f"A daemon runs for {identity.root}, or is being started; `--stop` ends it first."
-            raise Refused("busy", message, "--stop")
+            raise Refused("busy", message, "stop_daemon")
         used, _ = measured(state)
         aside = state.with_name(f"{_ASIDE}{state.name}-{secrets.token_hex(4)}")
         try:

@@ -48,21 +48,27 @@ STEPS: Final = {
     "allow_uncaptured": "say --allow-uncaptured if those bytes may be lost; nothing brings them back",
     "begin_again": "begin anew",
     "burst": "`quire burst list` lists the bursts",
-    "burst end": "`quire burst end` ends one",
-    "burst list": "`quire burst list` lists the bursts",
     "check_path": "look at the path again; `quire ls` lists what there is, `quire log` what there was",
     "check_permissions": "look at the permissions with `ls -l`",
+    "choose_a_new_folder": "`quire import -C NEW_FOLDER` makes the journal in another folder",
     "choose_another_path": "choose another path",
     "choose_another_point": "name another POINT; `quire log` lists those that there are",
     "claim": "`quire claim` asks for a lease",
     "claim_whole_file": "claim the file without --lines",
     "claims": "`quire claims` lists the leases",
+    "confirm": "--yes does it",
     "conflict": "--plan tells what is in the way",
     "describe": "`quire help` lists the commands",
+    "end_burst": "`quire burst end` ends one",
     "export": "export anew",
+    "export_jsonl": "`quire export jsonl` writes what can be imported",
     "fix_arguments": "`quire help COMMAND` tells what a command takes",
     "free_space": "make room on the disk; `quire gc` drops what need not be kept",
+    "install_quire": "install the package, with `pip install`",
     "leave_file": "leave it to a tool that knows its format",
+    "list_bursts": "`quire burst list` lists the bursts",
+    "list_checkpoints": "`quire checkpoint list` lists the checkpoints",
+    "list_journals": "`quire list` lists the journals",
     "log": "`quire log` lists what there is",
     "name_a_point": "name a POINT that there is",
     "name_the_target": "name what the link leads to",
@@ -75,6 +81,11 @@ STEPS: Final = {
     "report": "it is a bug: please report it, with what the daemon's log says (`quire status` names its folder)",
     "restart_daemon": "end the old daemon with `quire down`, and call again",
     "retry": "call again in a moment",
+    "run_doctor": "`quire doctor` tells what is wrong",
+    "run_repair": "`quire repair` tells what would be done about it",
+    "run_verify": "`quire verify` tells what is wrong",
+    "start_daemon": "`quire up` starts the daemon",
+    "stop_daemon": "--stop ends it first",
     "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it",
 }
 """The next step, as refusals name it → what to type or do. `%s` is the operation's number."""
@@ -90,8 +101,6 @@ def sentence(message: str) -> str:
 
 
 def step(action: str, op: str = "") -> str:
-    """What to do next. A command is one already; a word that is in no table is read as words."""
-    if action.startswith(("quire ", "pip ", "--")):
-        return f"`{action}`" if not action.startswith("--") else action
+    """What to do next; a word that is in no table is read as words."""
     told = STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op)

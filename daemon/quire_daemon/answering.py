@@ -80,7 +80,7 @@ class Answering:
         self.mistrust()
         self.read_only = str(error)
         message = f"The journal could not be synced and is read-only now: {error}"
-        return Refused("journal_damaged", message, "quire doctor").reply()
+        return Refused("journal_damaged", message, "run_doctor").reply()
 
     def _journal_gone(self, error: JournalGone) -> dict[str, Any]:
         """The journal was removed while this daemon had it open, which ends; what is at its path now is another's."""
@@ -101,7 +101,7 @@ class Answering:
         """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
         self._log.fault("damaged")
         self.mistrust()
-        action = "quire verify"
+        action = "run_verify"
         if error.everywhere:
             self._stop()
             action = "retry"

@@ -153,7 +153,7 @@ class Deciding:
         if call.tool.writes:
             if self._answering.read_only:
                 raise Refused(
-                    "journal_damaged", f"The journal takes no more records: {self._answering.read_only}", "quire doctor"
+                    "journal_damaged", f"The journal takes no more records: {self._answering.read_only}", "run_doctor"
                 )
             if self._reserve.given_back:
                 raise Refused(

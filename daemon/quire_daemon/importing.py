@@ -46,9 +46,7 @@ def main(argv: list[str] | None = None) -> int:
     except Refused as refused:
         reply = refused.reply()
     except NotAnExport as wrong:
-        reply = Refused(
-            "schema_invalid", f"This is no export that can be imported: {wrong}.", "quire export jsonl"
-        ).reply()
+        reply = Refused("schema_invalid", f"This is no export that can be imported: {wrong}.", "export_jsonl").reply()
     except (StoreFailed, UnfitFolder, WorkspaceRefused, OSError) as error:
         full = isinstance(error, StoreFailed) and error.disk_full
         reply = Refused(
@@ -64,7 +62,7 @@ def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
     with hold_lock(place.lock) as lock:
         if lock is None:
             message = f"A daemon serves {place.root}, so it has a journal; an export goes into a workspace without one."
-            raise Refused("already_exists", message, "quire import -C NEW_FOLDER", path=os.fspath(place.root))
+            raise Refused("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
         _require_no_records(place)
         beside = place.state / _BESIDE
         shutil.rmtree(beside, ignore_errors=True)  # of an import that was killed
@@ -114,7 +112,7 @@ def _require_no_records(place: Place) -> None:
         raise Refused("already_exists", f"{place.root} has a journal: {error}", path=os.fspath(place.root)) from error
     if count:
         message = f"The journal of {place.root} has {count} records; an export goes into a workspace without a journal."
-        raise Refused("already_exists", message, "quire import -C NEW_FOLDER", path=os.fspath(place.root))
+        raise Refused("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
 
 
 def _say(what: dict[str, Any]) -> None:

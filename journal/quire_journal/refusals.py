@@ -89,7 +89,7 @@ NEXT: Final[dict[str, str]] = {
     "plan_stale": "plan_again",
     "conflict": "narrow_the_choice",
     "disk_full": "free_space",
-    "journal_damaged": "quire doctor",
+    "journal_damaged": "run_doctor",
     "busy": "retry",
     "unknown_tool": "describe",
     "expired": "retry",
@@ -129,8 +129,8 @@ NEXT: Final[dict[str, str]] = {
     # agents' configuration files (`quire setup`, in the client)
     "config_unusable": "repair_file",
     "config_changed": "retry",
-    "not_confirmed": "--yes",
-    "not_installed": "pip install",
+    "not_confirmed": "confirm",
+    "not_installed": "install_quire",
     # whole files
     "write_conflict": "re-read_file",
     "stale_file": "re-read_file",

@@ -27,9 +27,9 @@ def run(call: Invocation) -> int:
         name = f"The journal of {journal.identity.root}"
         if journal.daemon is not None and "stop" not in call.options:
             who = f"pid {journal.daemon.pid}"
-            raise Refused("busy", f"{name} is in use by a daemon ({who}); `--stop` ends it first.", "--stop")
+            raise Refused("busy", f"{name} is in use by a daemon ({who}); `--stop` ends it first.", "stop_daemon")
         if not _agreed(call, f"{name} ({render.size(journal.bytes)}) and all history in it will be gone."):
-            raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "--yes")
+            raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "confirm")
         if journal.daemon is not None:
             _stop(call, journal)
         freed = forget(journal)
@@ -56,7 +56,7 @@ def _wanted(call: Invocation) -> Known:
         return found[0]
     if found:
         raise Usage(f"{said} is the beginning of {len(found)} ids; give more of it.")
-    raise Refused("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "quire list")
+    raise Refused("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "list_journals")
 
 
 def _agreed(call: Invocation, warning: str) -> bool:

@@ -49,7 +49,7 @@ def _asked(call: Invocation, doing: str, wanted: Mapping[str, Any], *, plan: boo
 
 def _unconfirmed(call: Invocation) -> int:
     message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
-    return call.answer(Refused("not_confirmed", message, "--yes").reply(), lambda reply: "")
+    return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
 
 
 def _lines(reply: Mapping[str, Any], most: int | None = None) -> Iterator[str]:

@@ -123,7 +123,7 @@ def _service(call: Invocation) -> Service:
 
     quired = os.path.join(os.path.dirname(entry_point()), "quired")
     if not os.access(quired, os.X_OK):
-        raise Refused("not_installed", f"There is no command {quired}; install the package.", "pip install")
+        raise Refused("not_installed", f"There is no command {quired}; install the package.", "install_quire")
     home = Path.home()
     if sys.platform == "darwin":
         return units.launchd(call.place, quired, call.environ, home)

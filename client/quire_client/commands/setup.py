@@ -84,7 +84,7 @@ def entry_point() -> str:
         if os.path.basename(path) == "quire" and os.access(path, os.X_OK) and os.path.isfile(path):
             return path
     message = f"There is no command `quire` beside {sys.executable}; install the package, so that agents can call it."
-    raise Refused("not_installed", message, "pip install")
+    raise Refused("not_installed", message, "install_quire")
 
 
 def _message(agent: str, done: str, changed: int, dry: bool) -> str:

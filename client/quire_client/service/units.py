@@ -170,7 +170,7 @@ def _config_home(environ: Mapping[str, str], home: Path) -> Path:
 
 def _unfit(place: Place, why: str) -> Refused:
     message = f"{place.root} cannot be a service: {why}. Without one the daemon is started when it is needed."
-    return Refused("config_unusable", message, "quire up", path=os.fspath(place.root))
+    return Refused("config_unusable", message, "start_daemon", path=os.fspath(place.root))
 
 
 def spelled(command: tuple[str, ...]) -> str:

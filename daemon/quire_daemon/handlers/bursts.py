@@ -84,7 +84,7 @@ def _begin(params: BurstParams, world: World) -> Decision:
     around = own_open(world)
     if len(around) >= MOST_OPEN:
         message = f"{len(around)} bursts of yours are open; end one before you begin another."
-        raise Refused("busy", message, "burst end", open=[burst.number for burst in around])
+        raise Refused("busy", message, "end_burst", open=[burst.number for burst in around])
     label = "".join(c for c in params.label if c.isprintable()).strip()
     outside = params.kind in _WRITTEN_BY_OTHERS if params.outside is None else params.outside
     expires_ns = world.now_ns + int(params.ttl_s * _SECOND)
@@ -127,7 +127,7 @@ def _end(params: BurstParams, world: World) -> Decision:
     if params.burst is None:
         around = own_open(world)
         if not around:
-            raise Refused("not_found", "No burst of yours is open.", "burst list")
+            raise Refused("not_found", "No burst of yours is open.", "list_bursts")
         burst = around[-1]
     else:
         burst = _burst(params.burst, world.history)
@@ -240,7 +240,7 @@ def _burst(named: int | str, history: History) -> Burst:
     """The burst with that number. Raises `Refused`."""
     burst = history.burst(named_burst(named, history))
     if burst is None:
-        raise Refused("not_found", f"There is no burst {named}.", "burst list", burst=named)
+        raise Refused("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
     return burst
 
 

@@ -156,7 +156,7 @@ def _named(name: str, history: History) -> Checkpoint:
     found = next((named for named in history.checkpoints() if named.name == name), None)
     if found is None:
         raise Refused(
-            "not_found", f"There is no checkpoint {name!r}; a point is {FORMS}.", "checkpoint list", name=name
+            "not_found", f"There is no checkpoint {name!r}; a point is {FORMS}.", "list_checkpoints", name=name
         )
     return found
 

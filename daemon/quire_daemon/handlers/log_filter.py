@@ -120,7 +120,7 @@ def named_burst(named: int | str, history: History) -> int:
             raise Refused("schema_invalid", f"burst: {named!r} is not the number of a burst.", argument="burst")
         named = int(named)
     if history.burst(named) is None:
-        raise Refused("not_found", f"There is no burst {named}.", "burst list", burst=named)
+        raise Refused("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
     return named
 
 

@@ -64,7 +64,7 @@ def _make_page(export: Export, call: Call, host: Host) -> None:
             export.next_page(host.clock.mono_s)
             body = _reply(export)
         except (Damaged, NotHeld) as error:
-            body = Refused("journal_damaged", f"The export cannot go on: {error}", "quire verify").reply()
+            body = Refused("journal_damaged", f"The export cannot go on: {error}", "run_verify").reply()
         except StoreFailed as error:
             body = Refused("fault", f"The export cannot go on: {error}", "begin_again").reply()
         finally:

@@ -94,7 +94,7 @@ class _Purge:
             except StoreFailed as error:
                 self._answer(Refused("disk_full" if error.disk_full else "busy", _told(error), "retry").reply())
             except Damaged as error:
-                self._answer(Refused("journal_damaged", _told(error), "quire verify").reply())
+                self._answer(Refused("journal_damaged", _told(error), "run_verify").reply())
 
         def work() -> Callable[[], None]:
             try:

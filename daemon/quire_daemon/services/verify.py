@@ -53,7 +53,7 @@ def run(call: Call, host: Host) -> None:
             body |= Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply()
         elif count:
             body["error"] = "journal_damaged"
-            body["suggested_action"] = "quire repair"
+            body["suggested_action"] = "run_repair"
         return lambda: host.answer(call, body)
 
     host.settle()
