@@ -153,7 +153,7 @@ class Paths(Strict, frozen=True):
     @property
     def folders(self) -> dict[str, str]:
         """The map with plain names."""
-        return mapped_paths.checked(self.map.items())
+        return mapped_paths.checked(self.map.items()) if self.map else {}
 
 
 class Spool(Strict, frozen=True):

@@ -82,6 +82,7 @@ class History:
         self._recent: Mapping[tuple[bytes, str], Shown] = {} if recent is None else recent
         self._names = PathNames() if names is None else names
         self._ids: dict[str, PathId] = {}
+        self._heads: dict[int, Version | None] = {}  # an undo of a thousand files asks for each of them six times
         self._callers: dict[int, bytes] = {}
         self._undoings: dict[int, BatchUndone | None] = {}
 
@@ -94,12 +95,15 @@ class History:
     def file(self, path: str) -> Version | None:
         """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""
         number = self._id(path)
-        return None if number is None else files.head(self._reading, number)
+        return None if number is None else self._head(number)
 
     def version(self, path: str, seq: int) -> Version | None:
         """The version of `path` that record `seq` made."""
         number = self._id(path)
-        return None if number is None else files.version(self._reading, number, seq)
+        if number is None:
+            return None
+        newest = self._head(number)
+        return newest if newest is not None and newest.seq == seq else files.older(self._reading, number, seq)
 
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""
@@ -114,8 +118,13 @@ class History:
         look for what somebody else may have lost.
         """
         number = self._id(path)
-        if number is not None:
-            yield from files.versions(self._reading, number, after, upto, reverse, displaced)
+        if number is None:
+            return
+        if after > 0 and not displaced:  # mostly it is asked what came after the newest
+            newest = self._head(number)
+            if newest is None or newest.seq <= after:
+                return
+        yield from files.versions(self._reading, number, after, upto, reverse, displaced)
 
     def paths(self, prefix: str = "") -> Iterator[tuple[str, Version]]:
         """Every path that has a version, with its head, in the order in which the log first named them."""
@@ -416,6 +425,10 @@ class History:
         """How many callers there are."""
         return callers.how_many(self._reading)
 
+    def undoers_within(self, first: int, last: int) -> dict[int, list[int]]:
+        """`undoers` of the batches first <= batch <= last; those that nothing undid are not among them."""
+        return batches.undoers_within(self._reading, first, last)
+
     def batch_writes(self, batch: int) -> list[int]:
         """The seqs of the tool writes of a batch that stand."""
         return batches.writes(self._reading, batch)
@@ -502,6 +515,11 @@ class History:
     def path_id(self, path: str) -> PathId | None:
         """The number of `path`; None when the log does not name it."""
         return self._id(path)
+
+    def _head(self, number: int) -> Version | None:
+        if number not in self._heads:
+            self._heads[number] = files.head(self._reading, number)
+        return self._heads[number]
 
     def _id(self, path: str) -> PathId | None:
         found = self._ids.get(path) or paths.path_id(self._reading, path)

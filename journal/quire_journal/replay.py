@@ -51,7 +51,10 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
                 continue
             newcomers.put()
         for view in _OF_KIND[type(event)]:
-            _apply(view, w, record, event, bytes_of)
+            if view.apply_with is None or bytes_of is None:
+                view.apply(w, record, event)
+            else:
+                view.apply_with(w, record, event, bytes_of)
     if newcomers is not None:
         newcomers.put()
     for view in VIEWS:

@@ -7,6 +7,7 @@ tells of such files; one that was made to, and handed over, must not bring them 
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from quire_journal.ids import disk_path
@@ -25,6 +26,7 @@ def fold(name: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
 
 
+@lru_cache(maxsize=2048)  # the same folders stand in path after path
 def disguised(name: str) -> str:
     """`fold`, and without what HFS+ and NTFS overlook: ignorable characters, streams, final dots and spaces."""
     return fold(name if name.isascii() else name.translate(_IGNORED)).split(":", 1)[0].rstrip(". ")

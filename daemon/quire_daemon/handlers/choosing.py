@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -34,6 +34,9 @@ MAX_BATCHES: Final = 5000
 
 SCAN_RECORDS: Final = 200_000
 """Records that are looked through for another writer's batches."""
+
+SPARSE: Final = 8
+"""Records for each wanted batch: where there are more, each batch is looked up by itself."""
 
 
 Conflicts = Literal["skip", "markers", "abort"]
@@ -313,9 +316,10 @@ def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
     after = parse_point(params.from_, history) if params.from_ else 0
     upto = parse_point(params.to, history) if params.to else history.head()
     if params.burst is not None:
-        for batch in reversed(history.burst_batches(named_burst(params.burst, history))):
-            if after < batch <= upto:
-                yield batch, known.writer(batch)
+        within = [b for b in history.burst_batches(named_burst(params.burst, history)) if after < b <= upto]
+        known.prepare(within)
+        for batch in reversed(within):
+            yield batch, known.writer(batch)
         return
     seen: set[int] = set()
     for looked, record in enumerate(history.records(after=after, upto=upto, reverse=True)):
@@ -366,6 +370,25 @@ class Batches:
         self._undoers: dict[int, list[int]] = {}
         self._in_force: dict[int, bool] = {}
 
+    def prepare(self, wanted: Sequence[int]) -> None:
+        """Ask about all of these at once: their records, and what undid them, stand beside each other."""
+        first, last = min(wanted, default=0), max(wanted, default=0)
+        if not 0 < last - first <= len(wanted) * SPARSE:
+            return
+        asked = {*wanted} - self._records.keys()
+        found: dict[int, list[Record]] = {batch: [] for batch in asked}
+        for record in self.history.records(after=first - 1):
+            if record.batch in asked:
+                found[record.batch].append(record)
+            if record.seq > last and record.batch != last:
+                break
+        for batch, records in found.items():
+            if {*self.history.batch_writes(batch)} <= {record.seq for record in records}:
+                self._take(batch, records)
+        undoers = self.history.undoers_within(first, last)
+        for batch in asked - self._undoers.keys():
+            self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
+
     def mark(self, batch: int) -> BatchUndone | None:
         """What says that the batch undid others; None for any other batch."""
         return self._of(batch)[0]
@@ -391,9 +414,11 @@ class Batches:
     def undoers(self, batch: int) -> list[int]:
         """The batches that undid this one, in force or not, newest first; abandoned ones never were."""
         if batch not in self._undoers:
-            found = self.history.undoers(batch)
-            self._undoers[batch] = [by for by in found if self.history.batch_state(by) != "abandoned"]
+            self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
         return self._undoers[batch]
+
+    def _not_abandoned(self, batches: Iterable[int]) -> list[int]:
+        return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]
 
     def standing_undoers(self, batch: int) -> list[int]:
         """Those of them that are in force."""
@@ -422,18 +447,21 @@ class Batches:
 
     def _of(self, batch: int) -> tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]:
         if batch not in self._records:
-            mark: BatchUndone | None = None
-            places: list[tuple[str, int]] = []
-            writer = 0
-            for record in self.history.batch(batch):
-                writer = record.writer
-                if record.kind == BatchUndone.kind:
-                    event = record.event()
-                    mark = event if isinstance(event, BatchUndone) else None
-                places += _places(record)
-            stand = tuple((path, seq) for path, seq in places if _stands(self.history.version(path, seq)))
-            self._records[batch] = mark, stand, writer
+            self._take(batch, self.history.batch(batch))
         return self._records[batch]
+
+    def _take(self, batch: int, records: Iterable[Record]) -> None:
+        mark: BatchUndone | None = None
+        places: list[tuple[str, int]] = []
+        writer = 0
+        for record in records:
+            writer = record.writer
+            if record.kind == BatchUndone.kind:
+                event = record.event()
+                mark = event if isinstance(event, BatchUndone) else None
+            places += _places(record)
+        stand = tuple((path, seq) for path, seq in places if _stands(self.history.version(path, seq)))
+        self._records[batch] = mark, stand, writer
 
 
 def _places(record: Record) -> Iterator[tuple[str, int]]:

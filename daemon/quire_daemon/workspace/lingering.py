@@ -52,12 +52,12 @@ class Lingering(msgspec.Struct, eq=False):
     items: list[Displaced] = msgspec.field(default_factory=list)
     spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
 
-    def add(self, item: Displaced) -> None:
-        """Watch `item`; its descriptor is taken over.
+    def add(self, item: Displaced, links: int | None = None) -> None:
+        """Watch `item`; its descriptor is taken over. `links`: how many names it has, where that has just been seen.
 
         A file with other names keeps no lease: writers who come by those are not late, and must not wait for a sweep.
         """
-        if item.held.leased and os.fstat(item.held.fd).st_nlink > 1:
+        if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
             kernel.give_lease_back(item.held.fd)
             item.held.leased = False
         self.items.append(item)

@@ -63,7 +63,7 @@ class Places:
         path = "/".join(route.done) or "."
         for spelled in filter(None, (path, route.named)):
             self._check_names(spelled, given, policy)
-        self._check_inodes(route.done, given)
+        self._check_inodes(route, given)
         if writing and route.dangling:
             raise Refused("permission_denied", f"{given} is a link that leads to nothing.", path=given)
         return Place(path, "" if route.named == path else route.named, route.look)
@@ -78,7 +78,7 @@ class Places:
             problem = "is empty"
         elif "\0" in given:
             problem = "holds a NUL"
-        elif len(raw) > _MAX_PATH or any(len(name) > _MAX_NAME for name in raw.split(b"/")):
+        elif len(raw) > _MAX_NAME and (len(raw) > _MAX_PATH or any(len(name) > _MAX_NAME for name in raw.split(b"/"))):
             problem = "is too long for a file system"
         if problem:
             raise Refused("schema_invalid", f"`path` {problem}.", argument="path")
@@ -189,7 +189,7 @@ class Places:
         names = path.split("/")
         disguised = [disguised_name(name) for name in names]
         if _ANYWHERE.intersection(disguised) or disguised[0] in _AT_ROOT:
-            raise Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
+            raise _protected(given)
         forbidden = self._compiled(policy.forbidden_globs)
         if not forbidden:
             return
@@ -207,15 +207,18 @@ class Places:
             self._globs = (globs, compiled)
         return compiled
 
-    def _check_inodes(self, names: Sequence[str], given: str) -> None:
+    def _check_inodes(self, route: _Route, given: str) -> None:
         """Refuse what is a protected file under another name: a bind mount, a hard link, a spelling we do not know."""
-        guarded = self._guarded()
-        for count in range(1, len(names) + 1):
+        guarded, names = self._guarded(), route.done
+        found = None if route.look is None else route.look.signature
+        for count in range(1, len(names) + (found is None)):
             seen = self._stat("/".join(names[:count]))
             if seen is None:
                 return
             if (seen.st_dev, seen.st_ino) in guarded:
-                raise Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
+                raise _protected(given)
+        if found is not None and (found.dev, found.ino) in guarded:  # it was looked at a moment ago
+            raise _protected(given)
 
     def _guarded(self) -> frozenset[tuple[int, int]]:
         """(dev, ino) of what is protected; looked up again when a name in the workspace's own folder changes."""
@@ -256,6 +259,10 @@ class Places:
             return os.stat(path, dir_fd=self._beneath.fd, follow_symlinks=False)
         except OSError:
             return None
+
+
+def _protected(given: str) -> Refused:
+    return Refused("permission_denied", f"{given} is protected; tools leave it alone.", path=given)
 
 
 def _folded(glob: str) -> Callable[[str], object] | None:

@@ -65,7 +65,7 @@ class Trading:
         self._step("perform.verified")
         others = came.nlink > 1
         self._follow_chmod(planned.signature, came, new[0])
-        self._lingering.add(Displaced(path, tmp_name, planned.hand_over(), before, pinned=pinned))
+        self._lingering.add(Displaced(path, tmp_name, planned.hand_over(), before, pinned=pinned), came.nlink)
         done = self.done(new[0])
         return Swapped(done.signature, done.settled, hard_link_broken=others)
 

@@ -38,7 +38,7 @@ from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.records import Record
 from quire_journal.text import BOM, Text
 from quire_journal.views import losses
-from quire_journal.views.files import Version, abandoned_writes, version, versions
+from quire_journal.views.files import Version, abandoned_writes, older, version, versions
 from quire_journal.views.paths import path_id
 
 TABLES = ("anchors",)
@@ -180,7 +180,7 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     new = _bytes(w, version(w, number, seq), held)
     if new is None:
         return
-    old = _bytes(w, version(w, number, before), held)
+    old = _bytes(w, older(w, number, before), held)
     if old is None:
         _put(w, number, seq, _whole(new))
         _set_newest(w, number, seq)

@@ -158,6 +158,16 @@ def undoers(r: Reading, batch: int) -> list[int]:
     return [by for by in (int.from_bytes(value, "big") for _, value in rows) if by > batch]
 
 
+def undoers_within(r: Reading, first: int, last: int) -> dict[int, list[int]]:
+    """The `undoers` of each batch with first <= batch <= last that has any."""
+    found: dict[int, list[int]] = {}
+    for key, value in r.scan("undone", u64(first), u64(last + 1), reverse=True):
+        batch, by = int.from_bytes(key[:8], "big"), int.from_bytes(value, "big")
+        if by > batch:
+            found.setdefault(batch, []).append(by)
+    return found
+
+
 def undone_by(r: Reading, batch: int) -> int | None:
     """The newest batch that undid this one and stands: neither abandoned nor undone itself. None: it is in force."""
     undoing: dict[int, list[int]] = {}

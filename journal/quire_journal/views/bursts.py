@@ -152,7 +152,8 @@ def paths_of(event: Event) -> tuple[str, ...]:
 
 
 def _open(w: Writing, now_ns: int) -> Iterator[Burst]:
-    return (burst for burst in open_bursts(w) if burst.open_at(now_ns))
+    if w.count("open_bursts"):  # mostly there are none, and this is asked for each write
+        yield from (burst for burst in open_bursts(w) if burst.open_at(now_ns))
 
 
 def _add(w: Writing, burst: Burst, record: Record, evidence: str) -> None:

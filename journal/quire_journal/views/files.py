@@ -147,8 +147,11 @@ def made_by(r: Reading, path: int) -> dict[str, int]:
 def version(r: Reading, path: int, seq: int) -> Version | None:
     """What record `seq` made of the path with this number. Raises `log.Damaged` when that record cannot be read."""
     newest = head(r, path)
-    if newest is not None and newest.seq == seq:
-        return newest
+    return newest if newest is not None and newest.seq == seq else older(r, path, seq)
+
+
+def older(r: Reading, path: int, seq: int) -> Version | None:
+    """As `version`, of one that is hardly the head."""
     key = u32(path) + u64(seq)
     found = r.get("versions", key)
     return None if found is None else version_at(r, key, found)
@@ -161,24 +164,28 @@ def versions(
 
     Raises `log.Damaged` when a record of one cannot be read.
     """
-    if after > 0 and not displaced:  # mostly it is asked what came after the newest
-        newest = head(r, path)
-        if newest is None or newest.seq <= after:
-            return
     start = u32(path) + u64(max(after, 0) + 1)
     stop = u32(path + 1) if upto is None else u32(path) + u64(max(upto, 0) + 1)
     for key, row in r.scan("versions", start, stop, reverse):
-        if displaced or _PLACE.decode(row).index != NEVER_HEAD:
-            yield version_at(r, key, row)
+        place = _place_in(key, row)
+        if displaced or place.index != NEVER_HEAD:
+            yield _version_of(r, key, place)
 
 
 def version_at(r: Reading, key: bytes, row: bytes) -> Version:
     """The version whose row in the table that is. Raises `log.Damaged` when the row or its record cannot be read."""
-    seq = int.from_bytes(key[4:], "big")
+    return _version_of(r, key, _place_in(key, row))
+
+
+def _place_in(key: bytes, row: bytes) -> _Place:
     try:
-        place = _PLACE.decode(row)
+        return _PLACE.decode(row)
     except msgspec.MsgspecError as wrong:
         raise Damaged(f"the version {key.hex()} cannot be decoded ({wrong}); run `quire verify`") from wrong
+
+
+def _version_of(r: Reading, key: bytes, place: _Place) -> Version:
+    seq = int.from_bytes(key[4:], "big")
     record = record_before(r, seq, seq + 1)
     try:
         made = None if record is None else _made(record, record.event(), place)

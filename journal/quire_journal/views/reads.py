@@ -104,10 +104,13 @@ def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: boo
     caller, number = caller_of(w, record.writer), path_id(w, path)
     if not caller or number is None:
         return
-    before = shown(w, caller, number)
+    key = caller + u32(number)
+    found = w.get("reads", key)
+    before = None if found is None else _SHOWN.decode(found)
     lines = before.lines if before is not None and keep_lines and before.version == base else ()
     now = Shown(record.seq, lines, record.at_ns, _read_up_to(before, base), _since(before))
-    _replace(w, record, caller + u32(number), now)
+    w.put("reads_before", u64(record.seq) + key, found or _NOTHING)
+    w.put("reads", key, _ENCODER.encode(now))
 
 
 def _since(before: Shown | None) -> int:
