@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_journal import blobs
+from quire_journal import addresses, blobs
 from quire_journal.blobs import Stored
 from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.history import History
@@ -207,9 +207,9 @@ class Marks:
                 after = versions[-1].seq if versions else 0
                 more = list(islice(files.versions(r, number, after, upto=self.head, displaced=True), _ROWS))
                 for blob in {v.blob for v in more if v.blob} - numbers.keys():
-                    value = r.get("addresses", blob)
-                    if value is not None:
-                        numbers[blob] = int.from_bytes(value, "big")
+                    at = addresses.find(r, blob)
+                    if at is not None:
+                        numbers[blob] = at
             versions += more
             if len(more) < _ROWS:
                 break

@@ -23,7 +23,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import pieces, zstd
+from quire_journal import addresses, pieces, zstd
 from quire_journal.diff import same_end, same_start
 from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, u64
@@ -245,13 +245,13 @@ def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
     first = _next_number(w)
     new: dict[bytes, Frame] = {}
     for frame in frames:
-        if frame.blob not in new and w.get("addresses", frame.blob) is None:
+        if frame.blob not in new and not holds(w, frame.blob):
             new[frame.blob] = frame
     stored = (Stored(0, 0, frame.size, frame.kind, frame.body) for frame in new.values())
     rows = [rows_of(number, one) for number, one in enumerate(stored, first)]
     w.append_all("blobs", [(u64(number), row) for number, (row, _) in enumerate(rows, first)])
     w.append_all("pieces", [part for _, parts in rows for part in parts])
-    w.put_all("addresses", sorted((blob, u64(number)) for number, blob in enumerate(new, first)))
+    w.put_all("addresses", sorted(addresses.row(blob, number) for number, blob in enumerate(new, first)))
 
 
 def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
@@ -269,15 +269,15 @@ def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:
 
 def number_of(r: Reading, blob: bytes) -> int:
     """The number of `blob`. Raises `NotHeld`."""
-    found = r.get("addresses", blob) if len(blob) == 32 else None
+    found = addresses.find(r, blob)
     if found is None:
         raise NotHeld(blob)
-    return int.from_bytes(found, "big")
+    return found
 
 
 def holds(r: Reading, blob: bytes) -> bool:
     """Does the journal have these bytes?"""
-    return len(blob) == 32 and r.get("addresses", blob) is not None
+    return addresses.find(r, blob) is not None
 
 
 def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
@@ -312,14 +312,15 @@ def drop(w: Writing, blob: bytes) -> int:
 
     The caller sees to it that nothing that stays is made from it, and calls `forget_chains`.
     """
-    number = w.get("addresses", blob) if len(blob) == 32 else None
-    if number is None:
+    found = addresses.find(w, blob)
+    if found is None:
         return 0
+    number = u64(found)
     newest = next(w.scan("blobs", reverse=True), None)
     if newest is not None and newest[0] == number:
         w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # no other blob ever gets this number
-    size = len(w.get("blobs", number) or b"") + pieces.forget(w, int.from_bytes(number, "big"))
-    w.delete("addresses", blob)
+    size = len(w.get("blobs", number) or b"") + pieces.forget(w, found)
+    addresses.forget(w, blob)
     w.delete("blobs", number)
     return size
 
@@ -333,7 +334,7 @@ def forget_chains(w: Writing, paths: Iterable[str]) -> None:
     for key in keys:
         found = w.get("chains", key)
         chain = None if found is None else _decode_chain(found)
-        if chain is not None and any(w.get("addresses", blob) != u64(n) for n, blob in (chain.first, *chain.levels)):
+        if chain is not None and any(addresses.find(w, blob) != n for n, blob in (chain.first, *chain.levels)):
             w.delete("chains", key)
 
 
@@ -389,17 +390,17 @@ def _chain(r: Reading, path: str | None) -> Chain | None:
 
 def _starting(r: Reading, blob: bytes) -> Chain | None:
     """A chain that begins with this blob, if it is held."""
-    number = r.get("addresses", blob) if blob else None
-    return None if number is None else Chain.starting(int.from_bytes(number, "big"), blob)
+    number = addresses.find(r, blob)
+    return None if number is None else Chain.starting(number, blob)
 
 
 def _join(w: Writing, blob: bytes, path: str | None, chain: Chain | None) -> bool:
     """Is `blob` stored already? A path without versions then begins its chain with it, as after a rename."""
-    number = w.get("addresses", blob)
+    number = addresses.find(w, blob)
     if number is None:
         return False
     if path is not None and chain is None:
-        w.put("chains", _chain_key(path), _encode(Chain.starting(int.from_bytes(number, "big"), blob)))
+        w.put("chains", _chain_key(path), _encode(Chain.starting(number, blob)))
     return True
 
 
@@ -414,7 +415,7 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None,
     w.append("blobs", u64(number), row)
     if parts:
         w.append_all("pieces", parts)
-    w.put("addresses", blob, u64(number))
+    addresses.put(w, blob, number)
     if path is not None:
         grown = chain.longer(number, blob) if chain is not None and stored.base else Chain.starting(number, blob)
         w.put("chains", _chain_key(path), _encode(grown))

@@ -18,19 +18,21 @@ use. The views change, so they are compared in one snapshot, after what the log 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, blobs, replay, watermarks
+from quire_journal import FORMAT, addresses, blobs, replay, watermarks
+from quire_journal.addresses import KEY_BYTES
 from quire_journal.blobs import BlobCache, Chain, NotHeld, Stored
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY
-from quire_journal.records import GENESIS, Record, decode_record, record_hash
+from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS, losses
 from quire_journal.views.files import version_at
@@ -83,7 +85,7 @@ def check(
         log = _Log(again, views)
         yield from log.read(store, tell)
         yield from _blobs(store, (lambda number: number % part[1] == part[0] % part[1]) if read_data else None, tell)
-        with store.reading() as r:
+        with _reading(store) as r:
             yield from log.finish(r)
             if not views:
                 return
@@ -106,6 +108,14 @@ def check(
                 tell("views", at, len(VIEWS))
 
 
+@contextmanager
+def _reading(store: Store) -> Iterator[Reading]:
+    """A snapshot that can be asked as one of this format."""
+    with store.reading() as r:
+        said = r.get("meta", b"format") or b""
+        yield addresses.Whole(r) if said.isdigit() and int(said) < addresses.SHORT_SINCE else r
+
+
 class _Log:
     """Reads the log once, in order: checks each record and folds it into views of its own."""
 
@@ -122,7 +132,7 @@ class _Log:
     def read(self, store: Store, tell: Progress) -> Iterator[Finding]:
         """Check the records that there are now, in short snapshots."""
         while True:
-            with store.reading() as r:
+            with _reading(store) as r:
                 rows = list(islice(r.scan("records", u64(self._seq + 1)), _CHUNK))
                 found = self._rows(r, rows)
                 total = r.count("records")
@@ -175,7 +185,7 @@ class _Log:
         if record.seq != seq:
             tell(f"The record at {seq} says that it is record {record.seq}.")
             return None
-        if record.prev != expected and not gap:
+        if link(record.prev) != link(expected) and not gap:
             tell(f"Record {seq} does not hold the hash of the record before it: one of the two was changed.")
         if record.at_ns < self._at_ns:
             tell(f"Record {seq} is dated before the one in front of it.")
@@ -253,7 +263,7 @@ class _Beside:
 
 def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress) -> Iterator[Finding]:
     """Blobs and addresses, each against the other, then the bytes of those that are to be `unpacked`."""
-    with store.reading() as r:
+    with _reading(store) as r:
         total = r.count("blobs")
         newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
         address_of, found = _addresses(r)
@@ -262,7 +272,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
     cache = BlobCache(_CACHE_BYTES)
     at = 0
     while True:
-        with store.reading() as r:
+        with _reading(store) as r:
             rows = list(islice(r.scan("blobs", u64(at + 1)), _CHUNK))
             found = []
             for key, value in rows:
@@ -282,11 +292,11 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes], list[Finding]]:
     for address, value in r.scan("addresses"):
         number = int.from_bytes(value, "big")
         name = f"The address {address.hex()}"
-        if len(address) != 32 or len(value) != 8:
-            found.append(Finding(f"{name} is not a sha256 with a blob's number.", "addresses", address))
+        if (address, value) != addresses.row(address, number) or not 0 < number < 1 << 64 or len(address) < KEY_BYTES:
+            found.append(Finding(f"{name} is not that of a sha256 with a blob's number.", "addresses", address))
         elif number in address_of:
             found.append(Finding(f"{name} leads to blob {number}, as another one does.", "addresses", address))
-        elif r.get("blobs", value) is None:
+        elif r.get("blobs", u64(number)) is None:
             found.append(Finding(f"{name} leads to blob {number}, which is missing.", "addresses", address))
         else:
             address_of[number] = address
@@ -333,8 +343,10 @@ def _blob(
     except (Damaged, NotHeld) as error:
         yield Finding(f"The bytes of blob {number} are lost: {error}.", "blobs", key)
         return
-    if address is not None and blob_id(data) != address:
-        yield Finding(f"The bytes of blob {number} do not have the sha256 {address.hex()}: lost.", "blobs", key)
+    if address is not None and blob_id(data)[:KEY_BYTES] != address:
+        yield Finding(
+            f"The bytes of blob {number} do not have the sha256 that begins with {address.hex()}: lost.", "blobs", key
+        )
 
 
 def _chains(r: Reading) -> Iterator[Finding]:
@@ -346,7 +358,7 @@ def _chains(r: Reading) -> Iterator[Finding]:
             yield Finding(f"The chain {key.hex()} cannot be decoded ({error}).", "chains", key)
             continue
         for number, blob in (chain.first, *chain.levels):
-            if r.get("addresses", blob) != u64(number):
+            if addresses.find(r, blob) != number:
                 yield Finding(f"The chain {key.hex()} names blob {number} by another address.", "chains", key)
                 break
 

@@ -16,7 +16,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.check import Finding
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, Reading, Store
-from quire_journal.records import decode_record, record_hash
+from quire_journal.records import decode_record, link, record_hash
 from quire_journal.views import losses
 
 RECORDS: Final = 64
@@ -47,7 +47,7 @@ def _records(r: Reading) -> Iterator[Finding]:
         try:
             if wanted is None:
                 require_head(r, seq, record_hash(stored))
-            elif stands_for != wanted:
+            elif link(stands_for) != link(wanted):
                 yield Finding(f"Record {seq + 1} does not hold the hash of the record before it.", "records", key, seq)
             record = decode_record(stored)
             record.event()

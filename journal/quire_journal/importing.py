@@ -43,7 +43,7 @@ from quire_journal.export.lines import (
 from quire_journal.ids import blob_id, leads_inside
 from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, Record, decode_record, record_hash
+from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
 from quire_journal.views.losses import hash_of_replaced
@@ -126,7 +126,7 @@ class _Import:
         self._missing: set[bytes] = set()  # blobs of which the export says so
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
-        self._breaks: dict[int, bytes] = {}  # record → the hash that the next one has of it, where that differs
+        self._breaks: dict[int, bytes] = {}  # record → the link that the next one has to it, where that differs
 
     def take(self, line: Line) -> None:
         """The next line. Raises `ValueError`."""
@@ -159,7 +159,7 @@ class _Import:
         self._commit()
         with self._store.reading() as r:
             for seq, known in self._breaks.items():
-                if hash_of_replaced(r, seq) != known:
+                if link(hash_of_replaced(r, seq) or b"") != known:
                     raise NotAnExport(f"record {seq + 1} does not hold the hash of record {seq}: one was changed")
             for blob in not_held(r)[0]:
                 if blob not in self._missing:
@@ -181,8 +181,8 @@ class _Import:
         record = decode_record(stored)
         if record.seq != line.seq:
             raise ValueError(f"the record at {line.seq} says that it is record {record.seq}")
-        if record.prev != self._prev:
-            self._breaks[line.seq - 1] = record.prev
+        if link(record.prev) != link(self._prev):
+            self._breaks[line.seq - 1] = link(record.prev)
         event = record.event()
         if isinstance(event, _PLACED):
             for path in (event.path, getattr(event, "to", event.path)):

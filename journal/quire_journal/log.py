@@ -24,7 +24,7 @@ TABLES: Final[tuple[str, ...]] = (
     "records",  # seq → record
     "blobs",  # blob number → frame
     "pieces",  # blob number | part → what of a long frame does not stand in the row of its blob
-    "addresses",  # sha256 → blob number
+    "addresses",  # sha256[:20] → blob number
     "chains",  # sha256(path)[:16] → where the delta chain of the path stands
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view
     # views, one fold each; disposable

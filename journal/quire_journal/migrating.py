@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal import watermarks
+from quire_journal import addresses, watermarks
 from quire_journal.log import Damaged, Store, Writing, u64
 from quire_journal.records import GENESIS, record_hash
 
@@ -37,6 +37,7 @@ def _say_where_the_log_ends(w: Writing) -> None:
 MIGRATIONS: Final[Mapping[int, Step]] = {
     1: _say_where_the_log_ends,
     2: watermarks.gather,  # an older Quire would look for a row of each view, find none, and fold all records twice
+    3: addresses.shorten,  # and an older Quire would not know the shape that records have from here on (`records`)
 }
 """Format → what makes the next one of it."""
 

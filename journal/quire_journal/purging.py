@@ -19,9 +19,10 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal import blobs
+from quire_journal import addresses, blobs
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
+from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, u64
 from quire_journal.records import Record, decode_record, encode_record, record_hash
 from quire_journal.views import VIEWS, losses
@@ -168,10 +169,12 @@ def _chosen(r: Reading, wanted: Wanted) -> Iterator[tuple[bytes, bytes]]:
     """(blob, its bytes) of what is to go and is held."""
     if wanted.matching is not None:
         near = BlobCache(_CACHE_BYTES)
-        address_of = {int.from_bytes(value, "big"): address for address, value in r.scan("addresses")}
-        for number, address in sorted(address_of.items()):
+        for number in sorted(int.from_bytes(value, "big") for _, value in r.scan("addresses")):
             data = blobs.unpack(r, number, near)
             if wanted.matching.search(data):
+                address = blob_id(data)
+                if addresses.find(r, address) != number:
+                    raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
                 yield address, data
         return
     named = {wanted.blob} if wanted.blob else set(_blobs_of(r, wanted.path))

@@ -2,6 +2,12 @@
 
 On disk a record is a msgpack array with the event as a sealed body (`msgspec.Raw`), so that scans read
 records without decoding bodies, and a kind that this version does not know is carried, not dropped.
+
+The array has one of two shapes, and says by its fourth number which. Up to format 3 that was the batch, 1 or more; the
+kind was its name, `prev` the whole hash of the record before, and `op` was always there. Since format 4 it is how far
+back the batch began, 0 or less; the kind is its number in `_CODED`, or the name of one that has none, `prev` is half of
+the hash, and `op` stands there where it is not empty: a quarter less. A log has records of the first shape and then of
+the second, for what is in it is never written again. A record is encoded in the shape that its `prev` is of.
 """
 
 from __future__ import annotations
@@ -25,7 +31,7 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     batch: int
     kind: str
     body: msgspec.Raw
-    prev: bytes  # sha256 of the record before, as stored; 32 zero bytes for the first
+    prev: bytes  # `link` of the sha256 of the record before, as stored; up to format 3 all of that
     op: bytes = b""  # the caller's operation id, on the first record of a batch
 
     def event(self) -> Event | None:
@@ -43,12 +49,44 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return event
 
 
+class _Row(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Either shape of the array."""
+
+    seq: int
+    at_ns: int
+    writer: int
+    batch: int  # or, at 0 and below, where it began, from `seq`
+    kind: str | int
+    body: msgspec.Raw
+    prev: bytes
+    op: bytes = b""
+
+
+_CODED: Final = (
+    *("file_written", "file_deleted", "file_moved", "mode_changed", "writes_settled", "writes_abandoned"),
+    *("outside_written", "outside_deleted", "outside_moved", "outside_mode_changed", "bytes_displaced"),
+    *("capture_failed", "git_ran", "read_served", "edit_refused", "reply_kept", "checkpoint_saved"),
+    *("checkpoint_committed", "checkpoint_rolled_back", "checkpoint_named", "checkpoint_dropped", "batch_undone"),
+    *("lease_granted", "lease_renewed", "lease_released", "lease_expired", "lease_broken", "burst_begun"),
+    *("burst_ended", "bytes_gone", "retention_applied", "record_lost", "journal_salvaged", "purged", "watch_lost"),
+    *("workspace_opened", "workspace_scanned", "writer_introduced"),
+)
+"""The kinds that format 4 began with, by their numbers; nothing is ever changed here or added. One that comes later
+goes by its name: an older Quire of the same format carries it, and would not know a number."""
+
+_CODE_OF: Final = {kind: code for code, kind in enumerate(_CODED)}
+
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_RECORD: Final = msgspec.msgpack.Decoder(Record)
+_ROW: Final = msgspec.msgpack.Decoder(_Row)
 _DECODERS: Final[dict[type[Event], msgspec.msgpack.Decoder[Any]]] = {e: msgspec.msgpack.Decoder(e) for e in EVENTS}
 
 GENESIS: Final = bytes(32)
-"""`prev` of the first record."""
+"""What stands for the hash of a record before the first."""
+
+_LINK: Final = 16
+
+LINKS: Final = (_LINK, 32)
+"""How many bytes `prev` may have."""
 
 
 def encode_event(event: Event) -> msgspec.Raw:
@@ -58,7 +96,11 @@ def encode_event(event: Event) -> msgspec.Raw:
 
 def encode_record(record: Record) -> bytes:
     """A record as it stands in the log."""
-    return _ENCODER.encode(record)
+    if len(record.prev) != _LINK:
+        return _ENCODER.encode(record)
+    kind = _CODE_OF.get(record.kind, record.kind)
+    row = (record.seq, record.at_ns, record.writer, record.batch - record.seq, kind, record.body, record.prev)
+    return _ENCODER.encode((*row, record.op) if record.op else row)
 
 
 def decode_record(stored: bytes) -> Record:
@@ -66,14 +108,27 @@ def decode_record(stored: bytes) -> Record:
 
     Raises `msgspec.MsgspecError` when the bytes are not one: the journal is damaged there.
     """
-    return _RECORD.decode(stored)
+    row = _ROW.decode(stored)
+    kind, batch = row.kind, row.batch
+    if isinstance(kind, int):
+        if not 0 <= kind < len(_CODED):
+            raise msgspec.ValidationError(f"there is no kind with the number {kind}")
+        kind = _CODED[kind]
+    if batch <= 0:
+        batch += row.seq
+    return Record(row.seq, row.at_ns, row.writer, batch, kind, row.body, row.prev, row.op)
 
 
 def record_hash(stored: bytes) -> bytes:
-    """What the next record's `prev` must be."""
+    """The sha256 of a record as stored. Who remembers that of the newest one can tell a changed past."""
     return hashlib.sha256(stored).digest()
 
 
+def link(hash: bytes) -> bytes:
+    """What the next record holds of the hash of this one. Two that are to be the same are compared by this."""
+    return hash[:_LINK]
+
+
 def seal(seq: Seq, at_ns: int, writer: WriterId, batch: BatchId, event: Event, prev: bytes, op: bytes = b"") -> Record:
-    """The record of `event`."""
-    return Record(seq, at_ns, writer, batch, event.kind, encode_event(event), prev, op)
+    """The record of `event`. `prev` is the hash of the record before."""
+    return Record(seq, at_ns, writer, batch, event.kind, encode_event(event), link(prev), op)

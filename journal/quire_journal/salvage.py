@@ -18,14 +18,14 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from quire_journal import FORMAT, blobs, pieces, replay
+from quire_journal import FORMAT, addresses, blobs, pieces, replay
 from quire_journal.blobs import BlobCache, NotHeld, Stored
 from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import Damaged, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
+from quire_journal.records import GENESIS, LINKS, Record, decode_record, encode_record, link, record_hash, seal
 from quire_journal.views import losses
 from quire_journal.views.files import version_at
 
@@ -163,8 +163,8 @@ class _Found:
         self.records: dict[int, list[Row]] = {}
         self.blobs: dict[int, list[Row]] = {}
         self.pieces: dict[int, dict[bytes, list[Row]]] = {}  # blob → key of the piece → its rows
-        self.replaced: dict[int, set[bytes]] = {}
-        self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → hash
+        self.replaced: dict[int, set[bytes]] = {}  # seq → links
+        self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → links
         self.head = 0  # the seq that it says now; 0: that is lost
         self.format = 0
 
@@ -189,8 +189,8 @@ class _Found:
             value, number = source.value(row), int.from_bytes(row.key, "big")
             if not 0 < number < _FURTHEST:
                 return
-            if len(value) == 32 and row.live:
-                self.replaced.setdefault(number, set()).add(value)
+            if len(value) in LINKS and row.live:
+                self.replaced.setdefault(number, set()).add(link(value))
             if record_at(number, value) is not None:
                 self.records.setdefault(number, []).append(row)
             elif value[:1] in _OF_BLOB:
@@ -201,7 +201,7 @@ class _Found:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
         elif row.key == HEAD_KEY and row.size == 40:
             value = source.value(row)
-            self.heads.setdefault(int.from_bytes(value[:8], "big"), set()).add(value[8:])
+            self.heads.setdefault(int.from_bytes(value[:8], "big"), set()).add(link(value[8:]))
             if row.live:
                 self.head = int.from_bytes(value[:8], "big")
         elif row.key == b"format" and row.live and (value := source.value(row)).isdigit() and len(value) < 6:
@@ -215,7 +215,7 @@ def record_at(seq: int, stored: bytes) -> Record | None:
         record.event()
     except (msgspec.MsgspecError, ValueError):
         return None
-    return record if record.seq == seq and len(record.prev) == 32 and 0 < record.batch <= seq else None
+    return record if record.seq == seq and len(record.prev) in LINKS and 0 < record.batch <= seq else None
 
 
 # ── records ──────────────────────────────────────────────────────────────────
@@ -253,7 +253,7 @@ class _Chain:
         return last
 
     def _choose(self, seq: int, wanted: set[bytes]) -> tuple[Row | None, bytes]:
-        """The record at `seq`, which has one of the hashes `wanted`, if that is known, and the hash of the one before.
+        """The record at `seq`, which has one of the links `wanted`, if that is known, and the link of the one before.
 
         b"" where nothing tells that: of a record that is not what it was, its remains may, or nothing does.
         """
@@ -261,8 +261,8 @@ class _Chain:
         possible: list[tuple[Row, bytes]] = []
         for row in self._found.records.get(seq, ()):
             stored = self._source.value(row)
-            before = decode_record(stored).prev
-            if stood or record_hash(stored) in wanted:
+            before = link(decode_record(stored).prev)
+            if stood or link(record_hash(stored)) in wanted:
                 return row, before
             possible.append((row, before))
         earlier = self._hashes(seq - 1)
@@ -273,8 +273,8 @@ class _Chain:
 
     def _hashes(self, seq: int) -> set[bytes]:
         if seq == 0:
-            return {GENESIS}
-        hashes = {record_hash(self._source.value(row)) for row in self._found.records.get(seq, ())}
+            return {link(GENESIS)}
+        hashes = {link(record_hash(self._source.value(row))) for row in self._found.records.get(seq, ())}
         return hashes | self._found.replaced.get(seq, set())
 
 
@@ -296,7 +296,8 @@ def _store_records(source: Source, kept: list[Row | None], store: Store, tell: P
                 w.append("records", u64(seq), stored)
                 prev = record_hash(stored)
                 following = kept[seq] if seq < len(kept) else None
-                if following is not None and prev != (was := decode_record(source.value(following)).prev):
+                was = decode_record(source.value(following)).prev if following is not None else prev
+                if link(was) != link(prev):
                     replaced.append((seq, was))
                     w.put("replaced", u64(seq), was)
                     prev = was
@@ -387,7 +388,7 @@ def _store_blob(
         except (msgspec.MsgspecError, Damaged, NotHeld, ValueError):
             continue
         if address in wanted and not blobs.holds(w, address):
-            w.put("addresses", address, u64(number))
+            addresses.put(w, address, number)
             return
         cache.forget(u64(number))
         spare = spare or (value, some)
@@ -397,7 +398,7 @@ def _store_blob(
         if blobs.holds(w, address):
             _put_blob(w, number, b"", [])
         else:
-            w.put("addresses", address, u64(number))
+            addresses.put(w, address, number)
 
 
 def _put_blob(w: Writing, number: int, value: bytes, some: list[tuple[bytes, bytes]]) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cases import every
-from quire_journal import blobs, watermarks
+from quire_journal import addresses, blobs, watermarks
 from quire_journal.check import check
 from quire_journal.events import (
     CaptureFailed,
@@ -71,13 +71,18 @@ def replace(w: Writing, place: int, /, **fields: object) -> None:
     w.put("records", u64(place), msgspec.msgpack.encode(msgspec.structs.replace(record, **fields)))
 
 
+def kind(w: Writing, place: int, number: int) -> None:
+    fields = msgspec.msgpack.decode(w.get("records", u64(place)) or b"")
+    w.put("records", u64(place), msgspec.msgpack.encode([*fields[:4], number, *fields[5:]]))
+
+
 def change_stored(w: Writing, number: int, **fields: object) -> None:
     changed = msgspec.structs.replace(blobs.stored_at(w, number), **fields)
     w.put("blobs", u64(number), msgspec.msgpack.encode(changed))
 
 
 def address(w: Writing, number: int) -> bytes:
-    return next(key for key, value in w.scan("addresses") if value == u64(number))
+    return next(key for key, value in w.scan("addresses") if int.from_bytes(value, "big") == number)
 
 
 def flip(w: Writing, table: str, key: bytes, at: int = -1) -> None:
@@ -111,15 +116,22 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "a blob is missing": (lambda w: [w.delete("blobs", u64(4))], "leads to blob 4, which is missing"),
     "the base of a blob is missing": (lambda w: [w.delete("blobs", u64(4))], "made from blob 4, which is missing"),
     "an address is missing": (lambda w: [w.delete("addresses", address(w, 4))], "Blob 4 has no address"),
-    "two addresses lead to one blob": (lambda w: w.put("addresses", bytes(32), u64(4)), "leads to blob 4, as another"),
-    "an address is no address": (lambda w: w.put("addresses", b"short", u64(4)), "is not a sha256"),
+    "two addresses lead to one blob": (
+        lambda w: w.put("addresses", *addresses.row(bytes(32), 4)),
+        "leads to blob 4, as another",
+    ),
+    "an address is no address": (lambda w: w.put("addresses", b"short", b"\4"), "is not that of a sha256"),
+    "an address has a whole sha256": (lambda w: w.put("addresses", bytes(32), b"\4"), "is not that of a sha256"),
+    "an address has a number with zeros": (lambda w: w.put("addresses", bytes(20), u64(4)), "is not that of a sha256"),
+    "a record has a number for a kind that there is not": (lambda w: kind(w, 5, 200), "Record 5 is not a record"),
+    "a record has a part of its link": (lambda w: replace(w, 6, prev=bytes(5)), "Record 6 does not hold the hash"),
     "a frame is cut off": (
         lambda w: change_stored(w, 4, frame=blobs.stored_at(w, 4).frame[:-1]),
         "The bytes of blob 4 are lost",
     ),
     "a frame is changed": (
         lambda w: change_stored(w, 4, frame=blobs.stored_at(w, 4).frame[:-1] + b"\0"),
-        "The bytes of blob 4 (are lost|do not have the sha256)",
+        "The bytes of blob 4 (are lost|do not have the sha256 that begins)",
     ),
     "a frame holds other bytes": (
         lambda w: change_stored(w, 4, frame=b"other", size=5, kind=blobs.PLAIN, base=0),

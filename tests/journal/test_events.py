@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
 from quire_journal.events import BY_KIND, EVENTS, Event, WritesSettled
 from quire_journal.ids import BatchId, Seq, WriterId
-from quire_journal.records import GENESIS, Record, decode_record, encode_event, encode_record, record_hash, seal
+from quire_journal.records import GENESIS, Record, decode_record, encode_event, encode_record, link, record_hash, seal
 
 VECTORS: dict[str, Any] = json.loads((Path(__file__).parents[1] / "vectors" / "events.json").read_text())
 
@@ -57,32 +58,45 @@ def test_the_last_vector_of_a_kind_shows_every_field(event: type[Event]) -> None
 
 
 def test_a_record_has_the_bytes_and_the_hash_it_always_had() -> None:
-    vector = VECTORS["record"]
-    record = seal(
-        Seq(7),
-        1_790_000_000_000_000_000,
-        WriterId(3),
-        BatchId(6),
-        WritesSettled(5),
-        bytes(range(32)),
-        b"an operation id.",
-    )
-    stored = encode_record(record)
-    assert stored.hex() == vector["bytes"]
-    assert record_hash(stored).hex() == vector["sha256"]
-    assert decode_record(stored) == record
+    at_ns, prev, op = 1_790_000_000_000_000_000, bytes(range(32)), b"an operation id."
+    record = seal(Seq(7), at_ns, WriterId(3), BatchId(6), WritesSettled(5), prev, op)
+    older = Record(7, at_ns, 3, 6, "writes_settled", encode_event(WritesSettled(5)), prev, op)
+    for vector, made in (("record", older), ("record of format 4", record)):
+        stored = encode_record(made)
+        assert stored.hex() == VECTORS[vector]["bytes"]
+        assert record_hash(stored).hex() == VECTORS[vector]["sha256"]
+        assert decode_record(stored) == made
 
 
-def test_a_record_with_fields_of_a_later_version_is_read() -> None:
-    stored = bytes.fromhex(VECTORS["record"]["bytes"])
+def test_the_kinds_that_have_numbers_keep_them() -> None:
+    kinds = VECTORS["kinds of format 4"]
+    for number, kind in enumerate(kinds):
+        record = Record(3, 2, 0, 1, kind, msgspec.Raw(b"\x90"), bytes(16))
+        assert msgspec.msgpack.decode(encode_record(record))[4] == number
+        assert decode_record(encode_record(record)) == record
+    with pytest.raises(msgspec.ValidationError, match="no kind with the number"):
+        decode_record(msgspec.msgpack.encode([3, 2, 0, -2, len(kinds), [], bytes(16)]))
+
+
+@every("batch", [1, 2, 300, 301])
+def test_a_record_of_either_shape_is_read_as_it_was_and_written_as_it_was(batch: int) -> None:
+    for prev in (bytes(16), bytes(32)):
+        record = Record(301, 2, 3, batch, "writes_settled", msgspec.Raw(b"\x91\x05"), prev)
+        assert decode_record(encode_record(record)) == record
+
+
+@every("vector", ["record", "record of format 4"])
+def test_a_record_with_fields_of_a_later_version_is_read(vector: str) -> None:
+    stored = bytes.fromhex(VECTORS[vector]["bytes"])
     longer = msgspec.msgpack.encode([*msgspec.msgpack.decode(stored), "a field more"])
     assert decode_record(longer) == decode_record(stored)
 
 
 def test_a_kind_that_this_version_does_not_know_is_carried() -> None:
-    record = Record(1, 2, 3, 1, "file_painted", msgspec.Raw(b"\x91\xa3red"), GENESIS)
-    assert decode_record(encode_record(record)) == record
-    assert record.event() is None
+    for prev in (GENESIS, link(GENESIS)):
+        record = Record(1, 2, 3, 1, "file_painted", msgspec.Raw(b"\x91\xa3red"), prev)
+        assert decode_record(encode_record(record)) == record
+        assert record.event() is None
 
 
 @cache

@@ -103,7 +103,7 @@ def test_an_event_is_one_line_with_its_fields_by_name(scribe: Scribe) -> None:
     assert (header["workspace"], header["after"], header["upto"]) == ("ab" * 16, 0, 7)
     assert [line["seq"] for line in lines] == [1, 2, 3, 4, 5, 6, 7]
     assert end == {"type": "end", "events": 7, "hash": lines[-1]["hash"]}
-    assert [line["prev"] for line in lines[1:]] == [line["hash"] for line in lines[:-1]]
+    assert [line["prev"] for line in lines[1:]] == [line["hash"][:32] for line in lines[:-1]]
     moved = lines[-1]
     assert moved["event"]["kind"] == "file_moved"
     assert (moved["event"]["path"], moved["event"]["to"], moved["event"]["mode"]) == ("b.bin", "c.bin", 0o755)
@@ -170,7 +170,7 @@ def test_every_kind_of_event_comes_back_from_its_line_without_its_bytes_beside_i
         (lambda lines: [line.replace(b'"ann"', b'"eve"') for line in lines], "does not have the hash"),
         (lambda lines: [line.replace(b'"data":"Zmly', b'"data":"Wmly') for line in lines], "another sha256"),
         (lambda lines: [lines[0].replace(b'"after":0', b'"after":3'), *lines[1:]], "only one of the whole log"),
-        (lambda lines: [lines[0].replace(b'"format":1', b'"format":9'), *lines[1:]], "format 9"),
+        (lambda lines: [lines[0].replace(b'"format":2', b'"format":9'), *lines[1:]], "format 9"),
         (lambda lines: [*lines, lines[-1]], "after the end"),
         (lambda lines: [b"no json\n"], "line 1"),
         (lambda lines: [re.sub(rb'"at":"[^"]*"', b'"at":"9999-12-31T23:59:59Z"', line) for line in lines], "line "),

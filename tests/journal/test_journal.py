@@ -20,7 +20,7 @@ from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import TABLES, Damaged, OutOfOrder, Store, StoreFailed, u64
 from quire_journal.migrating import HEAD_KEY, head_row
-from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash
+from quire_journal.records import GENESIS, Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.text import Text
@@ -78,7 +78,7 @@ def test_each_record_holds_the_hash_of_the_one_before(journal: Journal) -> None:
         stored = [value for _, value in r.scan("records")]
     prev = GENESIS
     for one in stored:
-        assert decode_record(one).prev == prev
+        assert decode_record(one).prev == link(prev)
         prev = record_hash(one)
     assert journal.last_hash == prev
 

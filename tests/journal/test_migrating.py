@@ -1,35 +1,31 @@
 """Journals of older formats become journals of this one, whole or not at all; those of newer ones are left alone.
 
 `tests/vectors/journal_format_1.json` holds the tables of a journal as format 1 had them: an introduction and four
-versions of a file; `journal_format_2.json` those of the same journal as format 2 had them, views included. Each format
-that ever was gets such a file when the next one comes; none is ever changed.
+versions of a file; `journal_format_2.json` and the ones after it those of the same journal as that format had them,
+views included. Each format that ever was gets such a file when the next one comes; none is ever changed.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from older import PATH, VECTORS, old_journal
 
 from quire_journal import FORMAT
 from quire_journal.check import check
+from quire_journal.events import FileWritten
+from quire_journal.export import FORMATS
+from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
-from quire_journal.journal import Journal
-from quire_journal.log import Damaged, Store, Writing
+from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.importing import import_lines
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import Damaged, Writing, u64
 from quire_journal.migrating import HEAD_KEY, MIGRATIONS, head_row, migrate
+from quire_journal.records import decode_record
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
-
-VECTORS = Path(__file__).parents[1] / "vectors"
-
-
-def old_journal(store: Store, format: int) -> Store:
-    with store.writing() as w:
-        for table, rows in json.loads((VECTORS / f"journal_format_{format}.json").read_text()).items():
-            for key, value in rows.items():
-                w.put(table, bytes.fromhex(key), bytes.fromhex(value))
-    return store
 
 
 def test_there_is_a_step_and_an_example_for_every_older_format() -> None:
@@ -48,16 +44,53 @@ def test_a_journal_of_an_older_format_is_opened_with_all_that_it_had(format: int
         assert list(r.scan("records")) == records
         assert r.get("meta", HEAD_KEY) == head_row(5, journal.last_hash)
         history = History(r)
-        versions = list(history.versions("src/naïve file.py"))
+        versions = list(history.versions(PATH))
         assert [history.bytes_of(version.blob).count(b"changed") for version in versions] == [1, 1, 1, 1]
     assert list(check(store)) == []
     assert Journal.open(store, 1).head == 5
     store.close()
 
 
+@pytest.mark.parametrize("format", range(1, FORMAT))
+def test_a_journal_of_an_older_format_goes_on_with_records_and_bytes_of_this_one(format: int) -> None:
+    store = old_journal(MemoryStore(), format)
+    journal = Journal.open(store, 1)
+    with store.reading() as r:
+        old = {key: len(decode_record(stored).prev) for key, stored in r.scan("records")}
+        head = History(r).file(PATH)
+        assert head is not None
+        before = History(r).bytes_of(head.blob)
+    new = before + b"one line more\n"
+    event = FileWritten(PATH, blob_id(new), len(new), 0o644, head.seq)
+    journal.append([Entry(event, WriterId(1), 2, BatchId(6))], [(new, PATH), (before, PATH)])
+    with store.reading() as r:
+        now = {key: len(decode_record(stored).prev) for key, stored in r.scan("records")}
+        assert now == {**old, u64(6): 16}
+        assert {*old.values()} == {32}
+        assert History(r).bytes_of(event.blob) == new
+        assert r.count("addresses") == 5  # what was there already is not stored twice
+    assert list(check(store)) == []
+    assert Journal.open(store, 3).head == 6
+    again = MemoryStore()
+    lines = b"".join(FORMATS["jsonl"].export(Source(store, Stretch(0, 6), "w", "/site"), "batch"))
+    import_lines(lines.splitlines(keepends=True), again)
+    with store.reading() as ours, again.reading() as theirs:
+        assert list(theirs.scan("records")) == list(ours.scan("records"))
+
+
 def test_a_journal_of_an_older_format_is_not_taken_for_a_damaged_one() -> None:
     assert list(check(old_journal(MemoryStore(), 1), views=False)) == []
     assert list(check(old_journal(MemoryStore(), 2))) == []
+    assert list(check(old_journal(MemoryStore(), 3))) == []
+
+
+def test_damage_to_a_journal_of_an_older_format_is_found() -> None:
+    store = old_journal(MemoryStore(), 3)
+    with store.writing() as w:
+        for blob in [blob for blob, number in w.scan("addresses") if number == u64(3)]:
+            w.delete("addresses", blob)
+    assert any("Blob 3 has no address" in str(finding) for finding in check(store))
+    assert any("which are not held" in str(finding) for finding in check(store))
 
 
 def test_the_views_of_format_2_are_taken_over_and_only_those_with_another_fold_are_folded_again() -> None:

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
+from older import PATH, old_journal
 
 from quire_journal import FORMAT
 from quire_journal.check import check
@@ -152,6 +153,26 @@ def test_a_salvaged_journal_can_be_damaged_and_salvaged_again(folder: Path, tmp_
     change_record(again, 8, b"a.py", b"b.py")
     _, event = salvaged(again)
     assert event.lost == ((8, 8),)
+
+
+def grown(folder: Path) -> None:
+    """A journal of format 3 with records 1 to 5, opened and gone on with to record 8."""
+    journal = Journal.open(old_journal(LmdbStore.open(folder), 3), 1)
+    for n in range(3):
+        data = content(n)
+        event = FileWritten(PATH, blob_id(data), len(data), 0o644, journal.head)
+        journal.append([Entry(event, WriterId(1), n, BatchId(journal.head + 1))], [(data, PATH)])
+    journal.close()
+
+
+@pytest.mark.parametrize("seq", [4, 5, 6, 8])
+def test_of_a_log_with_records_of_two_shapes_only_what_is_damaged_is_lost(tmp_path: Path, seq: int) -> None:
+    grown(tmp_path)
+    change_record(tmp_path, seq, b"file.py", b"file.pz")
+    store, event = salvaged(tmp_path)
+    assert event.lost == ((seq, seq),)
+    with store.reading() as r:
+        assert [v.seq for v in History(r).versions(PATH)] == [n for n in range(2, 9) if n != seq]
 
 
 def test_a_damaged_journal_of_a_newer_format_is_left_to_a_newer_version(folder: Path) -> None:

@@ -11,7 +11,8 @@ Addresses, hashes and operation ids are hexadecimal, times RFC 3339 with all the
 
 The fields of an event are those of its struct in `events`, by name. From them and the line's other fields the record
 is made again, to the byte; where that would not give the bytes that are stored (a kind or a shape of another
-version), `stored` has them. So `hash` can be checked, and `prev` of the next line is that hash.
+version), `stored` has them. So `hash` can be checked, and `prev` of the next line is how that hash begins: half of it,
+and of records of older journals all of it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from quire_journal.events import BY_KIND, EVENTS, Event
 from quire_journal.points import parse_rfc3339, rfc3339
 from quire_journal.records import Record, encode_event, encode_record, record_hash
 
-FORMAT: Final = 1
-"""Of these lines. Fields are only added; a change that readers must know about raises it."""
+FORMAT: Final = 2
+"""Of these lines. Fields are only added; a change that readers must know about raises it. In 1 `prev` was always
+a whole hash."""
 
 Hex = Annotated[str, msgspec.Meta(pattern="^([0-9a-f]{2})*$", description="bytes, hexadecimal")]
 Time = Annotated[str, msgspec.Meta(description="RFC 3339, UTC, up to nine digits of a second")]
