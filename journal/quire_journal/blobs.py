@@ -436,7 +436,8 @@ def _delta(r: Reading, data: bytes, chain: Chain, bytes_of: Callable[[Reading, b
         nearer = _made_of(r, data, newest, newest_blob, bytes_of)
         if nearer is not None and (made is None or len(nearer.frame) < len(made.frame)):
             made = nearer
-    return made if made is not None and len(made.frame) * 10 <= plain * 9 else None
+    # A delta of more than half the file would save less than a retention saves that can drop what stood before.
+    return made if made is not None and len(made.frame) * 2 <= plain else None
 
 
 def _made_of(
