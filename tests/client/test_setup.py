@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_client.__main__ import main
+from quire_client.commands.setup import shared_entry_point
 from quire_client.hooks import AGENTS
 from quire_client.setup import agents, block, jsonc, writing
 from quire_client.setup.agents import Scope
@@ -223,6 +224,57 @@ def test_what_is_set_up_can_be_found_again_as_the_agent_would_call_it(agent: str
     assert agents.doors(agent, scope) == []
 
 
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_file_that_a_project_shares_holds_nothing_of_this_machine_where_that_can_be(agent: str, scope: Scope) -> None:
+    def changes(shared: str) -> list[tuple[bool, str]]:
+        files = agents.files(agent, scope, QUIRE, shared)
+        return [(file.tied, file.put("")) for file in files if file.path.name != "settings.local.json"]
+
+    here = (QUIRE, str(scope.project))
+    assert all(tied and here[0] in text for tied, text in changes(QUIRE))
+    for tied, text in changes("quire"):
+        assert tied is any(path in text for path in here)
+        assert not tied or agent == "codex"
+    assert not any(file.tied for file in agents.files(agent, scope._replace(project=None), QUIRE, "quire"))
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_plain_calls_are_found_again_replaced_and_removed_as_others_are(agent: str, scope: Scope) -> None:
+    before = contents(scope)
+    put(agent, scope)
+    writing.write(writing.planned(agents.files(agent, scope, QUIRE, "quire"), lambda file: file.put))
+    hook, server = sorted(agents.doors(agent, scope))
+    assert hook.command == (QUIRE if agent == "claude-code" else "quire", "hook", agent)
+    told = {"cursor": ("-C", str(scope.project)), "codex": ("-C", str(scope.project))}.get(agent, ())
+    assert server.command == ("quire", "mcp", "--agent", agent, *told), "as the agent calls it"
+    take(agent, scope)
+    assert (contents(scope), agents.doors(agent, scope)) == (before, [])
+
+
+def test_plain_quire_is_this_one_on_a_path_that_other_shells_have(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    venv, links, others = tmp_path / "venv", tmp_path / "links", tmp_path / "others"
+    for made in (venv / "bin" / "quire", others / "quire"):
+        made.parent.mkdir(parents=True)
+        made.write_text("#!/bin/sh\n")
+        made.chmod(0o755)
+    here = str(venv / "bin" / "quire")
+    links.mkdir()
+    (links / "quire").symlink_to(here)
+    monkeypatch.setattr(sys, "prefix", str(venv))
+    for folders, called in (
+        ([links], "quire"),
+        ([venv / "bin", links], "quire"),
+        ([venv / "bin"], here),
+        ([others, links], here),
+        ([], here),
+    ):
+        assert shared_entry_point(here, {"PATH": os.pathsep.join(map(str, folders))}) == called
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    assert shared_entry_point(here, {"PATH": str(venv / "bin")}) == "quire", "an installation of its own"
+
+
 def write(scope: Scope, files: dict[str, str]) -> None:
     assert scope.project is not None
     for name, text in files.items():
@@ -373,7 +425,8 @@ def test_a_dry_run_shows_the_diff_and_writes_nothing(
     shown = capsys.readouterr().out
     assert f"+++ {tmp_path}/site/.mcp.json" in shown
     assert f'+            "command": "{installed} hook claude-code",' in shown
-    assert shown.endswith("2 files would be changed.\n")
+    said = "2 files would be changed. .mcp.json holds paths of this machine, for this `quire` is not on the PATH of "
+    assert said in shown
     assert os.listdir(tmp_path / "site") == [".git"]
 
 

@@ -31,7 +31,8 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     chosen("AGENT", agent, AGENTS)
     dry = "dry-run" in call.options
     try:
-        files = agents.files(agent, scope(call), entry_point())
+        here = entry_point()
+        files = agents.files(agent, scope(call), here, shared_entry_point(here, call.environ))
         changes = writing.planned(files, act)
         if not dry:
             writing.write(changes)
@@ -42,6 +43,10 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     message = _message(agent, done, len(changed), dry)
     if changed and not dry and done == "set up":
         message = f"{message} Start it anew. {agents.afterwards(agent)}".rstrip() + _journal_missing(call)
+    news = {one["path"] for one in changed}
+    tied = [os.path.relpath(file.path, call.folder) for file in files if file.tied and str(file.path) in news]
+    if tied and done == "set up":
+        message = f"{message} {_ties(tied, agent)}"
     reply = {"ok": True, "message": message, "agent": agent, "dry_run": dry, "files": told}
     return call.answer(reply, lambda reply: _show(reply, call.colours))
 
@@ -87,6 +92,31 @@ def entry_point() -> str:
     raise Refused("not_installed", message, "install_quire")
 
 
+def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
+    """What a file calls that others check out: plain `quire`, where the PATH leads to this installation; else `here`.
+
+    A folder that is on the PATH because a virtual environment is activated is so in this shell only.
+    """
+    own = os.path.join(os.path.realpath(sys.prefix), "") if sys.prefix != sys.base_prefix else None
+    for folder in environ.get("PATH", "").split(os.pathsep):
+        found = os.path.join(folder, "quire")
+        if not os.path.isabs(folder) or (own and os.path.realpath(folder).startswith(own)):
+            continue
+        if os.path.isfile(found) and os.access(found, os.X_OK):
+            return "quire" if os.path.realpath(found) == os.path.realpath(here) else here
+    return here
+
+
+def _ties(paths: Sequence[str], agent: str) -> str:
+    """That files which people check in hold what is true here only, and what to do about it."""
+    one = len(paths) == 1
+    hold = f"{' and '.join(paths)} {'holds' if one else 'hold'} paths of this machine"
+    keep = f"keep {'it' if one else 'them'} out of version control"
+    if agent == "codex":
+        return f"{hold}: {keep}, or say --user."
+    return f"{hold}, for this `quire` is not on the PATH of other shells: {keep}, or link `quire` there and repeat."
+
+
 def _message(agent: str, done: str, changed: int, dry: bool) -> str:
     if not changed:
         return f"{agent} is {done} already; nothing is to be changed."
@@ -120,9 +150,10 @@ SCOPE_OPTIONS: Final = (
 
 COMMAND = Command(
     arguments="AGENT",
-    about="Puts the hooks and the MCP server into the agent's configuration files, with the absolute path of this\n"
-    "`quire`, and shows what it changes. Everything else in the files stays as it is, comments too; a file that\n"
-    f"cannot be read, or that changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.\n"
+    about="Puts the hooks and the MCP server into the agent's configuration files, and shows what it changes. They\n"
+    "call this `quire` by its absolute path, but files that a project shares call plain `quire`, if your PATH leads\n"
+    "to this one. Everything else in the files stays as it is, comments too; a file that cannot be read, or that\n"
+    f"changes meanwhile, is left alone. Agents: {', '.join(AGENTS)}.\n"
     "From then on each call of the agent's own tools that writes is a burst with the agent's name. Its changes stay\n"
     "`outside`, with the call as a hint: `quire burst list` tells its number, `quire log --burst N` lists one,\n"
     "`quire undo --burst N` takes it back; `--writer AGENT` finds only what came through Quire's own tools.",

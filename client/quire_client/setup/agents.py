@@ -2,7 +2,8 @@
 
 Entries are known by what they call (`quire hook AGENT`, `quire mcp`), wherever that `quire` lies, so that a new
 installation replaces what an old one wrote. A project's entries go into files that are not shared where the agent has
-such: the path of the installed `quire` is this machine's.
+such: the path of the installed `quire` is this machine's. Files that people check in name a plain `quire`, and the
+project as the agent itself tells it, where both can be found so; else they hold paths, and `setup` says so.
 """
 
 from __future__ import annotations
@@ -42,11 +43,16 @@ class File(NamedTuple):
     path: Path
     put: Callable[[str], str]  # the text (of a file that does not exist, "") with our entries
     take: Callable[[str], str]  # and without them; "" where nothing is left that anybody would miss
+    tied: bool = False  # people check it in, and what we put there holds paths of this machine
 
 
-def files(agent: str, scope: Scope, quire: str) -> list[File]:
-    """The files of `agent`; `quire` is the absolute path of the command."""
-    return list(_AGENTS[agent](scope, quire))
+PLAIN: Final = "quire"
+"""The command as it is called where it is on the PATH."""
+
+
+def files(agent: str, scope: Scope, quire: str, shared: str = "") -> list[File]:
+    """The files of `agent`; `quire` is the absolute path of the command, `shared` what files that are shared call."""
+    return list(_AGENTS[agent](scope, quire, quire if scope.project is None else shared or quire))
 
 
 def afterwards(agent: str) -> str:
@@ -80,7 +86,8 @@ def doors(agent: str, scope: Scope) -> list[Door]:
             commands = list(_commands(file.path, agent))
         except (OSError, ValueError):
             continue
-        for kind, command in commands:
+        for kind, words in commands:
+            command = tuple(os.fspath(scope.project or word) if word == _CURSORS_PROJECT else word for word in words)
             found.setdefault((kind, command), Door(kind, command, file.path))
     return list(found.values())
 
@@ -134,14 +141,14 @@ class _Entries(NamedTuple):
     leftover: tuple[Any, ...] = ({},)  # values of a whole file that nobody would miss
 
 
-def _json_file(path: Path, entries: _Entries, agent: str) -> File:
+def _json_file(path: Path, entries: _Entries, agent: str, tied: bool = False) -> File:
     def put(text: str) -> str:
         return _guarded(lambda: _put(text, entries, agent))
 
     def take(text: str) -> str:
         return _guarded(lambda: _take(text, entries, agent))
 
-    return File(path, put, take)
+    return File(path, put, take, tied)
 
 
 def _guarded(act: Callable[[], str]) -> str:
@@ -249,13 +256,34 @@ def _command(quire: str, agent: str) -> str:
     return shlex.join([quire, "hook", agent])
 
 
-def _mcp_arguments(agent: str, scope: Scope) -> list[str]:
+_CURSORS_PROJECT: Final = "${workspaceFolder}"
+
+_TOLD_PROJECT: Final[Mapping[str, tuple[str, ...]]] = {
+    "claude-code": (),  # it says so in the environment: CLAUDE_PROJECT_DIR
+    "cursor": ("-C", _CURSORS_PROJECT),  # which it fills in; it starts servers in the home folder
+    "gemini": (),  # it starts servers where it was started
+    "opencode": (),  # it starts servers in the project
+}
+"""How a project's server learns which project that is, without a path of this machine. Codex has no way for it: its
+app starts servers elsewhere."""
+
+
+def _mcp_arguments(agent: str, scope: Scope, quire: str) -> list[str]:
     """A project's server serves that project; the user's one where it is started."""
-    return ["mcp", "--agent", agent, *(["-C", os.fspath(scope.project)] if scope.project is not None else [])]
+    words = ["mcp", "--agent", agent]
+    if scope.project is None:
+        return words
+    if quire == PLAIN and agent in _TOLD_PROJECT:
+        return [*words, *_TOLD_PROJECT[agent]]
+    return [*words, "-C", os.fspath(scope.project)]
+
+
+def _tied(scope: Scope, quire: str) -> bool:
+    return scope.project is not None and quire != PLAIN
 
 
 def _server(agent: str, scope: Scope, quire: str) -> dict[str, Any]:
-    return {"command": quire, "args": _mcp_arguments(agent, scope)}
+    return {"command": quire, "args": _mcp_arguments(agent, scope, quire)}
 
 
 def _matched(events: Mapping[str, str], hook: dict[str, Any]) -> dict[tuple[str, ...], Any]:
@@ -266,7 +294,7 @@ def _matched(events: Mapping[str, str], hook: dict[str, Any]) -> dict[tuple[str,
     }
 
 
-def _claude_code(scope: Scope, quire: str) -> Iterator[File]:
+def _claude_code(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "Edit|MultiEdit|Write|NotebookEdit|Bash|PowerShell"
     events = {
         **dict.fromkeys(("SessionStart", "UserPromptSubmit"), ""),
@@ -283,32 +311,34 @@ def _claude_code(scope: Scope, quire: str) -> Iterator[File]:
     if scope.project is not None:
         settings, servers = scope.project / ".claude" / "settings.local.json", scope.project / ".mcp.json"
     yield _json_file(settings, _Entries(lists=_matched(events, hook)), "claude-code")
-    server = {"type": "stdio", **_server("claude-code", scope, quire)}
-    yield _json_file(servers, _Entries(members={("mcpServers", SERVER): server}), "claude-code")
+    server = {"type": "stdio", **_server("claude-code", scope, shared)}
+    entries = _Entries(members={("mcpServers", SERVER): server})
+    yield _json_file(servers, entries, "claude-code", _tied(scope, shared))
 
 
-def _codex(scope: Scope, quire: str) -> Iterator[File]:
+def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     tools = "Bash|apply_patch|Edit|Write"
     events = {
         **dict.fromkeys(("SessionStart", "UserPromptSubmit"), ""),
         **dict.fromkeys(("PreToolUse", "PostToolUse"), tools),
         "Stop": "",
     }
-    hook = {"type": "command", "command": _command(quire, "codex"), "timeout": TIMEOUT_S}
+    hook = {"type": "command", "command": _command(shared, "codex"), "timeout": TIMEOUT_S}
     folder = Path(scope.environ.get("CODEX_HOME") or scope.home / ".codex")
     folder = folder if scope.project is None else scope.project / ".codex"
-    yield _json_file(folder / "hooks.json", _Entries(lists=_matched(events, hook)), "codex")
-    table: dict[str, str | list[str]] = {"command": quire, "args": _mcp_arguments("codex", scope)}
+    yield _json_file(folder / "hooks.json", _Entries(lists=_matched(events, hook)), "codex", _tied(scope, shared))
+    table: dict[str, str | list[str]] = {"command": shared, "args": _mcp_arguments("codex", scope, shared)}
     yield File(
         folder / "config.toml",
         lambda text: _guarded(lambda: block.put(text, ("mcp_servers", SERVER), table)),
         lambda text: _guarded(lambda: block.take(text)),
+        scope.project is not None,
     )
 
 
-def _cursor(scope: Scope, quire: str) -> Iterator[File]:
+def _cursor(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "Write|Edit|MultiEdit|StrReplace|Delete|Shell"
-    hook = {"command": _command(quire, "cursor"), "timeout": TIMEOUT_S}
+    hook = {"command": _command(shared, "cursor"), "timeout": TIMEOUT_S}
     matchers = {"preToolUse": writes, "postToolUse": f"{writes}|Read", "postToolUseFailure": writes}
     lists: dict[tuple[str, ...], Any] = {
         ("hooks", event): {**hook, **({"matcher": matchers[event]} if event in matchers else {})}
@@ -316,12 +346,12 @@ def _cursor(scope: Scope, quire: str) -> Iterator[File]:
     }
     folder = (scope.project or scope.home) / ".cursor"
     entries = _Entries(lists=lists, defaults={("version",): 1}, leftover=({}, {"version": 1}))
-    yield _json_file(folder / "hooks.json", entries, "cursor")
-    servers = _Entries(members={("mcpServers", SERVER): _server("cursor", scope, quire)})
-    yield _json_file(folder / "mcp.json", servers, "cursor")
+    yield _json_file(folder / "hooks.json", entries, "cursor", _tied(scope, shared))
+    servers = _Entries(members={("mcpServers", SERVER): _server("cursor", scope, shared)})
+    yield _json_file(folder / "mcp.json", servers, "cursor", _tied(scope, shared))
 
 
-def _gemini(scope: Scope, quire: str) -> Iterator[File]:
+def _gemini(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     writes = "write_file|replace|run_shell_command"
     events = {
         **dict.fromkeys(("SessionStart", "BeforeAgent"), ""),
@@ -329,27 +359,28 @@ def _gemini(scope: Scope, quire: str) -> Iterator[File]:
         "AfterTool": f"{writes}|read_file",
         **dict.fromkeys(("AfterAgent", "SessionEnd"), ""),
     }
-    hook = {"type": "command", "name": "quire", "command": _command(quire, "gemini"), "timeout": TIMEOUT_S * 1000}
+    hook = {"type": "command", "name": "quire", "command": _command(shared, "gemini"), "timeout": TIMEOUT_S * 1000}
     enabled = {"tools": {"enableHooks": True}}  # older versions ask for it
     entries = _Entries(
         lists=_matched(events, hook),
-        members={("mcpServers", SERVER): _server("gemini", scope, quire)},
+        members={("mcpServers", SERVER): _server("gemini", scope, shared)},
         defaults={("tools", "enableHooks"): True},
         leftover=({}, enabled),
     )
-    yield _json_file((scope.project or scope.home) / ".gemini" / "settings.json", entries, "gemini")
+    path = (scope.project or scope.home) / ".gemini" / "settings.json"
+    yield _json_file(path, entries, "gemini", _tied(scope, shared))
 
 
-def _opencode(scope: Scope, quire: str) -> Iterator[File]:
+def _opencode(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     config = Path(scope.environ.get("XDG_CONFIG_HOME") or scope.home / ".config") / "opencode"
     folder, top = (config, config) if scope.project is None else (scope.project / ".opencode", scope.project)
-    yield _plugin_file(folder / "plugins" / "quire.js", quire)
+    yield _plugin_file(folder / "plugins" / "quire.js", shared, _tied(scope, shared))
     names = ("opencode.jsonc", "opencode.json")
     path = next((top / name for name in names if (top / name).exists()), top / names[-1])
-    server = {"type": "local", "command": [quire, *_mcp_arguments("opencode", scope)], "enabled": True}
+    server = {"type": "local", "command": [shared, *_mcp_arguments("opencode", scope, shared)], "enabled": True}
     schema = {"$schema": "https://opencode.ai/config.json"}
     entries = _Entries(members={("mcp", SERVER): server}, leftover=({}, schema))
-    yield _json_file(path, entries, "opencode")
+    yield _json_file(path, entries, "opencode", _tied(scope, shared))
 
 
 MARK: Final = "// Written by `quire setup opencode`; `quire unsetup opencode` removes it.\n"
@@ -401,7 +432,7 @@ export const Quire = async ({ directory }) => ({
 """
 
 
-def _plugin_file(path: Path, quire: str) -> File:
+def _plugin_file(path: Path, quire: str, tied: bool) -> File:
     """A file that is ours as a whole."""
 
     def require_ours(text: str) -> None:
@@ -416,10 +447,10 @@ def _plugin_file(path: Path, quire: str) -> File:
         require_ours(text)
         return ""
 
-    return File(path, put, take)
+    return File(path, put, take, tied)
 
 
-_AGENTS: Final[dict[str, Callable[[Scope, str], Iterator[File]]]] = {
+_AGENTS: Final[dict[str, Callable[[Scope, str, str], Iterator[File]]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,
