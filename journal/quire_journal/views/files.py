@@ -315,10 +315,13 @@ def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
 def _take_back(w: Writing, path: str, seq: int) -> None:
     """Remove the version that record `seq` made; those after it move up, and the newest that is left is the head."""
     number = path_id(w, path)
-    lost = None if number is None else version(w, number, seq)
-    if number is None or lost is None:
+    found = None if number is None else w.get("files", u32(number))
+    if number is None or found is None:
         return
-    count = made_by(w, number)
+    before = _HEAD.decode(found)
+    lost = before if before.seq == seq else older(w, number, seq)
+    if lost is None:
+        return
     w.delete("versions", u32(number) + u64(seq))
     for key, row in list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1))):
         place = _PLACE.decode(row)
@@ -328,5 +331,5 @@ def _take_back(w: Writing, path: str, seq: int) -> None:
     if newest is None:
         w.delete("files", u32(number))
         return
-    left = {**count, lost.type: count.get(lost.type, 0) - 1}
+    left = {**before.made_by, lost.type: before.made_by.get(lost.type, 0) - 1}
     _put_head(w, number, newest, {type: number for type, number in left.items() if number > 0})
