@@ -303,7 +303,7 @@ class History:
         return [version for version in later if not caller or self.caller_of(version.writer) != caller]
 
     def continuity(self, path: str, type: str) -> str:
-        """`clean` when no other writer type precedes `type` in the path's history, else `mixed` (contract §2)."""
+        """`clean` when no other writer type precedes `type` in the path's history, else `mixed`."""
         number = self._id(path)
         if number is None:
             return "clean"

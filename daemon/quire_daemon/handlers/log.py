@@ -137,7 +137,7 @@ def _undoing_json(batch: int, history: History) -> dict[str, Any]:
 
 
 def writer_type(record: Record) -> str:
-    """The writer type of contract §2; "" for a record that writes no file."""
+    """`edit`, `write_file`, `outside` or `undo`; "" for a record that writes no file."""
     if record.kind not in VERSION_KINDS:
         return ""
     by: str = getattr(record.event(), "by", "outside")

@@ -55,7 +55,7 @@ class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 def decide_status(params: StatusParams, world: World) -> Decision:
-    """The reply of contract §5, from what the app says in `World.health` and what the journal knows.
+    """The reply, from what the app says in `World.health` and what the journal knows.
 
     From `health`: `pid`, `epoch`, `workspace`, `state_dir`, `versions` (`daemon`, `journal_format`, `wire`; the client
     adds its own), `coverage` (`{state, reasons, since}`), `capture`, `protection`, `journal_bytes`,
