@@ -13,6 +13,7 @@ import os
 import select
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from typing import Final, NoReturn
 
 MOST: Final = 1 << 20
@@ -52,15 +53,26 @@ def become(words: list[str], environ: dict[str, str], log: int, errors: int) -> 
     """Be the daemon that `words` would start."""
     from quire_daemon.__main__ import main
 
+    be(main, ["quired", *words[3:]], words, environ, (os.open(os.devnull, os.O_RDONLY), log, errors))
+
+
+def be(
+    main: Callable[[], int],
+    argv: list[str],
+    words: list[str],
+    environ: Mapping[str, str],
+    streams: tuple[int, int, int],
+) -> NoReturn:
+    """Be the program that `words` would start, in a process just forked; the descriptors become 0, 1 and 2."""
     status = 1
     try:
         os.setsid()
-        for there, here in ((os.open(os.devnull, os.O_RDONLY), 0), (log, 1), (errors, 2)):
+        for here, there in enumerate(streams):
             os.dup2(there, here)
         os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
         os.environ.clear()
         os.environ.update(environ)
-        sys.argv[:] = ["quired", *words[3:]]
+        sys.argv[:] = argv
         sys.orig_argv[:] = words
         status = main()
         sys.stderr.flush()

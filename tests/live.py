@@ -8,6 +8,7 @@ this process starts are forked from one that has their imports (`nursery`), unle
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import io
 import json
@@ -19,10 +20,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import forking
 import quire_client
 from nursery import MARK, Nursery
 from quire_client import start
@@ -281,3 +285,50 @@ def running(*command: str | Path, **popen: Any) -> Iterator[subprocess.Popen[str
         process.wait()
         if process.stdout:
             process.stdout.close()
+
+
+class Fork:
+    """A `quire` with these words that is a fork of this process: for what imports much that is imported here."""
+
+    def __init__(self, *words: str) -> None:
+        given, self._stdin = os.pipe()
+        self._stdout, said = os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # the other threads are waiting, and it needs none
+            self.pid = os.fork()
+        if not self.pid:
+            start.apart = apart
+            command = [sys.executable, "-m", "quire_client", *words]
+            forking.be(partial(_as_a_program, words), ["quire", *words], command, {**os.environ}, (given, said, 2))
+        os.close(given)
+        os.close(said)
+        self.stdin = os.fdopen(self._stdin, "w")
+        self.stdout = os.fdopen(self._stdout)
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit status, once there is one."""
+        if self.returncode is None and (ended := os.waitpid(self.pid, os.WNOHANG))[0]:
+            self.returncode = os.waitstatus_to_exitcode(ended[1])
+        return self.returncode
+
+    def wait(self, within_s: float) -> int:
+        """The exit status, in time."""
+        eventually("the program has ended", lambda: self.poll() is not None, within_s)
+        assert self.returncode is not None
+        return self.returncode
+
+    def close(self) -> None:
+        """End it if it has not ended by itself."""
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.wait(10)
+        self.stdin.close()
+        self.stdout.close()
+
+
+def _as_a_program(words: tuple[str, ...]) -> int:
+    gc.freeze()
+    for fd, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8"))
+    return main(words)

@@ -1,4 +1,8 @@
-"""`quire mcp` as agents start it: the SDK's own client, over stdio and over HTTP, before a real daemon."""
+"""`quire mcp` as agents start it: the SDK's own client, over stdio and over HTTP, before a real daemon.
+
+The server that the SDK's client starts is the real program. Two others are forks of this process, which has imported
+the SDK for that client: it takes the better part of two seconds.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import http.client
 import json
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
@@ -68,7 +71,7 @@ def kill_daemon(at: live.Live) -> None:
 
 
 def command(at: live.Live, *words: str) -> list[str]:
-    return ["-m", "quire_client", "mcp", "-C", str(at.root), "--state-dir", str(at.state_dir), *words]
+    return ["mcp", "-C", str(at.root), "--state-dir", str(at.state_dir), *words]
 
 
 @pytest.fixture(scope="module")
@@ -81,9 +84,11 @@ def at() -> Iterator[live.Live]:
 
 @pytest.fixture(scope="module")
 def ann(at: live.Live) -> Iterator[Agent]:
-    """An agent whose server runs as its child; it starts the daemon, too."""
+    """An agent whose server runs as its child."""
+    live.ok(at.connect("starter").status())  # forked, where the server would start a program
     environ = {**os.environ, "CLAUDE_CODE_SESSION_ID": "conversation-7"}
-    how = sdk.StdioServerParameters(command=sys.executable, args=command(at, "--agent", "ann"), env=environ)
+    words = ["-m", "quire_client", *command(at, "--agent", "ann")]
+    how = sdk.StdioServerParameters(command=sys.executable, args=words, env=environ)
     line = sdk.stdio_client(how, errlog=sys.__stderr__)  # else what `sys.stderr` was when the SDK was imported
     with (
         start_blocking_portal() as portal,
@@ -144,8 +149,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(at: live.Live) -> Iterator[Site]:
     """One server for all."""
-    with live.running(sys.executable, *command(at, "--http", "--json"), stderr=subprocess.DEVNULL) as server:
-        assert server.stdout is not None
+    with contextlib.closing(live.Fork(*command(at, "--http", "--json"))) as server:
         yield Site(json.loads(server.stdout.readline()))
 
 
@@ -237,9 +241,7 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": waiting},
     ]
-    with live.running(sys.executable, *command(at, "--agent", "waiter"), stdin=subprocess.PIPE) as server:
-        assert server.stdin is not None
-        assert server.stdout is not None
+    with contextlib.closing(live.Fork(*command(at, "--agent", "waiter"))) as server:
         server.stdin.write("".join(json.dumps(message) + "\n" for message in said) + "nonsense\n")
         server.stdin.flush()
         answers = [json.loads(server.stdout.readline()) for _ in range(2)]
