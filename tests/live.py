@@ -288,18 +288,17 @@ def running(*command: str | Path, **popen: Any) -> Iterator[subprocess.Popen[str
 
 
 class Fork:
-    """A `quire` with these words that is a fork of this process: for what imports much that is imported here."""
+    """A fork of this process that does one thing: for programs that would import much that is imported here."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, act: Callable[[], int | None]) -> None:
         given, self._stdin = os.pipe()
         self._stdout, said = os.pipe()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # the other threads are waiting, and it needs none
             self.pid = os.fork()
         if not self.pid:
-            start.apart = apart
-            command = [sys.executable, "-m", "quire_client", *words]
-            forking.be(partial(_as_a_program, words), ["quire", *words], command, {**os.environ}, (given, said, 2))
+            start.apart = apart  # the real one: our line to the nursery is closed there
+            forking.be(partial(_as_a_program, act), ["a fork"], sys.orig_argv, {**os.environ}, (given, said, 2))
         os.close(given)
         os.close(said)
         self.stdin = os.fdopen(self._stdin, "w")
@@ -327,8 +326,10 @@ class Fork:
         self.stdout.close()
 
 
-def _as_a_program(words: tuple[str, ...]) -> int:
+def _as_a_program(act: Callable[[], int | None]) -> int:
     gc.freeze()
     for fd, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8"))
-    return main(words)
+    status = act() or 0
+    sys.stdout.flush()
+    return status

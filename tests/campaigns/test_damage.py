@@ -26,6 +26,7 @@ import pytest
 import live
 from live import Live, caught_up, eventually, ok, verified
 from quire_daemon import soundness
+from quire_daemon.examining import Forked
 from quire_journal import blobs
 from quire_journal.check import check
 from quire_journal.events import FileWritten, WriterIntroduced
@@ -148,7 +149,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(tmp_path: P
         (folder / "db").mkdir(parents=True, mode=0o700)
         (folder / "db" / "data.mdb").write_bytes(data)
         what = f"{damage.__name__}, number {number}, seed {live.SEED}"
-        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
+        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         assert prepared.checked, what
         if prepared.views_differ:
             from quire_journal import replay
@@ -190,7 +191,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
         (folder / "db" / "data.mdb").write_bytes(data)
         Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
         what = f"{damage.__name__}, number {number}, seed {live.SEED}"
-        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
+        prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         if not prepared.end_only:
             told["found at once"] += 1
             continue
@@ -200,7 +201,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
         if status not in (0, REFUSED):  # the daemon leaves a trace of that: the next start looks at everything
             Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
             (folder / "crashed").write_bytes(b"Fatal Python error")
-            again = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None)
+            again = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
             assert again.salvaged or again.views_differ, what
             assert not wrong_or_lost(folder, oracle)[0], what
         shutil.rmtree(folder)

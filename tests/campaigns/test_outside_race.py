@@ -108,7 +108,7 @@ def race(
     stop = threading.Event()
     editors = [Editor(at, slot, stop, enough, bool(until_death_of), pace_s) for slot in range(4)]
     how = (style, at.root / FILE, account, str(seconds), pause_ms, str(live.SEED))
-    with running(sys.executable, outsider.__file__, *how) as program:
+    with running(sys.executable, "-IS", outsider.__file__, *how) as program:
         for editor in editors:
             editor.start()
         while program.poll() is None and any(editor.is_alive() for editor in editors):
@@ -167,13 +167,15 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
     return count
 
 
-# Short, each style is met once, for a dozen edits and some saves; without a daemon, all of them without a pause in
-# tests/crash.
+# Short, each style is met once, for some edits and saves, and the runs of saves lie further apart: where they do not,
+# the daemon refuses a dozen edits for each that it applies. Without a daemon, tests/crash meets all styles.
 @pytest.mark.parametrize("style", live.length(("inplace", "rename"), tuple(outsider.STYLES)))
 def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
     at = daemon()
-    how = live.length({"seconds": 20, "until": (12, 60)}, {"seconds": 900, "enough": 1000})
-    account, editors = race(at, style, pause_ms="4~", **how)
+    how = live.length(
+        {"seconds": 20, "until": (8, 40), "pause_ms": "12~"}, {"seconds": 900, "enough": 1000, "pause_ms": "4~"}
+    )
+    account, editors = race(at, style, **how)
     client = at.connect("boss")
     held = settled(at, client)
     lost = [save for save in displaced_by_us(account) if save["sha256"] not in held]
@@ -215,7 +217,7 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
 
 def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
     """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal."""
-    with running(sys.executable, "-c", PULSE, at.top / "pulse") as pulse:
+    with running(sys.executable, "-IS", "-c", PULSE, at.top / "pulse") as pulse:
         seconds, until = live.length((20, (3, 12)), (60, (10**9, 0)))
         account, editors = race(at, style, seconds, pause_ms="30", until=until, pace_s=0.04)
         pulse.kill()
@@ -268,7 +270,7 @@ def test_a_restore_of_two_files_is_all_or_nothing_when_one_of_them_is_raced(daem
     caught_up(client)
     ok(client.call("checkpoint", {"name": "start"}))
     told: Counter[str] = Counter()
-    with running(sys.executable, outsider.__file__, "rename", at.root / FILE, at.top / "account", "20", "2~"):
+    with running(sys.executable, "-IS", outsider.__file__, "rename", at.root / FILE, at.top / "account", "20", "2~"):
         for attempt in range(live.length(4, 300)):
             shown = ok(client.call("read_file", {"path": "calm.txt"}))
             now = f"attempt {attempt}\n"

@@ -136,23 +136,22 @@ def test_a_request_whose_deadline_passed_in_the_queue_is_not_performed(served) -
     assert not (at.root / "expired.txt").exists()
 
 
-AGENT = """
-import sys, quire_client
-root, state, n = sys.argv[1:]
-with quire_client.connect(root, agent=f"agent{n}", session=n, state_dir=state) as client:
-    print(client.call("status", {})["pid"])
-    assert client.call("write_file", {"path": f"from{n}.txt", "content": f"{n}\\n"})["ok"]
-"""
+def be_agent(at: Live, number: int) -> int:
+    """What each of the eight does; which daemon answered it."""
+    with quire_client.connect(at.root, agent=f"agent{number}", session=f"{number}", state_dir=at.state_dir) as client:
+        pid = int(ok(client.call("status", {}))["pid"])
+        ok(client.call("write_file", {"path": f"from{number}.txt", "content": f"{number}\n"}))
+    return pid
 
 
 def test_eight_clients_that_start_at_once_get_one_daemon(daemon) -> None:
     at = daemon()
-    command = [sys.executable, "-c", AGENT, str(at.root), str(at.state_dir)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    started = [subprocess.Popen([*command, str(n)], **pipes) for n in range(8)]
-    said = [process.communicate(timeout=40) for process in started]
-    assert [process.returncode for process in started] == [0] * 8, said
-    assert {int(pid) for pid, _ in said} == set(at.pids()), said
+    clients = [live.Fork(lambda number=number: print(be_agent(at, number))) for number in range(8)]
+    said = [client.stdout.read() for client in clients]
+    assert [client.wait(10) for client in clients] == [0] * 8, said
+    for client in clients:
+        client.close()
+    assert {int(pid) for pid in said} == set(at.pids()), said
     assert len(at.pids()) == 1
     assert sorted(path.name for path in at.root.glob("from*")) == [f"from{n}.txt" for n in range(8)]
 

@@ -23,6 +23,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 import live
 import sdk
+from quire_client.__main__ import main
 
 pytestmark = pytest.mark.real
 
@@ -149,7 +150,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(at: live.Live) -> Iterator[Site]:
     """One server for all."""
-    with contextlib.closing(live.Fork(*command(at, "--http", "--json"))) as server:
+    with contextlib.closing(live.Fork(lambda: main(command(at, "--http", "--json")))) as server:
         yield Site(json.loads(server.stdout.readline()))
 
 
@@ -241,7 +242,7 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": waiting},
     ]
-    with contextlib.closing(live.Fork(*command(at, "--agent", "waiter"))) as server:
+    with contextlib.closing(live.Fork(lambda: main(command(at, "--agent", "waiter")))) as server:
         server.stdin.write("".join(json.dumps(message) + "\n" for message in said) + "nonsense\n")
         server.stdin.flush()
         answers = [json.loads(server.stdout.readline()) for _ in range(2)]
