@@ -329,7 +329,7 @@ class Fork:
 def _as_a_program(act: Callable[[], int | None]) -> int:
     gc.freeze()
     for fd, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
-        setattr(sys, name, os.fdopen(fd, mode, encoding="utf-8"))
+        setattr(sys, name, os.fdopen(fd, mode, 1, encoding="utf-8", closefd=False))
     status = act() or 0
     sys.stdout.flush()
     return status

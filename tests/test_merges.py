@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import live
 from bench.merge_cases import Case, generated, git, merges_of
 from bench.merge_dialects import WAYS, Calls, Way, Wish
 from bench.merges import REFUSED, RIGHT, WRONG, Oracle, Outcome, Player, main, row_of
@@ -54,14 +55,14 @@ def test_every_dialect_makes_what_it_is_asked_for_where_nobody_else_did_anything
     tmp_path: Path, player: Player
 ) -> None:
     (tmp_path / "f.py").write_bytes(source(8))
-    for case in few(tmp_path, 10):
+    for case in few(tmp_path, live.length(5, 10)):
         alone = Case(case.name, case.base, case.base, case.second)
         assert set(verdicts(player.play(alone)).values()) == {RIGHT}, case.name
 
 
 def test_nothing_lands_wrong(tmp_path: Path, player: Player) -> None:
     (tmp_path / "f.py").write_bytes(source(8))
-    outcomes = [outcome for case in few(tmp_path, 16) for outcome in player.play(case)]
+    outcomes = [outcome for case in few(tmp_path, live.length(9, 16)) for outcome in player.play(case)]
     rows = [row_of(way.name, [outcome for outcome in outcomes if outcome.way == way.name]) for way in WAYS]
     assert [row.dialect for row in rows if row.wrong] == []
     assert min(row.right for row in rows) > 2, "many of them can be merged, and are"
