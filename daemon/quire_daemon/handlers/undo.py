@@ -27,13 +27,10 @@ from quire_daemon.handlers.choosing import (
     UndoParams,
     read_token,
 )
-from quire_daemon.handlers.undoing import (
-    AS_THEN,
+from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action, Planning
+from quire_daemon.handlers.undoing_done import Performing
+from quire_daemon.handlers.undoing_told import (
     SKIPPED,
-    UNSEEN,
-    Action,
-    Performing,
-    Planning,
     as_found_sentence,
     batches_json,
     file_json,

@@ -1,0 +1,244 @@
+"""Undoing, carried out: the events and writes that the actions are, and the reply that tells of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quire_daemon.handlers.base import Decision, FileNow, Make, Move, Put, Remove, World, Write
+from quire_daemon.handlers.choosing import Choice, How
+from quire_daemon.handlers.difference import ENTRIES
+from quire_daemon.handlers.localised import localised_diff
+from quire_daemon.handlers.outcome import withheld
+from quire_daemon.handlers.staleness import news
+from quire_daemon.handlers.undoing import Action
+from quire_daemon.handlers.undoing_told import (
+    as_found_sentence,
+    batches_json,
+    file_json,
+    lacking_sentence,
+    places_marked,
+)
+from quire_journal.blobs import NotHeld
+from quire_journal.diff import diff
+from quire_journal.events import (
+    LINK,
+    BatchUndone,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    ReadServed,
+)
+from quire_journal.ids import version_token
+from quire_journal.splice import carry_ranges
+from quire_journal.text import Text, merge_ranges
+from quire_journal.unwind import State, Unwound
+
+MOST_SHOWN: Final = 50
+"""Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
+
+_ALSO_ABOVE: Final = (
+    "path",
+    "version",
+    "sha256",
+    "sizeBytes",
+    "baseline_continuity",
+    "lines_before",
+    "lines_after",
+    "net_lines",
+    "changed",
+    "diff",
+    "diff_truncated",
+    "binary",
+)
+"""What a reply about one file has at its top, too, as that of every writing tool."""
+
+
+class Performing:
+    """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
+
+    def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = ()) -> None:
+        self.world = world
+        self.choice = choice
+        self.stayed = stayed  # chosen batches of which nothing comes out: they are in force as before
+        self.events: list[Event] = []
+        self.writes: list[Write] = []
+        self.blobs: list[bytes] = []
+        self.shown = 0
+
+    def decision(self, actions: Sequence[Action]) -> Decision:
+        """The decision that carries all of them out."""
+        files = []
+        for action in actions:
+            version = self._perform(action) if action.do != "none" else _seq(action.unwound.now)
+            entry = {**file_json(action, self.choice, self.world.history), **self._result(action, version)}
+            if action.do in ("write", "create", "move"):
+                self.shown += 1
+                entry |= self._showing(action, version) if self.shown <= MOST_SHOWN else {"diff_truncated": True}
+            files.append(entry)
+        done = sum(a.do != "none" for a in actions)
+        if done:
+            # Last of its batch: whoever reads the log backwards learns first what the records before it are.
+            undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
+            self.events.append(BatchUndone(undone, self.choice.how, self._paths()))
+        reply: dict[str, Any] = {
+            "ok": True,
+            "message": self._message(actions, done),
+            "batch": self.world.next_seq if done else None,
+            **batches_json(self.choice, self.stayed),
+            "files": files,
+        }
+        if not done:
+            reply["unchanged"] = True
+        if done == 1:
+            only = next(f for f, a in zip(files, actions, strict=True) if a.do != "none")
+            reply.update({name: only[name] for name in _ALSO_ABOVE if name in only})
+        reply["writer_type"] = "undo"
+        return Decision(reply, self.events, self.writes, self.blobs)
+
+    def _paths(self) -> tuple[str, ...]:
+        """What the undo was narrowed to; a restore says so by its records."""
+        return () if self.choice.how == "restore" else self.choice.paths
+
+    def _message(self, actions: Sequence[Action], done: int) -> str:
+        history = self.world.history
+        if not done:
+            return "The files are like that already."
+        as_found = as_found_sentence(actions)
+        conflicts = sum(len(a.built_on) for a in actions)
+        skipped = sum(bool(a.skipped) for a in actions)
+        lacking = [a for a in actions if a.skipped == "uncaptured"]
+        said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
+        marked = sum(places_marked(a) for a in actions) if self.choice.conflicts == "markers" else 0
+        if marked:
+            said += f"; {marked} place{'' if marked == 1 else 's'} with both sides, between conflict markers"
+        if conflicts and not marked:
+            said += f"; {conflicts} place{'' if conflicts == 1 else 's'} stayed, because others built on them"
+        if as_found:
+            said += f"; {as_found}"
+        if skipped:
+            said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
+        if lacking:
+            said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, self.choice, history)}"
+        return said + "."
+
+    def _note(self, event: Event) -> int:
+        self.events.append(event)
+        return self.world.next_seq + len(self.events) - 1
+
+    def _perform(self, action: Action) -> int:
+        """Add what carries the action out; the seq of the version that it makes."""
+        u, now = action.unwound, action.now
+        if now is None:
+            raise ValueError(f"{action.do} of {action.path} without a look at it")
+        match action.do:
+            case "delete":
+                return self._remove(u, now)
+            case "mode":
+                return self._mode(action, now)
+            case "move" if action.then is not None:
+                return self._move(action, now, action.then)
+            case "write":
+                return self._put(action, now, base=_seq(u.now))
+            case "make":
+                return self._make(u, now)
+            case _:
+                return self._put(action, now, base=0)
+
+    def _put(self, action: Action, over: FileNow, base: int) -> int:
+        u, text = action.unwound, action.after
+        data = text.data
+        lost = withheld(u.path, text, self.world)[0] if u.made is not None else ""
+        event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
+        seq = self._note(event)
+        self.writes.append(Put(seq, u.path, data, u.mode, over, text))
+        if u.made is not None and not lost:  # other bytes are an earlier version's, which the journal holds
+            self.blobs.append(data)
+        return seq
+
+    def _make(self, u: Unwound, over: FileNow) -> int:
+        target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""
+        seq = self._note(FileWritten(u.path, u.blob, len(target), u.mode, 0, "undo", entry=u.entry))
+        self.writes.append(Make(seq, u.path, u.entry, target, u.mode, over))
+        return seq
+
+    def _remove(self, u: Unwound, over: FileNow) -> int:
+        seq = self._note(FileDeleted(u.now.path, _seq(u.now), "undo", over.inode))
+        self.writes.append(Remove(seq, u.now.path, over))
+        return seq
+
+    def _mode(self, action: Action, over: FileNow) -> int:
+        u, data = action.unwound, action.after.data
+        seq = self._note(ModeChanged(u.path, u.blob, len(data), u.mode, _seq(u.now), "undo"))
+        self.writes.append(Put(seq, u.path, data, u.mode, over, action.after))
+        return seq
+
+    def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
+        """Rename back; where the bytes change too, it is made there first, and then the old name goes."""
+        u, head, text = action.unwound, action.unwound.now.version, action.after
+        edited = head is not None and u.blob != head.blob
+        if head is None or over.text is None or (not edited and u.mode != head.mode):
+            # Bytes that are not known, or another mode alone: a start after a crash could not finish that as a move.
+            seq = self._put(action, there, base=0)
+            self._remove(u, over)
+            return seq
+        size = len(text.data) if edited else head.size
+        seq = self._note(FileMoved(u.now.path, u.path, u.blob, size, u.mode, head.seq, "undo", over.inode, head.entry))
+        if not edited:
+            self.writes.append(Move(seq, u.now.path, u.path, over))
+            return seq
+        self.writes += [Put(seq, u.path, text.data, u.mode, there, text), Remove(seq, u.now.path, over)]
+        if u.made is not None:
+            self.blobs.append(text.data)
+        return seq
+
+    def _result(self, action: Action, version: int) -> dict[str, Any]:
+        """The file as it is afterwards."""
+        result: dict[str, Any] = {"version": version_token(version) if version else None}
+        if action.do == "none":
+            return result
+        path = action.unwound.path if action.unwound.present else action.path
+        result["writer_type"] = "undo"
+        result["baseline_continuity"] = self.world.history.continuity(path, "undo")
+        if action.do == "make":
+            result["entry"] = ENTRIES[action.unwound.entry]
+        elif action.do != "delete":
+            result["sha256"] = action.after.blob.hex()
+            result["sizeBytes"] = len(action.after.data)
+        return result | news(self.world, path)
+
+    def _showing(self, action: Action, version: int) -> dict[str, Any]:
+        """The localised diff with fresh anchors, which the caller is thereby shown; nothing for a binary file."""
+        before, after = action.before, action.after
+        if before.binary or after.binary:
+            return {}
+        rows, ranges, cut = localised_diff(before, after, diff(before, after))
+        seen = merge_ranges([*self._still_shown(action.unwound, after), *ranges])
+        self._note(ReadServed(action.unwound.path, version, seen, anchors=True))
+        return {"diff": rows, "diff_truncated": True} if cut else {"diff": rows}
+
+    def _still_shown(self, u: Unwound, after: Text) -> Sequence[tuple[int, int]]:
+        """The lines of `after` that the caller has seen before."""
+        history = self.world.history
+        seen = history.shown(self.world.who.key, u.path)
+        base = history.version(u.path, seen.version) if seen is not None else None
+        if seen is None or base is None or base.gone:
+            return ()
+        try:
+            return carry_ranges(diff(history.text_of(base.blob), after), seen.lines)
+        except NotHeld:
+            return ()
+
+
+def _seq(state: State) -> int:
+    return state.version.seq if state.version is not None else 0
+
+
+_DONE: Final[dict[How, str]] = {
+    "undo": "Undone in",
+    "redo": "Redone in",
+    "rollback": "Rolled back",
+    "restore": "Restored",
+}
