@@ -7,7 +7,7 @@ how a caller points at a line that it was shown; which line that is, the caller'
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from heapq import merge
 from typing import Final
@@ -104,6 +104,26 @@ class Occurrences:
         return Occurrences(+counted)
 
 
+class _Then:
+    """The rows of an earlier text of as many lines, and the edits since."""
+
+    __slots__ = ("_before", "_splices", "depth", "rows")
+
+    def __init__(
+        self, rows: list[str], splices: Sequence[Splice] = (), before: _Then | None = None, depth: int = 0
+    ) -> None:
+        self.rows, self._splices, self._before, self.depth = rows, splices, before, depth
+
+    def changed(self) -> set[int]:
+        """The lines that were edited."""
+        lines: set[int] = set()
+        at: _Then | None = self
+        while at is not None:
+            lines.update(line for s in at._splices for line in range(s.start, s.stop))
+            at = at._before
+        return lines
+
+
 class LineHashes:
     """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`."""
 
@@ -126,7 +146,21 @@ class LineHashes:
     @cached_property
     def full(self) -> Sequence[str]:
         """The hash of every line."""
-        return hash8_each(self.text.lines)
+        return (
+            self._joined[1:].split("\n")
+            if len(self.text) and "_joined" in self.__dict__
+            else hash8_each(self.text.lines)
+        )
+
+    @property
+    def _made(self) -> bool:
+        return "full" in self.__dict__ or "_joined" in self.__dict__
+
+    def digits(self, line: int) -> str:
+        """The hash of one line. Of a text that was edited there may be no list of them, only `_joined`."""
+        if "full" in self.__dict__ or "_joined" not in self.__dict__:
+            return self.full[line]
+        return self._joined[line * _PITCH + 1 : (line + 1) * _PITCH]
 
     def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
         """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
@@ -134,24 +168,28 @@ class LineHashes:
         What has been made of the hashes goes along: of a file that is edited again and again it is never made anew.
         Where nothing has been made, nothing is.
         """
-        if "full" not in self.__dict__:
+        if not self._made:
             return LineHashes.of(result)
         new = [hash8_each(s.lines) for s in splices]
-        full = spliced(self.full, splices, new)
-        if len(full) != len(result):  # a CR and an LF met and are one break now
+        if len(self.text) + sum(s.shift for s in splices) != len(result):  # a CR and an LF met and are one break now
             return LineHashes.of(result)
-        made = result.__dict__[_SLOT] = LineHashes(result, full)
+        made = result.__dict__[_SLOT] = LineHashes(result)
         if "_joined" in self.__dict__:
             made.__dict__["_joined"] = self._joined_after(splices, new)
-        gone = [digits for s in splices for digits in self.full[s.start : s.stop]]
-        come = [digits for each in new for digits in each]
+        else:
+            made.__dict__["full"] = spliced(self.full, splices, new)
         if "counts" in self.__dict__:
+            gone = [self.digits(line) for s in splices for line in range(s.start, s.stop)]
+            come = [digits for each in new for digits in each]
             made.__dict__["counts"] = self.counts.after(gone, come)
             self._carry_shown(splices, made, {*gone, *come})
         return made
 
     def _joined_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> str:
-        """`_joined` of a text that is this one after splices; `new` are the hashes of the new lines of each."""
+        """`_joined` of a text that is this one after splices; `new` are the hashes of the new lines of each.
+
+        A list of the hashes is not kept along with it: to copy one of 2,000 takes ten times as long as these bytes.
+        """
         parts: list[str] = []
         at = 0
         for s, come in zip(splices, new, strict=True):
@@ -164,16 +202,27 @@ class LineHashes:
         """What reads of the whole text show goes along, where no other line is shown otherwise than before.
 
         That is where no line moves, and no hash of `touched`, those that came or went, becomes common or ceases to be.
+        It is brought up to date when it is asked for: most texts that are edited are edited again before that.
         """
         if any(s.shift for s in splices):
             return
         was, now = self.counts, made.counts
-        alike = all((was[digits] > COMMON_ABOVE) == (now[digits] > COMMON_ABOVE) for digits in touched)
-        for kept, of in (("_rows", made.rows_of), ("_references", made._references_of)) if alike else ():
-            if kept in self.__dict__:
-                shown_now = made.__dict__[kept] = self.__dict__[kept].copy()
-                for s in splices:
-                    shown_now[s.start : s.stop] = of(range(s.start, s.stop))
+        if any((was[digits] > COMMON_ABOVE) != (now[digits] > COMMON_ABOVE) for digits in touched):
+            return
+        for kept in ("_rows", "_references"):
+            then = _Then(self.__dict__[kept]) if kept in self.__dict__ else self.__dict__.get(f"{kept}_then")
+            if then is not None and then.depth < MOST_CHANGES:
+                made.__dict__[f"{kept}_then"] = _Then(then.rows, splices, then, then.depth + 1)
+
+    def _shown_whole(self, kept: str, of: Callable[[Sequence[int]], list[str]]) -> list[str]:
+        """Every line as `of` shows it; of a text that was edited only the lines that another had otherwise."""
+        then: _Then | None = self.__dict__.pop(f"{kept}_then", None)
+        if then is None:
+            return of(range(len(self.text)))
+        now, lines = then.rows.copy(), sorted(then.changed())
+        for line, row in zip(lines, of(lines), strict=True):
+            now[line] = row
+        return now
 
     @cached_property
     def counts(self) -> Occurrences:
@@ -252,11 +301,11 @@ class LineHashes:
 
     def quality(self, line: int) -> str:
         """How well line `line` serves as an anchor."""
-        return quality(self.text.lines[line], self.counts[self.full[line]])
+        return quality(self.text.lines[line], self.counts[self.digits(line)])
 
     def anchor(self, line: int) -> str:
         """The anchor of line `line` as callers may send it back: `119#c812f1`."""
-        return f"{line + 1}#{self.full[line][:SHOWN_DIGITS]}"
+        return f"{line + 1}#{self.digits(line)[:SHOWN_DIGITS]}"
 
     def row(self, line: int) -> str:
         """Line `line` as a read with hashes shows it: `119#c812f1 [high]|text`."""
@@ -276,9 +325,14 @@ class LineHashes:
     def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
         """These lines as a read with hashes shows them; of longer ones only `most` characters, and how many more."""
         text = self.text.lines
-        if "full" in self.__dict__ or len(text) < MANY_LINES or len(lines) > len(text) // 8:
-            full, counts = self.full, self.counts
-            return [self._row(text[i], i, full[i], quality(text[i], counts[full[i]]), most) for i in lines]
+        if self._made or len(text) < MANY_LINES or len(lines) > len(text) // 8:
+            counts = self.counts
+            full, joined = self.__dict__.get("full"), self.__dict__.get("_joined", "")
+            if full is None and joined and len(lines) <= len(text) // 8:
+                known = [(i, joined[i * _PITCH + 1 : (i + 1) * _PITCH]) for i in lines]
+            else:
+                known = [(i, self.full[i]) for i in lines]
+            return [self._row(text[i], i, digits, quality(text[i], counts[digits]), most) for i, digits in known]
         alike = Counter(filter({text[i] for i in lines}.__contains__, text))
         return [self._row(text[i], i, hash8(text[i]), quality(text[i], alike[text[i]]), most) for i in lines]
 
@@ -299,11 +353,11 @@ class LineHashes:
 
     @cached_property
     def _rows(self) -> list[str]:
-        return self.rows_of(range(len(self.text)))
+        return self._shown_whole("_rows", self.rows_of)
 
     @cached_property
     def _references(self) -> list[str]:
-        return self._references_of(range(len(self.text)))
+        return self._shown_whole("_references", self._references_of)
 
 
 def _non_blank_before(text: Sequence[bytes], lines: Sequence[int]) -> list[bytes]:

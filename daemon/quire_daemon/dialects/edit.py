@@ -171,7 +171,7 @@ class _Snapshot(msgspec.Struct, frozen=True):
         kept = self._apart.get(id(candidates))
         if kept is None or kept[0] is not candidates:
             hashes, few = self.hashes, len(candidates) < FEW_ANCHORS
-            differ = _all_differ(hashes.full[i] for i in candidates) or _all_differ(
+            differ = _all_differ(hashes.digits(i) for i in candidates) or _all_differ(
                 hashes.contexts_of(candidates) if few else (hashes.contexts[i] for i in candidates)
             )
             kept = self._apart[id(candidates)] = candidates, differ
@@ -288,7 +288,7 @@ def _ambiguous(at: _Snapshot, code: str, message: str, pool: list[int], found: l
 
 def _telling_anchors(at: _Snapshot, lines: list[int]) -> list[str]:
     """An anchor for each that names no other of them: longer, or of its context; its number makes it certain."""
-    full = [at.hashes.full[line] for line in lines]
+    full = [at.hashes.digits(line) for line in lines]
     context = at.hashes.contexts_of(lines)
     fulls, contexts = Counter(full), Counter(context)
     return [
@@ -316,11 +316,11 @@ def _poor(at: _Snapshot, pool: list[int], found: list[int]) -> _Fails:
 
 def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
     """Anchors of lines close by that name themselves and nothing else."""
-    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.full)))
+    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.text)))
     return [
         hashes.anchor(i)
         for i in around
-        if i != line and hashes.counts[hashes.full[i]] == 1 and hashes.quality(i) == "high"
+        if i != line and hashes.counts[hashes.digits(i)] == 1 and hashes.quality(i) == "high"
     ]
 
 
