@@ -58,9 +58,12 @@ def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None
         fresh.append(range(s.start + moved, s.start + moved + len(s.lines)))
         moved += s.shift
     lines = spliced(base.lines, splices, [s.lines for s in splices])
-    breaks = spliced(base.breaks, splices, new)
     final = base.final_break if final_break is None else final_break
-    if final and _keeps_to_feeds(base, lines, chain.from_iterable(new)):
+    feeds = final and _keeps_to_feeds(base, lines, chain.from_iterable(new))
+    if feeds and len(lines) == len(base):
+        return _made_of_bytes(base, splices, lines, base.breaks)
+    breaks = spliced(base.breaks, splices, new)
+    if feeds:
         return _made_of_bytes(base, splices, lines, breaks)
     _end_every_line(base, lines, breaks, final)
     return _as_read(base.bom, lines, breaks, fresh)
@@ -87,7 +90,7 @@ def _keeps_to_feeds(base: Text, lines: Sequence[bytes], new: Iterable[bytes]) ->
     return feeds and (base.bom or not lines or not lines[0].startswith(BOM))
 
 
-def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: list[bytes]) -> Text:
+def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], breaks: Sequence[bytes]) -> Text:
     """The text with these lines, all of which end with LF, its bytes made of those of `base`.
 
     That takes a tenth of the time of joining all lines (2,000: 15 µs, not 180), and nothing is left to be looked for.
@@ -104,7 +107,9 @@ def _made_of_bytes(base: Text, splices: Sequence[Splice], lines: list[bytes], br
     parts.append(was[at:])
     text.__dict__["data"] = b"".join(parts)
     if splices:
-        text.__dict__["mark"] = splices[0].start, base.offset(splices[0].start)
+        begins = base.offset(splices[0].start)
+        text.__dict__["mark"] = splices[0].start, begins
+        text.begun_alike(base, begins)
     return text
 
 

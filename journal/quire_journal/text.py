@@ -12,13 +12,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Final
+from hashlib import sha256
+from typing import Any, Final
 
 from quire_journal.ids import BlobId, blob_id
 
 BOM: Final = b"\xef\xbb\xbf"
 _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 _STYLES: Final = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
+
+HASHED_STEP: Final = 8192
+"""After each so many bytes the state of a text's hash is kept, for texts that begin alike. That takes 1 µs, to hash
+them 20 to 35."""
 
 BINARY_PROBE: Final = 8192
 """A NUL in this many first bytes makes a file binary for the text tools (git's rule)."""
@@ -107,8 +112,26 @@ class Text:
 
     @cached_property
     def blob(self) -> BlobId:
-        """The content address of the bytes."""
-        return blob_id(self.data)
+        """The content address of the bytes.
+
+        Of a text that is edited only what comes after the change is hashed: what `begun_alike` left goes along with it.
+        """
+        if len(self.data) <= HASHED_STEP:
+            return blob_id(self.data)
+        data = memoryview(self.data)
+        states: list[Any] = self.__dict__.setdefault("hashed", [])
+        at = len(states) * HASHED_STEP
+        state = states[-1].copy() if states else sha256()
+        while at + HASHED_STEP <= len(data):
+            state.update(data[at : at + HASHED_STEP])
+            states.append(state.copy())
+            at += HASHED_STEP
+        state.update(data[at:])
+        return BlobId(state.digest())
+
+    def begun_alike(self, base: Text, size: int) -> None:
+        """The first `size` bytes are those of `base`: they need not be hashed again, where they have been."""
+        self.__dict__["hashed"] = base.__dict__.get("hashed", [])[: size // HASHED_STEP]
 
     @cached_property
     def normalised(self) -> bytes:

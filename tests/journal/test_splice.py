@@ -7,8 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cases import every
+from quire_journal.ids import blob_id
 from quire_journal.splice import Splice, apply, carry_ranges, shift_line, shift_lines, trim
-from quire_journal.text import BOM, Text
+from quire_journal.text import BOM, HASHED_STEP, Text
 
 CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
 BREAK = st.sampled_from([b"\n", b"\r\n", b"\r"])
@@ -160,3 +161,18 @@ def test_many_lines_are_followed_as_each_of_them_is(data: st.DataObject) -> None
     splices = data.draw(plans(base))
     lines = [line if data.draw(st.booleans()) else None for line in range(len(base))]
     assert shift_lines(splices, lines) == [None if n is None else shift_line(splices, n) for n in lines]
+
+
+@given(st.lists(st.tuples(st.integers(0, 999), st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=6))
+def test_the_address_of_a_text_edited_again_and_again_is_that_of_its_bytes(
+    edits: list[tuple[int, int, int, bool]],
+) -> None:
+    """Some addresses are asked for on the way and some are not: what is hashed is remembered in parts."""
+    text = Text.of(BOM + b"".join(b"line %d of a file that is not short\n" % n for n in range(1000)))
+    assert len(text.data) > 4 * HASHED_STEP
+    for start, gone, come, asked in edits:
+        start = min(start, len(text))
+        text = apply(text, [Splice(start, min(start + gone, len(text)), (b"something else",) * come)])
+        if asked:
+            assert text.blob == blob_id(text.data)
+    assert text.blob == blob_id(text.data) == Text.of(text.data).blob
