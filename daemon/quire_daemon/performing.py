@@ -14,6 +14,7 @@ import resource
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Final, Protocol
 
 import msgspec
@@ -24,6 +25,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
+from quire_daemon.syncing import Sync, Syncer
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
@@ -115,7 +117,7 @@ class _Syncing(msgspec.Struct):
 
     workspace: Workspace
     written: Written
-    sync: Future[None]
+    sync: Sync | Future[None]
     staged: list[Staged] | None = None
 
     def result(self) -> list[Staged]:
@@ -155,6 +157,7 @@ class Performing:
             step,
         )
         self._pool = ThreadPoolExecutor(STAGERS, thread_name_prefix="stage")
+        self._syncer = Syncer()
         self._settle_upto = Seq(0)
         self.rider: Rider | None = None
 
@@ -189,7 +192,8 @@ class Performing:
             failed: Future[list[Staged]] = Future()
             failed.set_exception(error)
             return failed
-        return _Syncing(self._workspace, written, self._pool.submit(self._workspace.sync, written))
+        sync = partial(self._workspace.sync, written)
+        return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
 
     def _portions(self, one: Going) -> Iterator[Sequence[Write]]:
         """What is staged together; each write by itself where they are few, or cannot be synced together."""
@@ -322,6 +326,7 @@ class Performing:
 
     def close(self) -> None:
         """End the worker threads."""
+        self._syncer.close()
         self._pool.shutdown(wait=True)
 
 

@@ -1,0 +1,60 @@
+"""The one thread that syncs in the place of the loop."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from quire_daemon.syncing import Syncer
+
+
+def test_work_is_done_on_another_thread_before_its_result_is_there() -> None:
+    syncer, done = Syncer(), list[threading.Thread]()
+    for _ in range(3):
+        sync = syncer.begin(lambda: done.append(threading.current_thread()))
+        assert sync is not None
+        sync.result()
+        sync.result()  # it can be asked for again
+    syncer.close()
+    assert len(done) == 3
+    assert threading.current_thread() not in done
+
+
+def test_what_the_work_raises_is_raised_where_its_result_is_asked_for() -> None:
+    syncer = Syncer()
+
+    def full() -> None:
+        raise OSError(28, "no space")
+
+    sync = syncer.begin(full)
+    assert sync is not None
+    for _ in range(2):
+        with pytest.raises(OSError, match="no space"):
+            sync.result()
+    after = syncer.begin(lambda: None)
+    assert after is not None
+    after.result()
+    syncer.close()
+
+
+def test_while_it_is_at_work_it_takes_no_other_and_when_it_ends_it_waits_for_that() -> None:
+    syncer, gate, done = Syncer(), threading.Event(), list[str]()
+
+    def slow() -> None:
+        gate.wait()
+        done.append("slow")
+
+    assert syncer.begin(slow) is not None
+    assert syncer.begin(lambda: done.append("other")) is None
+    gate.set()
+    syncer.close()
+    syncer.close()
+    assert done == ["slow"]
+
+
+def test_a_syncer_that_was_never_needed_has_no_thread() -> None:
+    before = threading.active_count()
+    syncer = Syncer()
+    syncer.close()
+    assert threading.active_count() == before
