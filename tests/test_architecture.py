@@ -31,7 +31,7 @@ MAY_IMPORT = {
 ONLY_IN = {
     "lmdb": {f"quire_journal.stores.lmdb.{part}" for part in ("environments", "store", "transactions")},
     "tree_sitter": {"quire_daemon.parsing"},
-    "watchdog": {"quire_daemon.watcher"},
+    "watchdog": {"quire_daemon.watches"},
     "zmq": {"quire_daemon.server", "quire_client.connection"},
 }
 

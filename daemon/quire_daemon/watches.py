@@ -1,0 +1,261 @@
+"""The watches: which folders the kernel tells of, and watchdog's reader of what it tells. Only `watcher` uses it.
+
+Of watchdog, the reader of the kernel's queue is used (`InotifyFD`: binding, thread, book-keeping of watch
+descriptors) with a `WatchCallback` of our own in place of its `InotifyWatchGroup`, emitter and dispatcher. Those
+would watch ignored folders in full, hold every event back behind an unpaired rename, drop their queue on an
+overflow without telling anyone, take a full watch table for success, and pass each event through three threads
+and an unbounded queue. Here an event becomes a name in a set, in the thread that read it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from watchdog.observers.inotify_c import (
+    CallbackId,
+    InotifyConstants,
+    InotifyEvent,
+    InotifyFD,
+    Mask,
+    Watch,
+    WatchDescriptor,
+)
+
+_MASK: Final = Mask(
+    # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.
+    InotifyConstants.IN_CREATE
+    | InotifyConstants.IN_MODIFY
+    | InotifyConstants.IN_ATTRIB
+    | InotifyConstants.IN_CLOSE_WRITE  # the only event of a write through a mapping
+    | InotifyConstants.IN_MOVED_FROM
+    | InotifyConstants.IN_MOVED_TO
+    | InotifyConstants.IN_DELETE
+    | InotifyConstants.IN_DELETE_SELF
+    | InotifyConstants.IN_MOVE_SELF
+    | InotifyConstants.IN_DONT_FOLLOW
+    | InotifyConstants.IN_ONLYDIR
+)
+
+_COMING: Final = Mask(
+    # Of a folder in which nothing counts but that a file comes into it.
+    InotifyConstants.IN_CREATE
+    | InotifyConstants.IN_MOVED_TO
+    | InotifyConstants.IN_DONT_FOLLOW
+    | InotifyConstants.IN_ONLYDIR
+)
+
+Event = InotifyEvent
+"""What the kernel says of a name in a watched folder, or of the folder itself, which has no name."""
+
+UNMOUNTED: Final = InotifyConstants.IN_UNMOUNT
+"""The bit of an event's mask that says so."""
+
+_MOST_RENAMES: Final = 256  # halves of renames that wait for the other half; a half without one stays a plain event
+
+
+def of_a_folder(event: Event) -> bool:
+    """Is the name that of a folder?"""
+    return bool(event.mask & InotifyConstants.IN_ISDIR)
+
+
+class Inotify(InotifyFD):
+    """watchdog's reader, with two things put right.
+
+    A descriptor for a folder that is watched already is handed out again without the warning that prints the
+    whole table; and a folder that may not be watched (EACCES) is an error, not a watch with the number -1.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "quire-watcher"
+        for fd in (self._inotify_fd, self._kill_r, self._kill_w):
+            os.set_inheritable(fd, False)
+
+    def _get_or_create_watch(self, path: bytes, mask: Mask) -> Watch:
+        watch = super()._get_or_create_watch(path, mask)
+        if watch.wd < 0:
+            self._watch_for_wd.pop(watch.wd, None)
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fsdecode(path))
+        watch.callbacks.clear()  # there is one callback, and it knows the path by the last call
+        return watch
+
+
+class Tree:
+    """The watched folders: watchdog's `WatchCallback`, and the map between descriptors and paths.
+
+    A folder is watched before it is listed, so that what appears in between has an event. A folder that moves
+    is let go and watched anew under its new name; what happened to it meanwhile is found by the crawl that its
+    event asks for.
+    """
+
+    def __init__(
+        self,
+        root: str,
+        inotify: Inotify,
+        ignored: Callable[[str, bool], bool],
+        on_event: Callable[[str, Event], None],
+        on_overflow: Callable[[], None],
+    ) -> None:
+        self._root = root
+        self._inotify = inotify
+        self._ignored = ignored
+        self._event = on_event
+        self._overflow = on_overflow
+        self._lock = threading.RLock()  # over the maps; taken before the lock inside `_inotify`
+        self._paths: dict[WatchDescriptor, str] = {}
+        self._wds: dict[str, WatchDescriptor] = {}
+        self._single: set[str] = set()  # watched for itself, not with what is below it
+        self._failed: dict[str, str] = {}  # folder → why it is not watched
+        self._renames: dict[int, str] = {}  # the kernel's cookie → the old name
+
+    # ── watchdog's side ──
+
+    def on_event(self, event: Event) -> None:
+        """An event of one of our descriptors."""
+        with self._lock:
+            folder = self._paths.get(event.wd)
+        if folder is not None:  # else: read late, after the folder was let go
+            self._event(folder, event)
+
+    def on_watch_deleted(self, wd: WatchDescriptor) -> None:
+        """The kernel ended a watch: its folder was removed or unmounted."""
+        with self._lock:
+            path = self._paths.pop(wd, None)
+            if path is not None and self._wds.get(path) == wd:
+                del self._wds[path]
+
+    def on_queue_overflow(self) -> None:
+        """Events were dropped, among them perhaps those of new folders: watch what there is now."""
+        with self._lock:
+            self._renames.clear()
+        self.renew("")
+        self._overflow()
+
+    # ── our side ──
+
+    def add(self, folder: str) -> None:
+        """Watch `folder` and what is below it and not ignored."""
+        pending = [folder]
+        while pending and self._inotify.should_keep_running():
+            folder = pending.pop()
+            if self._watch(folder):
+                pending.extend(self._folders_in(folder))
+
+    def add_single(self, folder: str) -> None:
+        """Watch what comes into `folder`, though it is ignored, and nothing below it."""
+        self._single.add(folder)
+        self._watch(folder)
+
+    def remove(self, folder: str) -> None:
+        """Let go of `folder` and all below it: it is not there any more."""
+        self._drop(lambda path: path == folder or path.startswith(folder + "/"))
+
+    def renew(self, folder: str) -> None:
+        """Watch what is there now below `folder`, and let go of what is ignored or gone."""
+        self._drop(lambda path: self._out_of_place(path, folder))
+        self.add(folder)
+        for single in list(self._single):
+            self._watch(single)
+
+    def failed(self, folder: str) -> bool:
+        """Whether `folder` could not be watched."""
+        with self._lock:
+            return folder in self._failed
+
+    def coverage(self) -> tuple[int, dict[str, str]]:
+        """How many folders are watched, and those that could not be, with the reason."""
+        with self._lock:
+            return len(self._wds) - len(self._single & self._wds.keys()), dict(self._failed)
+
+    def unwatched_among(self, folders: Iterable[str]) -> list[str]:
+        """Those of `folders` that are not watched."""
+        with self._lock:
+            return [folder for folder in folders if folder not in self._wds]
+
+    def pair(self, event: Event, path: str) -> tuple[str, str] | None:
+        """The (from, to) of a rename whose second half is `event`."""
+        if event.is_moved_from:
+            with self._lock:
+                while len(self._renames) >= _MOST_RENAMES:
+                    del self._renames[next(iter(self._renames))]
+                self._renames[event.cookie] = path
+        elif event.is_moved_to:
+            with self._lock:
+                source = self._renames.pop(event.cookie, None)
+            if source is not None and source != path:
+                return source, path
+        return None
+
+    def _watch(self, folder: str) -> bool:
+        """Watch one folder; False when it is not watched (it vanished, or `_failed` says why)."""
+        with self._lock:
+            try:
+                mask = _COMING if folder in self._single else _MASK
+                wd = self._inotify.add_callback(self._absolute(folder), mask, self, CallbackId(id(self)))
+            except OSError as error:
+                self._failed.pop(folder, None)
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EBADF):
+                    self._failed[folder] = _reason(error)
+                return False
+            self._failed.pop(folder, None)
+            before, replaced = self._paths.get(wd), self._wds.get(folder, wd)
+            if before is not None and before != folder and self._wds.get(before) == wd:
+                del self._wds[before]  # the same folder under its new name
+            if replaced != wd:
+                self._paths.pop(replaced, None)  # another folder under the same name
+                self._inotify.remove_callbacks([(replaced, CallbackId(id(self)))])
+            self._paths[wd] = folder
+            self._wds[folder] = wd
+            return True
+
+    def _folders_in(self, folder: str) -> list[str]:
+        prefix = f"{folder}/" if folder else ""
+        inside: list[str] = []
+        try:
+            with os.scandir(self._absolute(folder)) as entries:
+                for entry in entries:
+                    path = prefix + os.fsdecode(entry.name)
+                    if entry.is_dir(follow_symlinks=False) and not self._ignored(path, True):
+                        inside.append(path)
+        except (FileNotFoundError, NotADirectoryError):
+            pass  # it went away; its event follows
+        except OSError as error:
+            with self._lock:
+                self._failed[folder] = _reason(error)
+        return inside
+
+    def _drop(self, unwanted: Callable[[str], bool]) -> None:
+        with self._lock:
+            gone = [(path, wd) for path, wd in self._wds.items() if unwanted(path)]
+            for path, wd in gone:
+                del self._wds[path]
+                self._paths.pop(wd, None)
+            for path in [path for path in self._failed if unwanted(path)]:
+                del self._failed[path]
+            self._inotify.remove_callbacks([(wd, CallbackId(id(self))) for _, wd in gone])
+
+    def _out_of_place(self, path: str, folder: str) -> bool:
+        """Whether a folder below `folder` should not be watched any more."""
+        if path in self._single or not path or not (not folder or path.startswith(folder + "/") or path == folder):
+            return False
+        if self._ignored(path, True):
+            return True
+        try:
+            return not stat.S_ISDIR(os.lstat(self._absolute(path)).st_mode)
+        except OSError:
+            return True
+
+    def _absolute(self, folder: str) -> bytes:
+        return os.fsencode(f"{self._root}/{folder}" if folder else self._root)
+
+
+def _reason(error: OSError) -> str:
+    """Why a folder is not watched, in the words of `Coverage.reasons`."""
+    if error.errno == errno.ENOSPC:
+        return "watch_limit"  # fs.inotify.max_user_watches
+    return "unreadable_folder" if error.errno == errno.EACCES else f"not watchable: {error.strerror or error}"
