@@ -22,6 +22,7 @@ from quire_daemon.workspace import probe
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
+from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
 from quire_daemon.workspace.staging import IN_PLACE, PART, Staged, Staging, Written
@@ -121,7 +122,8 @@ class Workspace:
         self._places = Places(self.root, self._beneath, given.folds_case)
         self._reading = Reading(self._beneath, given, wall_ns)
         self._staging = Staging(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
-        self._swapping = Swapping(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
+        means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
+        self._swapping = Swapping(means)
 
     def _make_home(self) -> None:
         self._make_folder(HOME, 0o755)

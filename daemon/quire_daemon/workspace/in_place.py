@@ -8,30 +8,22 @@ mixture; the temporary file carries a mark until the bytes are synced, and recov
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 from quire_daemon.handlers.base import Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.bases import is_base
-from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import unlink
-from quire_daemon.workspace.reading import Held, Reading, read_all
+from quire_daemon.workspace.means import Means
+from quire_daemon.workspace.reading import Held, read_all
 from quire_daemon.workspace.staging import IN_PLACE, Staged, write_all
-from quire_daemon.workspace.values import HeldOpen, Lost, Protection, Signature, Swapped
+from quire_daemon.workspace.values import HeldOpen, Lost, Signature, Swapped
 
 
 class InPlace:
     """Writes into files that have several names. For the loop's thread only."""
 
-    def __init__(
-        self, beneath: Beneath, reading: Reading, tmp: int, protection: Protection, step: Callable[[str], None]
-    ) -> None:
-        """`tmp`: the folder `.quire/tmp`."""
-        self._beneath = beneath
-        self._reading = reading
-        self._tmp = tmp
-        self._protection = protection
-        self._step = step
+    def __init__(self, means: Means) -> None:
+        self._beneath, self._reading, self._tmp, self._protection, _, self._step = means
 
     def write(self, staged: Staged) -> Swapped | Lost | None:
         """The bytes change, the inode stays. None where there are no leases: nothing was done."""

@@ -5,16 +5,14 @@ A revert is a write like any other: what stands at the path by now, if it is not
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from quire_daemon.handlers.base import Make, Move, Put
 from quire_daemon.workspace import kernel
-from quire_daemon.workspace.confine import Beneath, refusal
+from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.in_place import InPlace
-from quire_daemon.workspace.lingering import Lingering
 from quire_daemon.workspace.making import unmake
+from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.new_folders import NewFolders
-from quire_daemon.workspace.reading import Held, Reading, read_all
+from quire_daemon.workspace.reading import Held, read_all
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.trading import Trading
 from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
@@ -23,22 +21,10 @@ from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
 class Reverting:
     """Undoes performed writes. For the loop's thread only."""
 
-    def __init__(
-        self,
-        beneath: Beneath,
-        reading: Reading,
-        tmp: int,
-        lingering: Lingering,
-        parts: tuple[Trading, InPlace, NewFolders],
-        step: Callable[[str], None],
-    ) -> None:
-        """`tmp`: the folder `.quire/tmp`; `parts`: those that the writes were performed with."""
-        self._beneath = beneath
-        self._reading = reading
-        self._tmp = tmp
-        self._lingering = lingering
+    def __init__(self, means: Means, parts: tuple[Trading, InPlace, NewFolders]) -> None:
+        """`parts`: those that the writes were performed with."""
+        self._beneath, self._reading, self._tmp, _, self._lingering, self._step = means
         self._trading, self._in_place, self._folders = parts
-        self._step = step
 
     def revert(self, staged: Staged) -> Swapped | Lost:
         """Undo a performed and pinned write, if the path still is as it left it. Raises as `perform`."""

@@ -22,16 +22,17 @@ from typing import Final
 from quire_daemon.handlers.base import Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.bases import Bases
-from quire_daemon.workspace.confine import Beneath, refusal
+from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.in_place import InPlace
-from quire_daemon.workspace.lingering import Lingering, unlink
+from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.making import make
+from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.new_folders import NewFolders
-from quire_daemon.workspace.reading import Held, Reading
+from quire_daemon.workspace.reading import Held
 from quire_daemon.workspace.reverting import Reverting
 from quire_daemon.workspace.staging import Staged, copy_identity
 from quire_daemon.workspace.trading import Trading
-from quire_daemon.workspace.values import Lost, NotRegular, Protection, Swapped, Vanished
+from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
 from quire_journal.refusals import Refused
 
 STEPS: Final = (
@@ -61,26 +62,13 @@ STEPS: Final = (
 class Swapping:
     """Performs staged writes. For the loop's thread only."""
 
-    def __init__(
-        self,
-        beneath: Beneath,
-        reading: Reading,
-        tmp: int,
-        protection: Protection,
-        lingering: Lingering,
-        step: Callable[[str], None],
-    ) -> None:
-        """`tmp`: the folder `.quire/tmp`."""
-        self._beneath = beneath
-        self._tmp = tmp
-        self._lingering = lingering
-        self._step = step
-        self._bases = Bases(beneath, reading)
-        self._folders = NewFolders(beneath, step)
-        self._in_place = InPlace(beneath, reading, tmp, protection, step)
-        self._trading = Trading(beneath, reading, tmp, protection, lingering, step)
-        parts = self._trading, self._in_place, self._folders
-        self._reverting = Reverting(beneath, reading, tmp, lingering, parts, step)
+    def __init__(self, means: Means) -> None:
+        self._beneath, reading, self._tmp, _, self._lingering, self._step = means
+        self._bases = Bases(means.beneath, reading)
+        self._folders = NewFolders(means.beneath, means.step)
+        self._in_place = InPlace(means)
+        self._trading = Trading(means)
+        self._reverting = Reverting(means, (self._trading, self._in_place, self._folders))
 
     def perform(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused (nothing changed), OSError (unknown)."""

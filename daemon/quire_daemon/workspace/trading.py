@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
 
 from quire_daemon.workspace import kernel
-from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
-from quire_daemon.workspace.reading import Held, Reading, read_all
-from quire_daemon.workspace.values import Kept, Lost, Protection, Signature, Swapped
+from quire_daemon.workspace.lingering import Displaced, unlink
+from quire_daemon.workspace.means import Means
+from quire_daemon.workspace.reading import Held, read_all
+from quire_daemon.workspace.values import Kept, Lost, Signature, Swapped
 
 _HOPS: Final = 100
 """So many writers in a row between two of our system calls mean that something else is wrong."""
@@ -24,22 +23,8 @@ _HOPS: Final = 100
 class Trading:
     """Moves files between their paths and `.quire/tmp`. For the loop's thread only."""
 
-    def __init__(
-        self,
-        beneath: Beneath,
-        reading: Reading,
-        tmp: int,
-        protection: Protection,
-        lingering: Lingering,
-        step: Callable[[str], None],
-    ) -> None:
-        """`tmp`: the folder `.quire/tmp`."""
-        self._beneath = beneath
-        self._reading = reading
-        self._tmp = tmp
-        self._protection = protection
-        self._lingering = lingering
-        self._step = step
+    def __init__(self, means: Means) -> None:
+        self._beneath, self._reading, self._tmp, self._protection, self._lingering, self._step = means
 
     def exchange(
         self,

@@ -1,0 +1,22 @@
+"""What the steps of a write work with: the same for those that perform, trade, write in place and revert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.lingering import Lingering
+from quire_daemon.workspace.reading import Reading
+from quire_daemon.workspace.values import Protection
+
+
+class Means(NamedTuple):
+    """Of one workspace."""
+
+    beneath: Beneath
+    reading: Reading
+    tmp: int  # the folder `.quire/tmp`
+    protection: Protection
+    lingering: Lingering
+    step: Callable[[str], None]  # is told of each fault point that is passed
