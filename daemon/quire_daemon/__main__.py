@@ -183,7 +183,10 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                     file=sys.stderr,
                 )
                 return 3
-            recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
+            if workspace.read_only:  # what was not finished waits for a daemon that can finish it
+                log.warning("checkout_read_only", reason=workspace.read_only)
+            else:
+                recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
             epoch = secrets.token_hex(8)
             inherited = _inherited_listener()
             if inherited is not None:

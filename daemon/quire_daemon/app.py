@@ -115,7 +115,7 @@ class App:
         self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
         self.answer = self.answering.answer
         self.jobs = Jobs(server.wake, self.answering.fault)
-        self.watcher = Watcher(root, ignore.ignored, server.wake)
+        self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
         self.performing.rider = self.collecting
@@ -327,6 +327,9 @@ class App:
         """
         if self.watcher.health().root_replaced or not self.workspace.stands():
             self._end_for_lost_root()
+        elif self.workspace.mended():
+            self.log.info("checkout_writable")
+            self.stop()  # the next client starts one that finds out what protects it, and finishes what was left
 
     def _end_for_lost_root(self) -> None:
         if not self._stopping:

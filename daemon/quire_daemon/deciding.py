@@ -194,6 +194,13 @@ class Deciding:
                 looks.implied,
             )
             decision = self._under_leases(call, world)
+        if decision.writes and (why := self._gather.workspace.read_only):
+            path = decision.writes[0].path
+            message = (
+                f"{path} cannot be written: this checkout can only be read ({why.lower()}). Nothing was changed. "
+                "Make it writable for the daemon's user, and call again."
+            )
+            raise Refused("permission_denied", message, "check_permissions", path=path)
         if len(decision.writes) > 1:
             require_room(len(decision.writes), most_open())
         self._wait_for_news(call, decision)

@@ -49,6 +49,7 @@ def health(app: App) -> dict[str, Any]:
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,
         "read_only": app.answering.read_only,
+        **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
         **_salvaged(app),
         "retention": {

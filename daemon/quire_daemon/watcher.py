@@ -32,13 +32,20 @@ class Watcher:
     there is something new for `drain` or `seen`; it must not block. Every method may be called from any thread.
     """
 
-    def __init__(self, root: Path, ignored: Callable[[str, bool], bool], wake: Callable[[], None]) -> None:
+    def __init__(
+        self, root: Path, ignored: Callable[[str, bool], bool], wake: Callable[[], None], cookies: bool = True
+    ) -> None:
+        """`cookies`: some can be written. Where not, what has been noticed when one asks is all that can be waited for.
+
+        `start` begins to watch.
+        """
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
         self._lock = threading.Lock()  # over what `drain` and `health` read; never held across a system call
         self._batch = Batch()
         self._cookies = Cookies(self._root)
+        self._has_cookies = cookies
         self._faults: set[str] = set()
         self._overflows = 0
         self._root_gone = False
@@ -64,7 +71,8 @@ class Watcher:
         self._inotify = inotify
         self._tree = Tree(self._root, inotify, self._ignored, self._on_event, self._on_overflow)
         inotify.start()
-        self._prepare_cookies()  # first: near the watch limit it is worth more than any other folder
+        if self._has_cookies:
+            self._prepare_cookies()  # first: near the watch limit it is worth more than any other folder
         self._tree.add("")
 
     def stop(self) -> None:
@@ -159,7 +167,7 @@ class Watcher:
         Never blocks. When the file cannot be written, or nobody would notice it, the token is never seen.
         """
         token = new_token()
-        if self._inotify is None or not self._inotify.is_alive():
+        if self._inotify is None or not self._inotify.is_alive() or not self._has_cookies:
             return token
         self._cookies.expect(token)
         for _ in range(2):
@@ -174,8 +182,8 @@ class Watcher:
         return token
 
     def seen(self, token: str) -> bool:
-        """Whether the event of a `cookie` came. Never blocks."""
-        return self._cookies.came(token)
+        """Whether the event of a `cookie` came, if one could be written. Never blocks."""
+        return not self._has_cookies or self._cookies.came(token)
 
     # ── in the watcher's thread ──
 

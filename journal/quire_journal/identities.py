@@ -6,6 +6,7 @@ Standard library only: every start of the command line pays for this import.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -75,7 +76,7 @@ def drop_workspace_id(root: Path, wanted: str) -> None:
 def settle(place: Place) -> Identity:
     """Make the state folder a journal's home and leave the id in the workspace; the daemon does this under its lock.
 
-    Raises WorkspaceRefused.
+    A workspace that can only be read stays without the id. Raises WorkspaceRefused.
     """
     make_private_folder(place.state)
     identity = read_identity(place)
@@ -122,6 +123,8 @@ def _write_workspace_id(root: Path, wanted: str) -> None:
             _replace_file(folder, ".gitignore", b"*\n")
             _replace_file(folder, "workspace-id", wanted.encode() + b"\n")
     except OSError as error:
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return  # it can be read, and its journal be found by its path
         raise WorkspaceRefused(f"{root / '.quire'} cannot be used: {error.strerror}.") from error
 
 

@@ -31,7 +31,12 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
         rows.append(("space", _space(reply["retention"], colours)))
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
-    rows.append(("protection", _protection(reply.get("protection"))))
+    closed = render.one_line(reply.get("checkout_read_only") or "")
+    if closed:
+        told = f"the checkout can only be read ({closed}): every write is refused"
+        rows.append(("protection", colours.paint(told, "yellow")))
+    else:
+        rows.append(("protection", _protection(reply.get("protection"))))
     writers = reply.get("writers")
     if isinstance(writers, list) and writers:
         rows.append(("writers", _writers(writers, int(reply.get("writers_total") or 0))))

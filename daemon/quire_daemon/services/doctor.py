@@ -18,7 +18,11 @@ def run(call: Call, host: Host) -> None:
             "detail": "active" if on else "not available here; the documented fallback is used",
         }
         for name, on in health["protection"].items()
+        if not health.get("checkout_read_only")  # nothing is written that they would protect
     ]
+    if closed := health.get("checkout_read_only"):
+        told = f"can only be read ({closed}): reading, log and blame work, every write is refused"
+        checks.append({"name": "checkout", "ok": False, "detail": told})
     coverage = host.outside.coverage()  # the watcher's own part: the rest of it has checks of its own here
     reasons = "; ".join(coverage.get("reasons", ()))
     checks.append(

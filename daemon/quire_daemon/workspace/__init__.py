@@ -8,6 +8,7 @@ journal; the order of durability is the app's.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import secrets
@@ -67,6 +68,9 @@ HOME: Final = ".quire"
 TMP: Final = ".quire/tmp"
 COOKIES: Final = ".quire/cookies"
 _PROBE: Final = "probe-"
+_CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
+"""How the system refuses every write to a checkout, whoever asks: it can be read all the same."""
+
 OWNER_DIGITS: Final = 12
 """How much of the journal's id stands in the names of temporary files."""
 
@@ -98,8 +102,10 @@ class Workspace:
         `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
         `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
         `owner`: the journal's id; the temporary files of another journal's daemon are left alone.
-        Raises OSError; Refused where `.quire` is not a plain folder.
+        Raises OSError; Refused where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
+        why, and what is read is proved by a quiet time, as there is no file of ours to try a protection on.
         """
+        self.read_only = ""
         self.root = Path(os.path.abspath(root))
         self._step = steps
         self._owner = owner[:OWNER_DIGITS]
@@ -115,6 +121,13 @@ class Workspace:
             self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or probe.find_protection(self._tmp, prefix, confined)
+        except OSError as error:
+            if error.errno not in _CLOSED:
+                self.close()
+                raise
+            self._give_tmp_back()
+            self.read_only = error.strerror or str(error)
+            self.protection = protection or probe.none_but(confined)
         except BaseException:
             self.close()
             raise
@@ -273,13 +286,38 @@ class Workspace:
     def stands(self) -> bool:
         """Whether the workspace and its `.quire` are the folders that were opened, still at their paths."""
         try:
-            root, tmp = os.stat(self.root), os.lstat(self._tmp_path)
+            root = os.stat(self.root)
+            if self.read_only:
+                return os.path.samestat(root, self._root_stat)
+            tmp = os.lstat(self._tmp_path)
         except OSError:
             return False
         return os.path.samestat(root, self._root_stat) and os.path.samestat(tmp, self._tmp_stat)
 
+    def mended(self) -> bool:
+        """Could a workspace that is opened now be written, which this one could not? Tries it."""
+        if not self.read_only:
+            return False
+        try:
+            self._make_home()
+            tmp = self._open_home(TMP)
+            try:
+                name = f"{_PROBE}{self._token}"
+                os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=tmp))
+                os.unlink(name, dir_fd=tmp)
+            finally:
+                os.close(tmp)
+        except (OSError, Refused):
+            return False
+        return True
+
     def own(self) -> bool:
-        """Take the workspace for this process; False while another daemon, with whatever journal, has it."""
+        """Take the workspace for this process; False while another daemon, with whatever journal, has it.
+
+        One that can only be read is nobody's: those who read it are in nobody's way.
+        """
+        if self.read_only:
+            return True
         try:
             fcntl.flock(self._tmp, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -292,6 +330,8 @@ class Workspace:
         Files that were never complete are removed. One that a program still writes into is told by `sweep` later.
         """
         found: list[Kept] = []
+        if self.read_only:
+            return found
         for name in sorted(os.listdir(self._tmp)):
             words = name.split(".")
             if self._token in words:
@@ -321,10 +361,13 @@ class Workspace:
 
     def close(self) -> None:
         """Give everything back. Idempotent."""
-        if self._tmp >= 0:
-            self._lingering.close()
-            os.close(self._tmp)
-            self._tmp = -1
+        self._give_tmp_back()
         if self._beneath.fd >= 0:
             os.close(self._beneath.fd)
             self._beneath.fd = -1
+
+    def _give_tmp_back(self) -> None:
+        if self._tmp >= 0:
+            self._lingering.close()
+            os.close(self._tmp)
+            self._tmp = self._lingering.tmp = -1

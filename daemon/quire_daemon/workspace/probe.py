@@ -58,6 +58,11 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
             _unlink_if_there(tmp, name)
 
 
+def none_but(has_openat2: bool) -> Protection:
+    """Where nothing can be tried, nothing is relied upon. Names that differ in case may be one file, or not."""
+    return Protection(lease=False, exchange=False, openat2=has_openat2, tmpfile=False, stamps=False, fine_stamps=False)
+
+
 def _unlink_if_there(tmp: int, name: str) -> None:
     try:
         os.unlink(name, dir_fd=tmp)

@@ -1,0 +1,97 @@
+"""A checkout that can only be read is read through Quire all the same; every write is refused, the doctor says so."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.real
+
+AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")
+"""Nobody but root may write where nobody may write; without this right root may not either."""
+
+SCRIPT = """
+import json, os, sys, time
+import quire_client
+
+root, state = sys.argv[1:]
+told = {}
+with quire_client.connect(root, agent="ada", session="s1", state_dir=state) as client:
+    until = time.monotonic() + 15
+    while not client.status()["capture"]["captured"] and time.monotonic() < until:
+        time.sleep(0.02)
+    for name, tool, args in (
+        ("read", "read_file", {"path": "src/a.txt"}),
+        ("log", "log", {"path": "src"}),
+        ("blame", "blame", {"path": "src/a.txt"}),
+        ("since", "since", {}),
+        ("try", "edit_replace", {"path": "src/a.txt", "old_text": "one", "new_text": "1", "dry_run": True}),
+        ("edit", "edit_replace", {"path": "src/a.txt", "old_text": "one", "new_text": "1"}),
+        ("write", "write_file", {"path": "new/b.txt", "content": "b"}),
+        ("delete", "delete_file", {"path": "src/a.txt"}),
+        ("status", "status", {}),
+        ("doctor", "doctor", {}),
+    ):
+        told[name] = client.call(tool, args)
+    for folder in (root, os.path.join(root, "src")):
+        os.chmod(folder, 0o755)
+    until = time.monotonic() + 15
+    while not (written := client.call("write_file", {"path": "new/b.txt", "content": "b"}))["ok"]:
+        if time.monotonic() > until:
+            break
+        time.sleep(0.05)
+    told["mended"] = written
+    told["found"] = client.call("verify", {})["findings"]
+    client.shutdown_daemon()
+print(json.dumps(told))
+"""
+
+
+def test_reads_go_on_where_nothing_can_be_written_and_writes_are_refused_until_something_can(tmp_path: Path) -> None:
+    wrap = AS_ANYBODY if os.getuid() == 0 else ()
+    if wrap and shutil.which("setpriv") is None:
+        pytest.skip("root can write everywhere, and there is no setpriv to take that away")
+    root = tmp_path / "site"
+    (root / "src").mkdir(parents=True)
+    (root / "src" / "a.txt").write_text("one\ntwo\n")
+    time.sleep(0.02)  # without a lease it is a quiet time that proves a read
+    before = sorted(root.rglob("*"))
+    for folder in (root / "src", root):
+        folder.chmod(0o555)
+    run = tmp_path / "run"
+    run.mkdir(mode=0o700)
+    environ = {**os.environ, "XDG_RUNTIME_DIR": str(run), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+    command = [*wrap, sys.executable, "-c", SCRIPT, str(root), str(tmp_path / "state")]
+    try:
+        ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    finally:
+        root.chmod(0o755)
+        (root / "src").chmod(0o755)
+    if wrap and "setpriv" in ran.stderr:
+        pytest.skip(f"root's right to write everywhere cannot be given up here: {ran.stderr}")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert told["read"]["content"] == "one\ntwo\n"
+    assert [record["path"] for record in told["log"]["records"]] == ["src/a.txt"]
+    assert told["blame"]["ok"]
+    assert told["since"]["ok"]
+    assert (told["try"]["ok"], told["try"]["valid"]) == (True, True), "what would be done can be asked"
+    for name in ("edit", "write", "delete"):
+        assert (told[name]["error"], told[name]["suggested_action"]) == ("permission_denied", "check_permissions")
+        assert "can only be read" in told[name]["message"]
+    assert told["status"]["checkout_read_only"] == "Permission denied"
+    assert told["status"]["coverage"]["state"] == "full"
+    bad = [check for check in told["doctor"]["checks"] if not check["ok"]]
+    assert [check["name"] for check in bad] == ["checkout"]
+    assert told["mended"]["ok"], told["mended"]
+    assert told["found"] == []
+    assert [path for path in sorted(root.rglob("*")) if ".quire" not in path.parts] == sorted(
+        [*before, root / "new", root / "new" / "b.txt"]
+    )
