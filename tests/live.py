@@ -127,21 +127,19 @@ class Live:
     # ── daemons ──
 
     def pids(self) -> list[int]:
-        """The daemons that carry our mark and are not dead."""
+        """The daemons that carry our mark and are not dead.
+
+        All processes of the machine are looked at: not by way of `Path`, and what is wanted of most is one read.
+        """
         found = set(NURSERY.living(self.mark))
         wanted = f"{MARK}={self.mark}".encode()
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
                 continue
-            try:  # in an order in which most processes are left after one look: this is asked again and again
-                if b"quire" not in (entry / "cmdline").read_bytes():
-                    continue
-                if wanted not in (entry / "environ").read_bytes().split(b"\0"):
-                    continue
-                if (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z":
-                    found.add(int(entry.name))
-            except OSError:
-                continue
+            with contextlib.suppress(OSError):
+                marked = b"quire" in _told(name, "cmdline") and wanted in _told(name, "environ").split(b"\0")
+                if marked and not _dead(int(name)):
+                    found.add(int(name))
         return sorted(found)
 
     def daemon_pid(self) -> int:
@@ -151,21 +149,23 @@ class Live:
     def died(self, pid: int, within_s: float = 0.5) -> bool:
         """Has this daemon ended? The kernel drops a dying process's locks and sockets a moment before the process."""
         until = time.monotonic() + within_s
-        while pid in self.pids():
+        while not _dead(pid) or pid in NURSERY.living(self.mark):
             if time.monotonic() > until:
                 return False
-            time.sleep(0.01)
+            time.sleep(0.005)
         return True
 
     def kill(self) -> None:
         """End the daemon as a crash would, and wait until it is gone; by then a client may have started the next."""
-        pids = self.pids()
+        self._kill(self.pids())
+
+    def _kill(self, pids: list[int]) -> None:
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        eventually("the killed daemon is gone", lambda: not {*pids} & {*self.pids()})
-        for pid in pids:  # a child of ours stays a zombie until it is waited for
-            with contextlib.suppress(ChildProcessError):
+        for pid in pids:
+            assert self.died(pid, 15.0), f"the killed daemon {pid} is not gone"
+            with contextlib.suppress(ChildProcessError):  # a child of ours stays a zombie until it is waited for
                 os.waitpid(pid, 0)
 
     def log_tail(self, lines: int = 30) -> str:
@@ -177,12 +177,29 @@ class Live:
         """Close the clients, end the daemons, remove the folders."""
         for client in self._clients:
             client.close()
-        while self.pids():
-            self.kill()
+        while pids := self.pids():
+            self._kill(pids)
         os.environ.clear()
         os.environ.update(self._before)
         start.apart = self._apart
         shutil.rmtree(self.top, ignore_errors=True)
+
+
+def _told(process: str, what: str) -> bytes:
+    """A file of a process in /proc, which may be gone."""
+    fd = os.open(f"/proc/{process}/{what}", os.O_RDONLY)
+    try:
+        return os.read(fd, 1 << 20)
+    finally:
+        os.close(fd)
+
+
+def _dead(pid: int) -> bool:
+    """Is there no such process, or nothing but its exit status?"""
+    try:
+        return _told(str(pid), "stat").rpartition(b")")[2].split()[0] in (b"Z", b"X")
+    except OSError:
+        return True
 
 
 # ── what the campaigns ask again and again ───────────────────────────────────

@@ -23,7 +23,7 @@ PYTHON = """\
 # Stands in for a Python: answers questions with the real one, and only pretends to make and to install.
 real={python} account={account}
 case "$1 ${{2-}} ${{3-}}" in
-  "-c "*) exec "$real" "$@" ;;
+  "-c "*) exec "$real" -IS "$@" ;;
   "-m venv --clear")
     echo "venv" >>"$account"
     rm -rf "$4"; mkdir -p "$4/bin"; cp "${{BASH_SOURCE[0]}}" "$4/bin/python" ;;

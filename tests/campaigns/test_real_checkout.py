@@ -39,8 +39,8 @@ def installed_package() -> Path:
 
 
 def this_repository() -> Path:
-    """What we are working on."""
-    return ROOT
+    """What we are working on; short, the part of it that is the journal."""
+    return live.length(ROOT / "journal", ROOT)
 
 
 def copy(source: Path, target: Path) -> None:
