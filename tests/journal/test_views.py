@@ -686,6 +686,37 @@ def test_what_a_version_took_away_and_brought_leads_from_one_bag_of_lines_to_the
     assert sorted(left + added) == sorted(now)
     assert not {*removed} & {*added}
     assert [now[anchors.place(lines.added_at, index)] for index in range(len(added))] == added
+    back, _ = anchors.compare(new, old)
+    assert back == anchors.Lines(0, lines.added, lines.added_at, lines.removed, lines.removed_at)
+
+
+@given(old=texts(), new=texts(), later=texts())
+def test_a_version_that_brings_back_the_bytes_before_has_the_row_that_comparing_gives(
+    old: bytes, new: bytes, later: bytes
+) -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", old)
+    scribe.note(ReadServed("a", one, ((0, 1),), anchors=True), writer=ANN)
+    two = scribe.write("a", new, base=one)
+    three = scribe.write("a", old, base=two)
+    four = scribe.write("a", later, base=three)
+    with scribe.store.reading() as r:
+        rows = dict(anchors.rows(r, 1))
+    assert rows[three] == anchors.compare(new, old, two)[0]
+    assert rows[four] == anchors.compare(old, later, three)[0]
+
+
+def test_the_lines_of_an_edit_that_was_undone_are_traced_through_the_undo() -> None:
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"x\ny\nz\n")
+    scribe.note(ReadServed("a", one, ((0, 3),), anchors=True), writer=ANN)
+    two = scribe.write("a", b"x\nw\nz\n", base=one)
+    undone = scribe.write("a", b"x\ny\nz\n", base=two)
+    with scribe.history() as history:
+        trace = history.anchor("a", _hash("w"))
+        assert trace is not None
+        assert (trace.version, trace.line, trace.removed_by) == (two, 1, undone)
+        assert history.anchor("a", _hash("y")) is None
 
 
 def test_a_hash_is_found_only_where_one_begins() -> None:

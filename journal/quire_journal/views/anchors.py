@@ -177,7 +177,13 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     before, *mark = (int.from_bytes(found[at : at + 8], "big") for at in (0, 8, 16))
     if before >= seq:
         return
-    new = _bytes(w, version(w, number, seq), held)
+    made = version(w, number, seq)
+    back = _taken_back(w, number, before, made)
+    if back is not None:
+        _put(w, number, seq, back)
+        _set_newest(w, number, seq)
+        return
+    new = _bytes(w, made, held)
     if new is None:
         return
     old = _bytes(w, older(w, number, before), held)
@@ -188,6 +194,22 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
         lines, now = compare(old, new, before, (mark[0], mark[1]))
         _put(w, number, seq, lines)
         _set_newest(w, number, seq, now)
+
+
+def _taken_back(w: Writing, number: int, before: int, made: Version | None) -> Lines | None:
+    """The row of a version with the very bytes from which version `before` was made, as an undo brings them back.
+
+    What was added then is removed now, and the other way round: no text is looked at. That there is a row says that the
+    bytes of both are held, for a path of which any go leaves the index. None where `made` has other bytes, or none.
+    """
+    if made is None or not made.blob or made.uncaptured or made.gone or made.entry != REGULAR:
+        return None
+    row = w.get("anchors", u32(number) + u64(before))
+    did = None if row is None else _LINES.decode(row)
+    was = None if did is None or not did.before else older(w, number, did.before)
+    if did is None or was is None or was.blob != made.blob:
+        return None
+    return Lines(before, did.added, did.added_at, did.removed, did.removed_at)
 
 
 def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
