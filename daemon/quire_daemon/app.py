@@ -289,8 +289,10 @@ class App:
     def _tidy(self) -> None:
         now = self.clock.mono_s()
         if now >= self._sweep_at:
-            self._sweep_at = now + SWEEP_S
+            self._sweep_at = now + SWEEP_S  # before it: a lease that is broken meanwhile asks for another
             self.performing.sweep()
+            if self.workspace.crowded():
+                self._sweep_at = 0.0
         if self.recorder.waiting or self.performing.unsettled:
             if not self._flush_at:
                 self._flush_at = now + FLUSH_S

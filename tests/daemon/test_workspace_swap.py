@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from checkout import do, file_now, put
 from quire_daemon.handlers.base import FileNow, Move, Put, Remove, Write
 from quire_daemon.workspace import HeldOpen, Lost, Swapped, Workspace
-from quire_daemon.workspace.lingering import GRACE_S, MOST
+from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST
 from quire_daemon.workspace.staging import TOGETHER
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -477,6 +477,29 @@ def test_a_save_into_the_displaced_file_is_told(workspace: Workspace, steps: Ste
     workspace.discard(late)
     assert in_tmp(workspace) == []
     assert workspace.lingering() == 0
+
+
+def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Workspace) -> None:
+    fds = len(os.listdir("/proc/self/fd"))
+    writes = []
+    for number in range(MOST + AT_ONCE + 50):
+        path = f"{number}.txt"
+        (workspace.root / path).write_bytes(b"before\n")
+        writes.append(put(workspace, path, b"after\n"))
+    staged = workspace.stage_all(writes)
+    for one in staged:
+        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+    workspace.release(staged)
+    assert workspace.crowded()
+    left = []
+    for _ in range(3):
+        workspace.sweep(0.0)
+        left.append((workspace.lingering(), workspace.crowded()))
+    assert left == [(MOST + 50, True), (MOST, False), (MOST, False)]
+    assert len(in_tmp(workspace)) == MOST
+    workspace.sweep(GRACE_S + 1)
+    assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
+    assert len(os.listdir("/proc/self/fd")) == fds
 
 
 def test_lingering_is_bounded(workspace: Workspace) -> None:

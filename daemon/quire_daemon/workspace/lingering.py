@@ -23,6 +23,9 @@ GRACE_S: Final = 1.0
 MOST: Final = 256
 """At most so many (each is a descriptor); beyond, the oldest are let go before their time."""
 
+AT_ONCE: Final = 128
+"""Of those beyond, so many are let go in one sweep: after a write of a thousand files others are waiting by then."""
+
 
 def unlink(tmp: int, name: str) -> None:
     """Remove `name` from `.quire/tmp` if it is there and a file. A folder that a swap brought out stays."""
@@ -79,7 +82,7 @@ class Lingering(msgspec.Struct, eq=False):
 
     def sweep(self, mono_s: float) -> list[Late]:
         """Answer lease breaks, let go what was watched long enough, and say what was written late."""
-        surplus = len(self.items) - MOST
+        surplus = min(len(self.items) - MOST, AT_ONCE)
         late: list[Late] = []
         rest: list[Displaced] = []
         for at, item in enumerate(self.items):
