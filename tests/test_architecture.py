@@ -77,19 +77,18 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-def statements(node: ast.AST, at_import_time: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    """The import statements below `node`; `at_import_time` leaves out function bodies and `if TYPE_CHECKING`."""
+def statements(node: ast.AST, runs: bool = True) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """The import statements below `node`, each with whether it runs at import time: not those in the body of a
+    function or below `if TYPE_CHECKING`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.expr):
             continue  # most of a tree, and none of it a statement
         elif isinstance(child, ast.Import | ast.ImportFrom):
-            yield child
-        elif at_import_time and (
-            isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or is_type_checking(child)
-        ):
-            continue
+            yield child, runs
+        elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or is_type_checking(child):
+            yield from statements(child, runs=False)
         else:
-            yield from statements(child, at_import_time)
+            yield from statements(child, runs)
 
 
 @cache
@@ -99,12 +98,20 @@ def parsed(path: Path) -> ast.Module:
 
 
 @cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Those of a module, as `statements` has them."""
+    return list(statements(parsed(path)))
+
+
+@cache
 def imports(module: str, at_import_time: bool = False) -> frozenset[str]:
     """The dotted names that `module` imports; `from a import b` names `a.b` where that is a module, else `a`."""
     path = modules()[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = set()
-    for statement in statements(parsed(path), at_import_time):
+    for statement, runs in import_statements(path):
+        if at_import_time and not runs:
+            continue
         if isinstance(statement, ast.Import):
             found |= {alias.name for alias in statement.names}
             continue
@@ -234,8 +241,10 @@ def test_codes_reasons_and_next_steps_are_machine_words() -> None:
     """A program compares them. What is read by people stands in the message."""
     word = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
     said = {*CODES, *NEXT.values()}
+    # To walk through the tree of every module takes a second.
+    saying = re.compile(r"\bRefused\b|[\"'](?:error|suggested_action)[\"']")
     for path in modules().values():
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(parsed(path)) if saying.search(path.read_text()) else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
                 named = [keyword.value for keyword in node.keywords if keyword.arg in ("action", "reason", "why")]
                 said |= {one.value for one in (*node.args[:1], *node.args[2:3], *named) if is_text(one)}

@@ -370,7 +370,7 @@ class StoreContract:
             def open(self) -> AbstractContextManager[Store]:
                 return fresh()
 
-        examples = live.length(20, 200)
+        examples = live.length(12, 200)
         run_state_machine_as_test(
             Model, settings=settings(settings.default, stateful_step_count=40, max_examples=examples)
         )

@@ -23,7 +23,7 @@ GLOBS = st.tuples(st.sampled_from(["", "/"]), st.lists(PARTS, min_size=1, max_si
 
 
 @given(GLOBS, st.lists(PATHS, min_size=1, max_size=10))
-@settings(max_examples=live.length(100, 4000), deadline=None)
+@settings(max_examples=live.length(40, 4000), deadline=None)
 def test_matches_what_pathspec_matches(glob: str, paths: list[str]) -> None:
     (pattern,) = GitIgnoreSpec.from_lines([glob]).patterns
     for path in paths:

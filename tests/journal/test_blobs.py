@@ -85,7 +85,7 @@ def test_the_same_bytes_are_stored_once_under_any_path() -> None:
 
 def test_a_version_costs_about_its_change_and_not_the_file() -> None:
     store = MemoryStore()
-    history = versions(300, lines=2000)
+    history = versions(100, lines=2000)
     for data in history:
         put(store, data)
     frames = [len(one.frame) for one in stored(store)]
@@ -109,7 +109,7 @@ def test_of_4200_versions_each_is_at_most_64_links_from_a_keyframe_and_there_are
 def test_bases_are_the_skip_deltas_of_radix_32() -> None:
     store, cache = MemoryStore(), BlobCache(1 << 20)
     with store.writing() as w:
-        for data in versions(600, lines=3000):
+        for data in versions(600, lines=1500):
             blobs.put(w, data, PATH, cache)
     for place, one in enumerate(stored(store)):
         step = 1
@@ -254,7 +254,7 @@ def tamper(store: Store, number: int, **fields: object) -> None:
 def two(request: pytest.FixtureRequest) -> tuple[Store, bytes]:
     """A keyframe, blob 1, and what is made from it, blob 2, one line away or many; the store and the address of 2."""
     store = MemoryStore()
-    first, *_, second = versions(2 if request.param == blobs.SPLICED else 40)
+    first, *_, second = versions(2 if request.param == blobs.SPLICED else 12, lines=200)
     put(store, first)
     blob = put(store, second)
     assert stored(store)[1].kind == request.param

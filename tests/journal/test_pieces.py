@@ -88,7 +88,7 @@ def test_a_piece_that_lacks_was_changed_or_is_nobodys_is_found(damage: Callable[
 def test_what_is_made_anew_in_a_purge_leaves_no_piece_of_what_it_was_before(tmp_path: Path) -> None:
     store = LmdbStore.open(tmp_path)
     journal = Journal.open(store, 1)
-    secret, more = noise(60_000), noise(3000)
+    secret, more = noise(12_000), noise(600)
     keep(journal, "a", secret)
     keep(journal, "a", secret + more)
     with store.reading() as r:

@@ -8,6 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import live
 import quire_journal
 from cases import every
 from quire_journal.secret_texts import KINDS, find, find_new
@@ -91,7 +92,7 @@ def test_nothing_in_the_source_of_quire_is_taken_for_a_secret() -> None:
     assert {path.name: found.kind for path in sources if (found := find(path.read_bytes()))} == {}
 
 
-@settings(max_examples=60)
+@settings(max_examples=live.length(12, 600))
 @given(st.data())
 def test_secrets_of_every_form_and_length_are_found_at_a_start_in_the_middle_and_at_an_end(data: st.DataObject) -> None:
     for _, pattern in KINDS:
