@@ -24,6 +24,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ from quire_journal.spooled import FOLDER as SPOOL
 
 FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
 MAX_LOST = 50  # races lost in one call before it is told `busy`
+FEW_WRITES = 64  # of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
 SAVE_S = 60.0  # between two saves of the cache of the disk
@@ -368,8 +370,10 @@ class App:
             for one in going:
                 self.answer(one.call, {**reply, "outcome": "unknown"})
             return
-        for one, outcome in outcomes:
-            self._answer_outcome(one, outcome)
+        few = sum(len(one.decision.writes) for one in going) <= FEW_WRITES
+        with self.watcher.held if few else nullcontext():
+            for one, outcome in outcomes:
+                self._answer_outcome(one, outcome)
 
     def _answer_outcome(self, one: Going, outcome: Outcome) -> None:
         call = one.call

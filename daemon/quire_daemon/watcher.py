@@ -50,6 +50,12 @@ class Watcher:
         self._overflows = 0
         self._root_gone = False
         self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → how names end that are told, to whom
+        self.held = threading.Lock()
+        """While it is held no events are read; the kernel keeps them, up to a limit.
+
+        The events of a swap come while it is being checked. The thread that reads them would take turns at the
+        interpreter with the loop, whose caller waits: what they tell is looked at after the answer all the same.
+        """
         self._inotify: Inotify | None = None
         self._tree: Tree | None = None
         self._root_fd = -1
@@ -64,7 +70,7 @@ class Watcher:
         """
         self._root_fd = os.open(self._root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            inotify = Inotify()
+            inotify = Inotify(self.held)
         except OSError as error:
             self._fault(f"no inotify instance: {error.strerror or error}")
             return

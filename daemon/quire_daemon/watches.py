@@ -64,17 +64,24 @@ def of_a_folder(event: Event) -> bool:
 
 
 class Inotify(InotifyFD):
-    """watchdog's reader, with two things put right.
+    """watchdog's reader, with three things put right.
 
     A descriptor for a folder that is watched already is handed out again without the warning that prints the
-    whole table; and a folder that may not be watched (EACCES) is an error, not a watch with the number -1.
+    whole table; a folder that may not be watched (EACCES) is an error, not a watch with the number -1; and while
+    `held` is, nothing is read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, held: threading.Lock) -> None:
         super().__init__()
         self.name = "quire-watcher"
+        self._held = held
         for fd in (self._inotify_fd, self._kill_r, self._kill_w):
             os.set_inheritable(fd, False)
+
+    def _check_inotify_fd(self) -> bool:
+        readable = super()._check_inotify_fd()
+        with self._held:
+            return readable
 
     def _get_or_create_watch(self, path: bytes, mask: Mask) -> Watch:
         watch = super()._get_or_create_watch(path, mask)

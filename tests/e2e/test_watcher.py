@@ -211,6 +211,16 @@ def test_reading_is_not_an_event(tmp_path: Path, watch: Start) -> None:
 # ── folders ──────────────────────────────────────────────────────────────────
 
 
+def test_what_happens_while_events_are_held_back_is_told_afterwards(tmp_path: Path, watch: Start) -> None:
+    watched = watch()
+    watched.catch_up()
+    with watched.watcher.held:
+        for n in range(300):
+            (tmp_path / f"{n}.txt").write_text("x")
+            assert not watched.watcher.has_news()
+    assert {f"{n}.txt" for n in range(300)} <= watched.catch_up().dirty
+
+
 def test_a_new_tree_is_covered_down_to_its_last_file(tmp_path: Path, watch: Start) -> None:
     watched = watch()
     for n in range(40):
