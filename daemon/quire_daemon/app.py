@@ -173,7 +173,7 @@ class App:
         self.reserve.take()
         self.watcher.start()
         self._follow_spool()
-        self.outside.scan("start")
+        self.outside.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
@@ -234,7 +234,7 @@ class App:
         self.deciding.close()
         try:
             self.settle()
-            self.recorder.save_seen()
+            self.recorder.seen.save()
         except (StoreFailed, Damaged):
             self.answering.mistrust()
             self.log.fault("close")
@@ -253,7 +253,9 @@ class App:
             until = min(until, self._flush_at)
         if self.workspace.lingering():
             until = min(until, self._sweep_at)
-        until = min(until, self.outside.next_look_s(now), self.searching.next_look_s(now))
+        until = min(until, self.searching.next_look_s(now))
+        if not self.answering.read_only:
+            until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
 
     def turn(self, incoming: Sequence[Incoming]) -> None:
@@ -307,7 +309,7 @@ class App:
             self._watchdog_at = now + self._watchdog_s
             notify.notify("WATCHDOG=1")
         if now >= self._save_at:
-            self._save_at = now + (IDLE_S if self.recorder.save_seen(MOST_SAVED) else SAVE_S)
+            self._save_at = now + (IDLE_S if self.recorder.seen.save(MOST_SAVED) else SAVE_S)
             self.recorder.journal.store.reader_check()
         if now >= self._root_at:
             self._root_at = now + IDLE_S

@@ -262,7 +262,7 @@ class Gather:
         """Remember under which signature these bytes stand, if the signature can be trusted to tell of a change."""
         image, s = sighting.image, sighting.signature
         if s is None or (image is not None and not image.settled):
-            if path in self.recorder.seen:
+            if self.recorder.seen.get(path) is not None:
                 self.recorder.note_seen(path, None)
             return
         if image is None:
@@ -272,7 +272,7 @@ class Gather:
         if changed:
             self.recorder.note_seen(path, seen)
         else:
-            self.recorder.mark_seen({path: seen})
+            self.recorder.seen.tell({path: seen})
 
     def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> _Sighting:
         """What is at `path`, with as little reading as a proof allows."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,10 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
+from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused
 from quire_journal.views.files import Version
 
@@ -34,6 +38,7 @@ AHEAD_EVERY = 2048  # the same, of files that were read ahead
 HURRIED_AHEAD = 48  # and while callers wait
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
+FIRST_S = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
 AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 
 
@@ -63,7 +68,9 @@ class Outside:
         self._scan_files = -1  # -1: the crawl has not come back
         self._scan_changed = 0
         self._captured = False  # the first scan is over
+        self._first_scan_s = 0.0  # when it is due; 0: it has begun, or nobody asked for it
         self._next_scan_s = 0.0
+        self._failed: Damaged | StoreFailed | None = None  # of a scan; the next look raises it
         self._stopped = False
         self._moves: list[tuple[str, str]] = []  # hints whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
@@ -82,11 +89,11 @@ class Outside:
     def landed(self, path: str, signature: Signature | None, blob: bytes) -> None:
         """A write of ours stands at `path`: what the watcher will tell of it is known already."""
         if signature is None or not blob:
-            self._recorder.mark_seen({path: None})
+            self._recorder.seen.tell({path: None})
             return
         s = signature
         now_ns = self._recorder.clock.now_ns()
-        self._recorder.mark_seen({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})
+        self._recorder.seen.tell({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})
 
     def idle(self) -> bool:
         """Has everything that the watcher told of been looked at?"""
@@ -98,13 +105,16 @@ class Outside:
         """When the loop should come here again, at the latest."""
         if self._ahead.ready:
             return now
-        at = self._next_scan_s if self._next_scan_s else now + 60
+        at = self._first_scan_s or self._next_scan_s or now + 60
         return min(at, self._due[0][0]) if self._due else at
 
     # ── looking ──
 
     def look(self, now: float, hurried: bool) -> None:
         """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
         self._take_hints(now)
         end = now + (SLICE_S if hurried else IDLE_SLICE_S)
         observed: list[Observation] = []
@@ -117,6 +127,8 @@ class Outside:
         self._record(observed)
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self._finish_scan()
+        if self._first_scan_s and now >= self._first_scan_s:
+            self.scan("start")
         minutes = self._gather.settings.capture.scan_minutes
         if self._captured and minutes and now >= self._next_scan_s:
             for folder in self._ignore.recheck():
@@ -250,19 +262,30 @@ class Outside:
 
     # ── scanning ──
 
+    def open(self) -> None:
+        """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched."""
+        self._first_scan_s = self._now() + FIRST_S
+
     def scan(self, reason: str) -> None:
         """Compare the whole tree with the journal, on a worker thread."""
         if self._scanning:
             self._scan_asked = reason
             return
+        if self._first_scan_s:
+            self._first_scan_s, reason = 0.0, "start"
         self._scanning = reason
         self._next_scan_s = self._recorder.clock.mono_s() + self._gather.settings.capture.scan_minutes * 60
-        seen = dict(self._recorder.seen)
-        with self._recorder.history() as history:
-            standing = {disk_path(path): head for path, head in history.paths() if not head.gone}
-        heads = standing.keys()
+        saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
         def work() -> Callable[[], None]:
+            names = PathNames()
+            try:
+                with store.reading() as reading:
+                    seen = saved(reading, names)
+                    standing = {disk_path(path): head for path, head in History(reading).paths() if not head.gone}
+            except (Damaged, StoreFailed) as error:
+                return partial(self._not_read, error)
+            heads = standing.keys()
             entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
             result = compare(seen, entries)
             self._watcher.cover(result.folders)
@@ -272,9 +295,20 @@ class Outside:
             bare = [folder for folder in result.bare if folder not in standing]
             look_at = dict.fromkeys([*result.changed, *result.vanished, *lost, *unread, *bare])
             new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
-            return lambda: self._scanned(list(look_at), new, result.files)
+
+            def then() -> None:
+                self._recorder.know_names(names)
+                self._scanned(list(look_at), new, result.files)
+
+            return then
 
         self._start_job(work)
+
+    def _not_read(self, error: Damaged | StoreFailed) -> None:
+        """The journal could not be read for a scan. One that fails at the start ends the daemon, and it is checked."""
+        if not self._captured:
+            raise error
+        self._scanning, self._failed = "", error
 
     def _scanned(self, look_at: list[str], new: Mapping[str, int], files: int) -> None:
         """The crawl came back: look at `look_at`. Of the files `new`, with their sizes, the journal knows nothing."""

@@ -285,7 +285,7 @@ class Performing:
         now = self._clock.mono_s()
         for write in one.going.decision.writes:
             for path in names(write):
-                self._recorder.mark_seen({disk_path(path): None})
+                self._recorder.seen.tell({disk_path(path): None})
                 self._outside.name(disk_path(path), "displaced", now)
 
     def _keep(self, displaced: Iterable[Kept | Late], why: str) -> None:

@@ -12,19 +12,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
 from typing import Any
 
 import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.reconcile import Seen
+from quire_daemon.seen_files import SeenFiles
 from quire_journal import blobs, replay
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
-from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId, disk_path, journal_path
+from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.journal import Bytes, Entry, Journal
-from quire_journal.log import u32
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
 from quire_journal.text import Text
@@ -125,7 +124,7 @@ class Recorder:
         self.journal = journal
         self.clock = clock
         self.texts = Texts()
-        self.seen: dict[str, Seen] = {}  # what stands on disk under a path, as it was last read
+        self.seen = SeenFiles(journal.store)
         self._pending: list[Entry] = []
         self._bytes: list[tuple[Bytes, str | None]] = []
         self._seen: dict[str, Seen | None] = {}  # becomes true with the commit
@@ -138,8 +137,6 @@ class Recorder:
         self._asking: History | None = None  # of the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
-        self._stale_seen: set[str] = set()  # paths whose entry in the `seen` table is out of date
-        self._load_seen()
 
     # ── noting ──
 
@@ -226,7 +223,7 @@ class Recorder:
         if dropped:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
-        self.mark_seen(seen)
+        self.seen.tell(seen)
 
     def purge(self, change: Change, writer: WriterId) -> None:
         """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.
@@ -247,15 +244,6 @@ class Recorder:
         if change.views:
             replay.rebuild(self.journal.store, only=change.views)
 
-    def mark_seen(self, seen: dict[str, Seen | None]) -> None:
-        """The journal knows what stands at these paths."""
-        for path, what in seen.items():
-            if what is None:
-                self.seen.pop(path, None)
-            else:
-                self.seen[path] = what
-        self._stale_seen.update(seen)
-
     # ── asking ──
 
     def history(self) -> AbstractContextManager[History]:
@@ -267,6 +255,11 @@ class Recorder:
         if self._asking is not None and self._asking_at == self._commits:
             return nullcontext(self._asking)
         return _Asking(self)
+
+    def know_names(self, names: PathNames) -> None:
+        """`names` were read by another thread, so that the first question about many paths need not read them."""
+        if len(names) > len(self._names):
+            self._names = names
 
     def path_of(self, name: str) -> str:
         """The path that the temporary file `name` was made for; its name begins with the seq of the record."""
@@ -280,37 +273,3 @@ class Recorder:
         """How many versions the journal holds."""
         with self.journal.store.reading() as reading:
             return reading.count("versions")
-
-    # ── the cache of the disk ──
-
-    def _load_seen(self) -> None:
-        decode = msgspec.msgpack.Decoder(Seen).decode
-        with self.journal.store.reading() as reading:
-            if not reading.count("seen"):
-                return
-            names = self._names.all(reading)
-            for key, value in reading.scan("seen"):
-                number = int.from_bytes(key, "big")
-                if 0 < number <= len(names):
-                    self.seen[disk_path(names[number - 1])] = decode(value)
-
-    def save_seen(self, most: int | None = None) -> bool:
-        """Write the cache of the disk, so that the next start need not read every file; is there more to write?
-
-        `most` paths at once, for others wait meanwhile. Losing the cache costs only time.
-        """
-        if not self._stale_seen:
-            return False
-        paths = list(self._stale_seen if most is None else islice(self._stale_seen, most))
-        with self.journal.store.writing() as w:
-            for path in paths:
-                path_id = self.journal.path_id(w, journal_path(path))
-                if path_id is None:
-                    continue
-                what = self.seen.get(path)
-                if what is None:
-                    w.delete("seen", u32(path_id))
-                else:
-                    w.put("seen", u32(path_id), msgspec.msgpack.encode(what))
-        self._stale_seen.difference_update(paths)
-        return bool(self._stale_seen)

@@ -16,6 +16,10 @@ class PathNames:
         self._answered: tuple[str, int] = "", -1  # the last question, and of how many paths
         self._answer: Sequence[int] = ()
 
+    def __len__(self) -> int:
+        """How many are held."""
+        return len(self._names)
+
     def all(self, r: Reading) -> Sequence[str]:
         """Every path that the log names, that with number 1 first; and those that an older `r` does not know yet."""
         self._names += _decoded(r.values("paths", u32(len(self._names) + 1)))

@@ -35,6 +35,7 @@ from table import FULL, QUICK, Line, Scale, beside, misses, printed, put
 
 def main() -> int:
     """Run rows, print them, keep them."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each daemon compiles every module: an installed one has them
     parser = argparse.ArgumentParser(
         prog="scripts/bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -31,7 +31,7 @@ def test_a_file_stands_as_long_as_its_signature_is_the_one_that_was_seen_last(tm
     assert not gather.stands("f")  # nobody has seen it
     s = workspace.look("f").signature
     assert s is not None
-    gather.recorder.mark_seen({"f": Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, b"blob", 1)})
+    gather.recorder.seen.tell({"f": Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, b"blob", 1)})
     assert gather.stands("f")
     other = tmp_path / "other"
     other.write_bytes(b"ours")

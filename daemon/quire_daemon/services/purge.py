@@ -145,8 +145,8 @@ class _Purge:
         self._compaction = recorder.journal.store.compacting()
         if self._found.blobs or self._found.records:
             recorder.purge(looked.change(), self._call.who.writer)
-            recorder.mark_seen({disk_path(path): None for path in self._found.paths})
-            recorder.save_seen()
+            recorder.seen.tell({disk_path(path): None for path in self._found.paths})
+            recorder.seen.save()
         self._host.progress["purge"] = {"what": "compacting", "done": 0, "total": 0}
         self._work(self._copy)
 

@@ -1,0 +1,76 @@
+"""The cache of the disk: what is told counts at once, what was saved is looked up when somebody asks."""
+
+from __future__ import annotations
+
+from quire_daemon.reconcile import Seen
+from quire_daemon.seen_files import SeenFiles
+from quire_journal.events import OutsideWritten
+from quire_journal.ids import OUTSIDE, BatchId, blob_id
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import u32
+from quire_journal.path_names import PathNames
+from quire_journal.stores.memory import MemoryStore
+
+
+def seen(size: int) -> Seen:
+    """A file of so many bytes."""
+    return Seen(1, 2, size, 3, 4, 0o100644, blob_id(b"x" * size), 5)
+
+
+def store_of(*paths: str) -> MemoryStore:
+    """A journal that names these paths."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    journal.append(
+        [
+            Entry(OutsideWritten(path, blob_id(b""), 0, 0o644, "captured"), OUTSIDE, 1, BatchId(seq))
+            for seq, path in enumerate(paths, 1)
+        ],
+        [(b"", None)],
+    )
+    return store
+
+
+def everything(files: SeenFiles, store: MemoryStore) -> dict[str, Seen]:
+    """As a scan reads it."""
+    with store.reading() as r:
+        return files.all()(r, PathNames())
+
+
+def test_what_was_saved_is_found_by_the_next_daemon_path_by_path_and_as_a_whole() -> None:
+    store = store_of("a", "b", "c")
+    files = SeenFiles(store)
+    files.tell({"a": seen(1), "b": seen(2), "c": None})
+    assert not files.save()
+    later = SeenFiles(store)
+    assert (later.get("a"), later.get("b"), later.get("c")) == (seen(1), seen(2), None)
+    assert everything(SeenFiles(store), store) == {"a": seen(1), "b": seen(2)}
+
+
+def test_what_is_told_counts_before_it_is_saved_and_over_what_was() -> None:
+    store = store_of("a", "b")
+    before = SeenFiles(store)
+    before.tell({"a": seen(1), "b": seen(2)})
+    before.save()
+    files = SeenFiles(store)
+    files.tell({"a": None, "b": seen(3)})
+    assert (files.get("a"), files.get("b")) == (None, seen(3))
+    assert everything(files, store) == {"b": seen(3)}
+
+
+def test_it_is_saved_in_portions() -> None:
+    store = store_of("a", "b", "c")
+    files = SeenFiles(store)
+    files.tell({"a": seen(1), "b": seen(2), "c": seen(3)})
+    assert files.save(2)
+    assert not files.save(2)
+    assert not files.save(2)
+    assert len(everything(SeenFiles(store), store)) == 3
+
+
+def test_a_row_that_makes_no_sense_says_nothing() -> None:
+    store = store_of("a")
+    with store.writing() as w:
+        w.put("seen", u32(1), b"nonsense")
+    assert SeenFiles(store).get("a") is None
+    assert everything(SeenFiles(store), store) == {}
