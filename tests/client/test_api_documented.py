@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from fake_line import FakeDoor, FakeLine
 
+from cases import every
 from quire_client import api, calling
 from quire_client.api import Choice, Client, Writing
 from quire_daemon.handlers import TOOLS
@@ -36,7 +37,7 @@ def test_every_tool_of_the_daemon_that_has_a_method_is_named_as_the_method() -> 
     assert set(METHODS) <= {*TOOLS, *SERVICES}
 
 
-@pytest.mark.parametrize("part", ["reply", "refused", "source"])
+@every("part", ["reply", "refused", "source"])
 def test_every_method_says_what_it_replies_when_it_is_refused_and_where_that_is_decided(part: str) -> None:
     assert all(said(name)[part].strip() for name in METHODS)
 

@@ -18,6 +18,7 @@ import pytest
 from exact import ROOT, assert_exact
 from fake_line import FakeOpener
 
+from cases import every
 from quire_client.__main__ import main
 from quire_client.commands import GROUPS
 from quire_client.paging import fits, page, pager
@@ -132,7 +133,7 @@ def test_without_a_tool_the_help_is_that_of_the_command(capsys: pytest.CaptureFi
 # -- colours -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every(
     ("is_terminal", "environ", "on"),
     [
         (True, {}, True),
@@ -156,7 +157,7 @@ def test_colours_are_for_terminals_unless_the_environment_says_otherwise(
 # -- the pager ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every(
     ("environ", "command"),
     [
         ({}, "less"),
@@ -172,7 +173,7 @@ def test_the_pager_is_the_one_of_the_environment(environ: dict[str, str], comman
     assert pager({"TERM": "xterm", **environ}) == command
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "fitting"),
     [
         ("", True),

@@ -52,7 +52,7 @@ def test_an_event_asks_the_daemon_and_is_answered_as_written_down(name: str, cas
     assert json.loads(json.dumps(answer)) == answer
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@every("name", AGENTS)
 def test_the_vectors_of_an_agent_have_every_event_that_it_knows(name: str) -> None:
     cases = json.loads((VECTORS / f"{name}.json").read_text())
     told = {case["input"].get("hook_event_name") or case["input"].get("event") for case in cases}

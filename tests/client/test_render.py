@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
+from cases import every
 from quire_client import render
 
 
-@pytest.mark.parametrize(
+@every(
     ("said", "shown"),
     [
         ("plain", "plain"),
@@ -40,7 +39,7 @@ def test_json_is_one_ascii_line_that_holds_everything() -> None:
     assert json.loads(text) == reply
 
 
-@pytest.mark.parametrize(
+@every(
     ("terminal", "environ", "coloured"),
     [
         (True, {}, True),

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_client.__main__ import main
 from quire_client.commands.setup import shared_entry_point
 from quire_client.hooks import AGENTS
@@ -68,7 +69,7 @@ COMMENTED = """\
 """
 
 
-@pytest.mark.parametrize("text", [COMMENTED, COMMENTED.replace("\n", "\r\n")], ids=["lf", "crlf"])
+@every("text", [COMMENTED, COMMENTED.replace("\n", "\r\n")], ids=["lf", "crlf"])
 def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
     longer = jsonc.put(jsonc.append(text, ("hooks", "Stop"), {"x": 1}), ("new",), [1])
     value = jsonc.read(longer)
@@ -79,7 +80,7 @@ def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
     assert jsonc.remove(jsonc.remove(longer, ("hooks", "Stop", 1)), ("new",)) == text
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "where"),
     [
         ("", "line 1: a value is missing"),
@@ -110,7 +111,7 @@ def test_every_json_is_read_as_the_library_reads_it(value: Any) -> None:
 TABLE: dict[str, str | list[str]] = {"command": 'C:\\a "b"/quire', "args": ["mcp", "-C", "/ü"]}
 
 
-@pytest.mark.parametrize("text", ["", "# mine\nmodel = 'x' # fast\n\n[mcp_servers.other]\ncommand = 'y'", "a = 1\r\n"])
+@every("text", ["", "# mine\nmodel = 'x' # fast\n\n[mcp_servers.other]\ncommand = 'y'", "a = 1\r\n"])
 def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str) -> None:
     longer = block.put(text, ("mcp_servers", "quire"), TABLE)
     assert tomllib.loads(longer)["mcp_servers"]["quire"] == TABLE
@@ -120,7 +121,7 @@ def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str
     assert tomllib.loads(block.take(longer)) == tomllib.loads(text)
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "why"),
     [
         ("a = ", "Invalid value"),

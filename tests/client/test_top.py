@@ -10,6 +10,7 @@ import pytest
 from exact import assert_exact
 from fake_line import FakeOpener
 
+from cases import every
 from quire_client import picture
 from quire_client.__main__ import main
 from quire_client.picture import Seen
@@ -92,8 +93,8 @@ def test_how_often_is_a_number_of_seconds(every: str, answers: dict[str, Any]) -
     assert main(["top", "--every", every], FakeOpener(answers)) == 2
 
 
-@pytest.mark.parametrize("height", [3, 8, 12, 24, 60])
-@pytest.mark.parametrize("width", [20, 80, 200])
+@every("height", [3, 8, 12, 24, 60])
+@every("width", [20, 80, 200])
 def test_the_picture_fits_the_terminal(height: int, width: int) -> None:
     drawn = picture.lines(seen(200), height, width, PLAIN)
     assert len(drawn) <= max(height, 5)

@@ -75,7 +75,7 @@ def test_whole_lines_are_matched_never_parts() -> None:
     assert refused(b"abc\n", update("-ab", "+X")).details["reason"] == "context_not_found"
 
 
-@pytest.mark.parametrize("line", ["  a", "a ", "A", "\ta"])
+@every("line", ["  a", "a ", "A", "\ta"])
 def test_nothing_is_matched_nearly_but_the_nearest_line_is_told(line: str) -> None:
     error = refused(f"first\n{line}\n".encode(), update("@@", "-a", "+b"))
     assert (error.code, error.details["reason"], error.details["hunk"]) == ("patch_apply_error", "context_not_found", 1)
@@ -115,7 +115,7 @@ class B:
 """
 
 
-@pytest.mark.parametrize(
+@every(
     ("headers", "line"),
     [(["class A:", "def f(self):"], 3), (["class A:", "    def g(self):"], 6), (["class B:", "def f(self):"], 11)],
 )
@@ -126,7 +126,7 @@ def test_headers_tell_places_apart(headers: list[str], line: int) -> None:
     assert patched(CLASSES, patch) == b"\n".join(lines)
 
 
-@pytest.mark.parametrize("header", ["class A:", "def g(self):"])
+@every("header", ["class A:", "def g(self):"])
 def test_headers_that_leave_several_places_are_not_enough(header: str) -> None:
     error = refused(CLASSES, update(f"@@ {header}", "-        return 1", "+        return 2"))
     assert (error.code, error.details["matchCount"]) == ("multiple_matches", 2)
@@ -200,7 +200,7 @@ def test_a_line_that_stands_elsewhere_than_its_number_says_is_found_and_told() -
     assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("line_number_off", 2)]
 
 
-@pytest.mark.parametrize("hunk", [["@@", "+new"], ["@@ a", "+new"], ["@@ -1,0 +2 @@", "+new"]])
+@every("hunk", [["@@", "+new"], ["@@ a", "+new"], ["@@ -1,0 +2 @@", "+new"]])
 def test_lines_that_are_only_added_need_one_that_says_where(hunk: list[str]) -> None:
     error = refused(b"a\nb\n", update(*hunk))
     assert (error.code, error.details["reason"]) == ("patch_apply_error", "no_context")
@@ -625,7 +625,7 @@ def test_a_suspicious_result_is_told_and_if_asked_refused_for_all() -> None:
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("more", "named"),
     [
         ({"expectedSha256ByPath": {"f.txt": "xyz"}}, "f.txt"),
@@ -667,7 +667,7 @@ def test_a_sha_that_is_right_is_enough() -> None:
     assert book.call("apply_patch", {"patch": FOUR, "expectedSha256ByPath": expected})["ok"]
 
 
-@pytest.mark.parametrize("path", ["f.txt", "gone.txt", "old.py", "p.txt", "dir/new.txt"])
+@every("path", ["f.txt", "gone.txt", "old.py", "p.txt", "dir/new.txt"])
 def test_a_sha_that_is_wrong_refuses_all(path: str) -> None:
     book = four()
     before = dict(book.files)
@@ -677,7 +677,7 @@ def test_a_sha_that_is_wrong_refuses_all(path: str) -> None:
     assert book.files == before
 
 
-@pytest.mark.parametrize("path", ["f.txt", "gone.txt", "old.py", "p.txt"])
+@every("path", ["f.txt", "gone.txt", "old.py", "p.txt"])
 def test_the_sha_of_an_earlier_version_tells_who_changed_it(path: str) -> None:
     book = four()
     book.call("read_file", {"path": path})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cases import every
 from quire_daemon.config import Hooks, Settings, load, policy_of
 from quire_daemon.ignore import Ignore
 from quire_daemon.wrong_settings import BadSettings
@@ -22,7 +23,7 @@ def test_the_workspace_tunes_what_is_its_own() -> None:
     assert settings.dialects.edit.low_entropy == "allow_unique"
 
 
-@pytest.mark.parametrize("glob", ["[z-a]*", "*\\\\", " "])
+@every("glob", ["[z-a]*", "*\\\\", " "])
 def test_a_forbidden_glob_that_is_none_is_an_error_with_its_line(glob: str) -> None:
     """Every call would fail at it, or what was to be forbidden would not be."""
     with pytest.raises(BadSettings, match=r"\.quire\.toml: line 2: policy\.forbidden_globs: "):
@@ -59,7 +60,7 @@ def test_the_workspace_cannot_allow_absolute_paths_that_the_user_refuses() -> No
     assert settings.policy.allow_absolute_paths is False
 
 
-@pytest.mark.parametrize(
+@every(
     ("text", "parts"),
     [
         ("[edit]\non_stal = 1\n", [".quire.toml", "line 2", "on_stal"]),

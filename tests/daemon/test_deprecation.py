@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from freezegun import freeze_time
 
 import quire_daemon
@@ -65,7 +64,7 @@ def assert_ended(reply: dict[str, Any], book: Playbook) -> None:
 # ── four weeks ──
 
 
-@pytest.mark.parametrize("moment", [BEGAN, BEGAN + timedelta(weeks=2), ENDS - timedelta(seconds=1), ENDS - TICK])
+@every("moment", [BEGAN, BEGAN + timedelta(weeks=2), ENDS - timedelta(seconds=1), ENDS - TICK])
 def test_the_old_name_is_accepted_with_a_warning_until_the_last_moment(moment: datetime) -> None:
     reply, book = edit_at(moment, OLD_NAME)
     assert reply["ok"]
@@ -77,12 +76,12 @@ def test_the_old_name_is_accepted_with_a_warning_until_the_last_moment(moment: d
     assert "2026-02-02" in warning["message"]
 
 
-@pytest.mark.parametrize("moment", [ENDS, ENDS + TICK, ENDS + timedelta(seconds=1), ENDS + timedelta(days=3650)])
+@every("moment", [ENDS, ENDS + TICK, ENDS + timedelta(seconds=1), ENDS + timedelta(days=3650)])
 def test_after_four_weeks_the_old_name_is_refused(moment: datetime) -> None:
     assert_ended(*edit_at(moment, OLD_NAME))
 
 
-@pytest.mark.parametrize("moment", [BEGAN, ENDS - TICK, ENDS, ENDS + timedelta(days=3650)])
+@every("moment", [BEGAN, ENDS - TICK, ENDS, ENDS + timedelta(days=3650)])
 def test_the_new_name_is_always_accepted_and_never_warned_of(moment: datetime) -> None:
     reply, book = edit_at(moment, NEW_NAME)
     assert reply["ok"]
@@ -118,7 +117,7 @@ def test_a_call_with_neither_name_is_refused_naming_path(moment: datetime, given
 # ── a stated day ──
 
 
-@pytest.mark.parametrize("date", ["2026-01-10", "2026-03-31"])
+@every("date", ["2026-01-10", "2026-03-31"])
 def test_a_stated_day_counts_to_its_end_instead_of_the_four_weeks(date: str) -> None:
     midnight = datetime.fromisoformat(date).replace(tzinfo=UTC) + timedelta(days=1)
     reply, _ = edit_at(midnight - TICK, OLD_NAME, until(date))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -94,7 +93,7 @@ def test_replace_all_replaces_all() -> None:
     assert book.text("f.txt") == "g g\ng\n"
 
 
-@pytest.mark.parametrize(("expected", "ok"), [(1, False), (2, False), (3, True), (4, False)])
+@every(("expected", "ok"), [(1, False), (2, False), (3, True), (4, False)])
 def test_a_text_may_say_how_often_it_matches(expected: int, ok: bool) -> None:
     book = Playbook({"f.txt": "f f f\n"})
     reply = edit(book, change("f", "g", expectedOccurrences=expected))
@@ -142,7 +141,7 @@ def test_near_misses_are_told_and_never_acted_on() -> None:
     assert book.text("f.txt") == "if x:\n    foo()\n    bar()\n"
 
 
-@pytest.mark.parametrize("old", ["a\nb", "a\r\nb"])
+@every("old", ["a\nb", "a\r\nb"])
 def test_a_crlf_in_the_text_or_none_both_match(old: str) -> None:
     book = Playbook({"f.txt": b"a\r\nb\r\n"})
     assert edit(book, change(old, "A\nB"))["ok"]
@@ -189,7 +188,7 @@ def test_the_sha256_is_required() -> None:
     assert (reply["error"], "expectedSha256" in reply["message"]) == ("schema_invalid", True)
 
 
-@pytest.mark.parametrize("path", ["gone.txt", "d"])
+@every("path", ["gone.txt", "d"])
 def test_what_is_missing_or_a_folder_is_not_found(path: str) -> None:
     book = Playbook({"f.txt": "a\n", "d/g.txt": "a\n"})
     assert edit(book, change("a", "b"), path=path)["error"] == "not_found"

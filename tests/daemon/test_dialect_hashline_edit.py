@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,9 +169,7 @@ def test_content_is_taken_as_it_is(said: str) -> None:
     assert book.text("f.txt") == FIVE.replace("two", said)
 
 
-@pytest.mark.parametrize(
-    ("element", "becomes"), [("a\nb", "a\nb\n"), ("a\n", "a\n"), ("\n", "\n"), ("a\r\nb", "a\nb\n")]
-)
+@every(("element", "becomes"), [("a\nb", "a\nb\n"), ("a\n", "a\n"), ("\n", "\n"), ("a\r\nb", "a\nb\n")])
 def test_an_element_with_line_breaks_is_lines(element: str, becomes: str) -> None:
     book = opened()
     assert edit(book, put(TWO, element))["ok"]
@@ -205,7 +202,7 @@ def test_anything_else_is_no_reference(name: str, reference: str) -> None:
     assert book.text("f.txt") == FIVE
 
 
-@pytest.mark.parametrize("digits", [6, 8])
+@every("digits", [6, 8])
 def test_the_hash_that_diffs_show_names_a_line_too(digits: int) -> None:
     book = opened()
     assert edit(book, put(TWO, "2"))["ok"]
@@ -219,7 +216,7 @@ def test_the_length_of_an_id_does_not_matter_but_what_it_says_does(name: str) ->
     assert (reply["error"], reply["mismatched_lines"]) == ("hash_mismatch", [2])
 
 
-@pytest.mark.parametrize("line", [6, 99, 999_999_999_999_999_999])
+@every("line", [6, 99, 999_999_999_999_999_999])
 def test_a_line_beyond_the_file_is_out_of_range(line: int) -> None:
     book = opened()
     for wanted in (
@@ -283,7 +280,7 @@ def test_a_line_inside_a_range_counts_though_only_its_ends_are_named() -> None:
     assert marked(reply) == [ref(3, "theirs")]
 
 
-@pytest.mark.parametrize("theirs", ["one\ntwo\nNEW\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n"])
+@every("theirs", ["one\ntwo\nNEW\nthree\nfour\nfive\n", "one\ntwo\nfour\nfive\n"])
 def test_a_range_that_others_made_longer_or_shorter_is_a_mismatch(theirs: str) -> None:
     book = opened()
     book.write("f.txt", theirs)
@@ -291,9 +288,7 @@ def test_a_range_that_others_made_longer_or_shorter_is_a_mismatch(theirs: str) -
     assert book.text("f.txt") == theirs
 
 
-@pytest.mark.parametrize(
-    "theirs", [FIVE.replace("five", "5\n6"), FIVE.replace("three", "3\n3b"), FIVE.replace("one", "1")]
-)
+@every("theirs", [FIVE.replace("five", "5\n6"), FIVE.replace("three", "3\n3b"), FIVE.replace("one", "1")])
 def test_a_change_elsewhere_that_moves_nothing_lands(theirs: str) -> None:
     book = opened()
     book.write("f.txt", theirs)
@@ -447,7 +442,7 @@ def test_with_rebase_a_moved_line_is_followed_and_that_is_said() -> None:
     assert book.text("f.txt") == "NEW\n" + expected
 
 
-@pytest.mark.parametrize("theirs", ["theirs", "", "three\nline 5b"])
+@every("theirs", ["theirs", "", "three\nline 5b"])
 def test_with_rebase_a_changed_line_or_neighbour_is_refused_with_three_ways(theirs: str) -> None:
     book = opened(TEN)
     base = book.call("read_file", {"path": "f.txt"})["version"]
@@ -537,7 +532,7 @@ def test_a_line_that_stays_as_it_is_beside_one_that_changes_is_no_reason_to_refu
     assert book.text("f.txt") == FIVE.replace("three", "3")
 
 
-@pytest.mark.parametrize(
+@every(
     "twice",
     [put(TWO, "2"), after(TWO, "x"), span(TWO, THREE), {"inserted_lines": ["x"]}],
     ids=["set", "in", "cut", "end"],
@@ -637,9 +632,7 @@ def test_lines_that_differ_only_in_bytes_that_are_not_utf8_have_ids_of_their_own
     assert edit(book, put(ref(1, b"caf\xe9"), "x"))["error"] == "hash_mismatch"
 
 
-@pytest.mark.parametrize(
-    ("text", "result"), [("", "x\n"), ("a", "a\nx"), ("a\n", "a\nx\n"), ("a\r\n", "a\r\nx\r\n"), ("\r", "\rx\r")]
-)
+@every(("text", "result"), [("", "x\n"), ("a", "a\nx"), ("a\n", "a\nx\n"), ("a\r\n", "a\r\nx\r\n"), ("\r", "\rx\r")])
 def test_without_references_lines_go_to_the_end_and_the_final_break_stays(text: str, result: str) -> None:
     book = opened(text)
     assert edit(book, {"inserted_lines": ["x"]})["ok"]
@@ -812,7 +805,7 @@ def test_a_rename_whose_edits_change_nothing_is_a_rename() -> None:
     assert book.files == {"g.txt": FIVE.encode()}
 
 
-@pytest.mark.parametrize("edits", [[], [put(TWO, "2")]], ids=["alone", "edits"])
+@every("edits", [[], [put(TWO, "2")]], ids=["alone", "edits"])
 def test_a_name_that_is_taken_is_never_overwritten(edits: list[dict[str, Any]]) -> None:
     book = opened(FIVE, **{"taken.txt": "precious\n", "folder/x": ""})
     for name in ("taken.txt", "f.txt", "folder"):
@@ -820,7 +813,7 @@ def test_a_name_that_is_taken_is_never_overwritten(edits: list[dict[str, Any]]) 
     assert book.files == {"f.txt": FIVE.encode(), "taken.txt": b"precious\n", "folder/x": b""}
 
 
-@pytest.mark.parametrize("how", [{"delete": True}, {"rename": "g.txt"}, {"rename": "g.txt", "edits": [put(TWO, "2")]}])
+@every("how", [{"delete": True}, {"rename": "g.txt"}, {"rename": "g.txt", "edits": [put(TWO, "2")]}])
 def test_a_file_that_somebody_changed_is_neither_removed_nor_renamed(how: dict[str, Any]) -> None:
     book = opened()
     book.write("f.txt", FIVE + "theirs\n")

@@ -133,7 +133,7 @@ def test_a_bad_pattern_is_refused_with_the_place_of_the_fault() -> None:
     assert "position 1" in reply["message"]
 
 
-@pytest.mark.parametrize("replacement", [r"\3", r"\g<name>", "\\"])
+@every("replacement", [r"\3", r"\g<name>", "\\"])
 def test_a_replacement_that_does_not_fit_is_refused(replacement: str) -> None:
     book = Playbook({"f.txt": "a\n"})
     assert refused(book, sub(book, "a", replacement), "invalid_replacement")["argument"] == "replacement"
@@ -145,7 +145,7 @@ def test_what_a_lossy_read_shows_never_matches() -> None:
     assert "U+FFFD" in refused(book, sub(book, "caf\ufffd", "tea"), "pattern_not_found")["message"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("answer", "code", "fields"),
     [
         (TimedOut(2000), "regex_timeout", {"limit_ms": 2000, "suggested_action": "simplify_pattern"}),
@@ -189,7 +189,7 @@ def test_bad_arguments_are_refused_and_named(args: dict[str, Any]) -> None:
     assert (book.text("f.txt"), book.text("g.txt")) == ("a\n", "a\n")
 
 
-@pytest.mark.parametrize("missing", ["file", "pattern", "replacement"])
+@every("missing", ["file", "pattern", "replacement"])
 def test_arguments_that_are_needed_are_named(missing: str) -> None:
     sent = {"file": "f.txt", "pattern": "a", "replacement": "b"}
     del sent[missing]
@@ -198,7 +198,7 @@ def test_arguments_that_are_needed_are_named(missing: str) -> None:
     assert ("path" if missing == "file" else missing) in reply["message"]
 
 
-@pytest.mark.parametrize(("path", "code"), [("d", "not_a_file"), ("gone.txt", "not_found"), ("b.bin", "binary_file")])
+@every(("path", "code"), [("d", "not_a_file"), ("gone.txt", "not_found"), ("b.bin", "binary_file")])
 def test_what_is_no_text_file_is_not_searched(path: str, code: str) -> None:
     book = Playbook({"d/f.txt": "a\n", "b.bin": b"a\0"})
     book.search = _never

@@ -121,7 +121,7 @@ def test_one_that_was_killed_has_no_exit_code() -> None:
     assert [(c.exit_code, c.ended_ns) for c in gits.commands.ended] == [(None, NOW + MS)]
 
 
-@pytest.mark.parametrize("said", [lines("status"), lines("add", "f"), lines("checkout", worktree="/w/other")])
+@every("said", [lines("status"), lines("add", "f"), lines("checkout", worktree="/w/other")])
 def test_who_changes_no_tree_or_another_one_is_not_listened_to(said: list[bytes]) -> None:
     gits = Gits()
     assert not gits.starts(7, said)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 
+from cases import every
 from playbook import Playbook
 from quire_daemon.config import Dialects, Edit, EditDialect, Safety, Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
@@ -166,9 +166,7 @@ def test_a_change_by_another_program_is_refused_with_who_when_and_which_lines() 
     assert book.text("f.txt") == TWENTY.replace("line 10", "theirs")
 
 
-@pytest.mark.parametrize(
-    ("line", "touches"), [("line 10", "conflicting"), ("line 11", "touching"), ("line 15", "none")]
-)
+@every(("line", "touches"), [("line 10", "conflicting"), ("line 11", "touching"), ("line 15", "none")])
 def test_a_stale_refusal_says_whether_the_change_touches_the_callers_lines(line: str, touches: str) -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book)
@@ -240,7 +238,7 @@ def test_bytes_that_came_back_are_not_stale() -> None:
     assert len(reply["changed_since_your_read"]) == 2
 
 
-@pytest.mark.parametrize("base", ["fv_00000000", "v999", "nonsense"])
+@every("base", ["fv_00000000", "v999", "nonsense"])
 def test_a_base_that_is_no_version_of_the_file_is_refused(base: str) -> None:
     book = Playbook({"f.txt": FIVE})
     reply = book.call("edit", replace("two 2", "x", base=base))
@@ -299,7 +297,7 @@ def test_a_rebase_carries_each_splice_by_its_own_offset() -> None:
     assert reply["anchors_valid_through"] == 0
 
 
-@pytest.mark.parametrize("line", ["line 9", "line 10", "line 11"])
+@every("line", ["line 9", "line 10", "line 11"])
 def test_a_rebase_needs_the_line_and_its_neighbours_unchanged(line: str) -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book)
@@ -371,7 +369,7 @@ def test_a_warning_lets_the_edit_pass_and_says_what_is_suspicious() -> None:
     assert (off["ok"], off["safety_status"]) == (True, "off")
 
 
-@pytest.mark.parametrize(("setting", "ok"), [("warn", True), ("off", True), ("reject", False)])
+@every(("setting", "ok"), [("warn", True), ("off", True), ("reject", False)])
 def test_the_settings_decide_for_each_kind_of_suspicion(setting: str, ok: bool) -> None:
     book = Playbook({"f.txt": FIVE}, Settings(safety=Safety(duplicate_line=setting)))
     assert book.call("edit", replace("two 2", "one 1"))["ok"] is ok
@@ -380,7 +378,7 @@ def test_the_settings_decide_for_each_kind_of_suspicion(setting: str, ok: bool) 
 # ── refusals of the file itself ──
 
 
-@pytest.mark.parametrize(
+@every(
     ("files", "error"),
     [
         ({}, "not_found"),

@@ -268,9 +268,7 @@ def test_leases_are_released_by_number_by_path_or_all() -> None:
     assert [one["holder"]["agent"] for one in book.call("claims", {})["leases"]] == ["ben"]
 
 
-@pytest.mark.parametrize(
-    "arguments", [{}, {"lease": 1, "all": True}, {"path": "a", "lease": 1}, {"all": True, "force": True}]
-)
+@every("arguments", [{}, {"lease": 1, "all": True}, {"path": "a", "lease": 1}, {"all": True, "force": True}])
 def test_a_release_says_exactly_what_it_means(arguments: dict[str, Any]) -> None:
     assert Playbook().call("release", arguments)["error"] == "schema_invalid"
 
@@ -472,7 +470,7 @@ def test_a_move_onto_leased_ground_is_refused() -> None:
     assert (refused["error"], refused["path"], refused["lease_path"]) == ("lease_held", "src/f.txt", "src/**")
 
 
-@pytest.mark.parametrize("kind", ["intent", "shared"])
+@every("kind", ["intent", "shared"])
 def test_a_write_where_another_announced_or_shares_is_done_with_a_warning(kind: str) -> None:
     book = Playbook({"f.txt": TEN})
     number = claim(book, "ann", kind=kind, reason="renaming", start_line=4, end_line=6)["lease"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from desk import Desk, lines
 
 from cases import every
@@ -126,7 +125,7 @@ def test_a_path_is_a_file_a_folder_or_a_glob(path: str, expected: list[str]) -> 
     assert seqs(desk.call(LOG_TOOL, desk.ann, path=path)) == [made[name] for name in expected]
 
 
-@pytest.mark.parametrize(
+@every(
     ("writer", "expected"),
     [("ann", ["named", "ann"]), ("w2", ["moved", "ben"]), ("outside", ["first"]), ("nobody", []), ("w99", [])],
 )
@@ -147,8 +146,8 @@ def test_contains_looks_into_the_bytes_of_versions() -> None:
     assert seqs(desk.call(LOG_TOOL, desk.ann, contains="words", path="docs/b.md")) == [made["moved"], made["ben"]]
 
 
-@pytest.mark.parametrize("order", ["newest", "oldest"])
-@pytest.mark.parametrize("path", ["", "f.txt"])
+@every("order", ["newest", "oldest"])
+@every("path", ["", "f.txt"])
 def test_pages_join_to_the_whole_in_both_orders(order: str, path: str) -> None:
     desk = Desk()
     made = [desk.write("f.txt", lines(str(n)), desk.ann) for n in range(7)]
@@ -180,7 +179,7 @@ def test_a_write_that_did_not_happen_says_so() -> None:
     assert seqs(desk.call(LOG_TOOL, desk.ann, path="f.txt")) in ([], [record["seq"]])
 
 
-@pytest.mark.parametrize("wrong", [{"limit": 0}, {"limit": 1001}, {"order": "random"}, {"cursor": "x"}])
+@every("wrong", [{"limit": 0}, {"limit": 1001}, {"order": "random"}, {"cursor": "x"}])
 def test_arguments_out_of_range_are_refused_by_name(wrong: dict[str, Any]) -> None:
     desk = Desk()
     refused = desk.call(LOG_TOOL, desk.ann, **wrong)
@@ -222,7 +221,7 @@ def test_since_passes_over_what_the_filters_leave_out() -> None:
     assert reply["cursor"].startswith(f"c{desk.journal.head}.")
 
 
-@pytest.mark.parametrize("cursor", ["c3.abc", "c9999.17979cfe362a0000"])
+@every("cursor", ["c3.abc", "c9999.17979cfe362a0000"])
 def test_a_cursor_that_is_of_no_use_begins_anew_and_says_so(cursor: str) -> None:
     desk, made = busy_desk()
     reply = desk.call(SINCE_TOOL, desk.ann, cursor=cursor, limit=1)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
-
 import live
 from cases import every
 from playbook import Playbook
@@ -70,7 +68,7 @@ def test_a_missing_final_break_is_not_shown() -> None:
     assert read(Playbook({"f.txt": "a\nb"}))["content"] == "a\nb"
 
 
-@pytest.mark.parametrize(
+@every(
     "args",
     [
         {"start_line": 1, "startLine": 2},
@@ -159,7 +157,7 @@ def test_a_point_before_the_file_existed_is_not_found() -> None:
     assert read(book, at="no such name")["error"] == "not_found"
 
 
-@pytest.mark.parametrize(
+@every(
     ("files", "error"),
     [({}, "not_found"), ({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"\0"}, "binary_file")],
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
 from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
 from quire_journal.events import CaptureFailed, CheckpointNamed
@@ -126,7 +126,7 @@ def test_diff_of_two_versions_of_one_file_is_about_that_file() -> None:
     assert statuses(desk.call(DIFF_TOOL, desk.ann, **{"from": first}, to=last)) == {"a": "changed"}
 
 
-@pytest.mark.parametrize(("path", "found"), [("a", {"a"}), ("*e*", {"came", "gone"}), ("same", set())])
+@every(("path", "found"), [("a", {"a"}), ("*e*", {"came", "gone"}), ("same", set())])
 def test_paths_narrow_a_diff(path: str, found: set[str]) -> None:
     desk, point = three_files()
     assert set(statuses(desk.call(DIFF_TOOL, desk.ann, **{"from": point}, paths=[path]))) == found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from desk import BEGAN_NS, Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import BytesGone, CaptureFailed, CheckpointNamed
 from quire_journal.ids import BatchId, WriterId, blob_id
@@ -433,7 +433,7 @@ def test_a_token_stands_for_its_batches_whatever_was_done_elsewhere_since() -> N
     assert (desk.text("f.txt"), desk.text("other")) == (START, lines("o"))
 
 
-@pytest.mark.parametrize("token", ["nonsense!", "bm9uc2Vuc2U", "é"])
+@every("token", ["nonsense!", "bm9uc2Vuc2U", "é"])
 def test_what_is_not_a_token_is_refused(token: str) -> None:
     assert Desk().call(UNDO_TOOL, Desk().ann, token=token)["error"] == "schema_invalid"
 
@@ -468,7 +468,7 @@ def test_rollback_takes_back_what_the_caller_did_after_a_checkpoint_and_keeps_th
     assert desk.text("new") == lines("n")
 
 
-@pytest.mark.parametrize("conflicts", ["skip", "abort", "markers"])
+@every("conflicts", ["skip", "abort", "markers"])
 def test_rollback_does_not_lead_away_from_the_point_what_is_as_it_was_then(conflicts: str) -> None:
     """Somebody removed a file since, and the caller brought it back: without the caller's work it would go again."""
     desk = desk_with()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from desk import Desk, lines
 
+from cases import every
 from quire_daemon.handlers.why import WHY_TOOL
 
 
@@ -60,7 +60,7 @@ def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_remove
     assert then["version"] == f"v{made['ben']}"
 
 
-@pytest.mark.parametrize(
+@every(
     ("args", "code"),
     [
         ({"path": "a.py", "line": 9}, "line_out_of_range"),

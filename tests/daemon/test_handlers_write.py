@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from cases import every
 from playbook import Playbook
 from quire_journal.events import EditRefused, FileWritten
@@ -54,7 +52,7 @@ def test_an_existing_file_is_not_overwritten_without_a_gate() -> None:
     assert book.text("f.txt") == "old\n"
 
 
-@pytest.mark.parametrize("gate", ["base", "expected_file_version"])
+@every("gate", ["base", "expected_file_version"])
 def test_a_version_opens_the_gate(gate: str) -> None:
     book = Playbook({"f.txt": FIVE})
     reply = write(book, FIVE.replace("two 2", "TWO"), **{gate: version(book)})
@@ -98,7 +96,7 @@ def test_the_sha256_of_an_earlier_version_learns_what_happened_since() -> None:
     assert reply["changes"][0]["writer"]["type"] == "outside"
 
 
-@pytest.mark.parametrize(("digest", "error"), [("0" * 64, "not_found"), ("xyz", "schema_invalid")])
+@every(("digest", "error"), [("0" * 64, "not_found"), ("xyz", "schema_invalid")])
 def test_a_sha256_needs_a_file_and_the_right_form(digest: str, error: str) -> None:
     book = Playbook()
     reply = write(book, "new\n", expectedSha256=digest)
@@ -174,7 +172,7 @@ def test_after_its_own_write_the_caller_knows_the_file() -> None:
     assert write(book, "a 1\nb 3\n", base=first["version"])["ok"]
 
 
-@pytest.mark.parametrize(("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")])
+@every(("files", "error"), [({"f.txt/a": "x"}, "not_a_file"), ({"f.txt": b"a\0"}, "binary_file")])
 def test_what_is_no_text_is_not_overwritten(files: dict[str, bytes | str], error: str) -> None:
     assert write(Playbook(files), "x", base="v1")["error"] == error
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from cases import every
 from playbook import Playbook
@@ -192,7 +191,7 @@ def test_what_is_told_of_a_change_by_others_elsewhere_in_the_file_is_so(
     assert f"`{code}`" in writing.CHANGED[tool] if code else reply["changed_since_your_read"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("tool", "call"),
     [(tool, call) for tool, call, _ in CALLS if tool in ("edit_replace", "multi_edit", "regex_replace")],
 )
@@ -209,7 +208,7 @@ def test_a_changed_line_that_still_has_the_text_is_edited_unless_it_is_to_be_che
     assert book.text("a.txt") == LINES.replace("two", "2 and more")
 
 
-@pytest.mark.parametrize("tool", ["delete_file", "move_file"])
+@every("tool", ["delete_file", "move_file"])
 def test_rebase_does_not_let_a_whole_file_go_that_others_changed(tool: str) -> None:
     book = Playbook({"a.txt": LINES})
     book.call("read_file", {"path": "a.txt"})

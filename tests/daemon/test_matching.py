@@ -174,7 +174,7 @@ def test_edits_that_overlap_are_a_fault() -> None:
         replaced(Text.of(b"abc\n"), [(0, 2, b""), (1, 3, b"")])
 
 
-@pytest.mark.parametrize("old", ["a\nb", "a\r\nb", "a\rb"])
+@every("old", ["a\nb", "a\r\nb", "a\rb"])
 def test_a_text_to_match_may_have_any_line_ends(old: str) -> None:
     assert occurrences(Text.of(b"a\r\nb\r\n"), old) == [(0, 3)]
 

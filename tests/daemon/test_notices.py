@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-import pytest
 from desk import Desk
 
 from cases import every
@@ -97,7 +96,7 @@ def test_every_tools_reply_tells_a_caller_whose_read_went_stale_and_nobody_else(
     assert FIELD not in stale_book().call("status", {}, by="ben")
 
 
-@pytest.mark.parametrize("tool", ["log", "claim", "claims", "blame", "diff"])
+@every("tool", ["log", "claim", "claims", "blame", "diff"])
 def test_a_call_about_the_file_is_told_which_lines_were_changed(tool: str) -> None:
     (entry,) = notices(stale_book().call(tool, CALLS[tool]))
     assert (entry["lines"], entry["touches"]) == ([[1, 1]], "conflicting")
@@ -111,7 +110,7 @@ def test_a_call_about_something_else_is_told_without_a_look_at_the_text() -> Non
     assert (entry["path"], entry["lines"], entry["touches"]) == ("f.txt", None, None)
 
 
-@pytest.mark.parametrize("tool", ["claims", "status"])
+@every("tool", ["claims", "status"])
 def test_each_entry_says_from_where_a_diff_shows_what_happened(tool: str) -> None:
     book = stale_book()
     (entry,) = notices(book.call(tool, CALLS[tool]))

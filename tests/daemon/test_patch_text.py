@@ -210,7 +210,7 @@ def test_a_name_that_is_not_utf8_is_given_as_the_journal_writes_it() -> None:
     assert only(patch).path == "%/caf%E9"
 
 
-@pytest.mark.parametrize(
+@every(
     ("old", "new", "path"),
     [
         ("a/x y.txt", "b/x y.txt", "x y.txt"),

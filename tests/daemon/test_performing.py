@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from cases import every
 from quire_daemon.performing import SPARE_FILES, require_room
 from quire_journal.refusals import Refused
 
@@ -16,7 +17,7 @@ def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:
     assert (caught.value.code, caught.value.details["most"]) == ("schema_invalid", 9000)
 
 
-@pytest.mark.parametrize("most_open", [256, 1024])
+@every("most_open", [256, 1024])
 def test_a_few_writes_are_never_refused(most_open: int) -> None:
     """However little the system allows."""
     require_room(100, most_open)

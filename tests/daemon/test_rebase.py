@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,12 +40,12 @@ def test_lines_and_neighbours_must_be_what_they_were(theirs: Splice, moved: int 
         assert result == (Splice(4 + moved, 6 + moved, (b"x",)),)
 
 
-@pytest.mark.parametrize(("gap", "carries"), [(3, True), (4, False), (5, True)])
+@every(("gap", "carries"), [(3, True), (4, False), (5, True)])
 def test_an_insertion_needs_both_lines_beside_its_gap(gap: int, carries: bool) -> None:
     assert isinstance(carried([Splice(4, 4, (b"x",))], [[Splice(gap, gap, (b"n",))]]), tuple) is carries
 
 
-@pytest.mark.parametrize(
+@every(
     ("theirs", "moved"),
     [
         (Splice(3, 4, (b"n", b"m")), 1),
@@ -74,7 +73,7 @@ def test_a_plan_depends_on_what_it_replaces_and_on_both_sides_of_a_gap() -> None
     assert touched(plan, 9) == [(0, 1), (2, 4), (8, 9)]
 
 
-@pytest.mark.parametrize(
+@every(
     ("theirs", "word"),
     [
         (Splice(0, 1), "none"),
@@ -91,7 +90,7 @@ def test_what_a_change_means_for_lines_has_three_words(theirs: Splice, word: str
 # ── what others made already ──
 
 
-@pytest.mark.parametrize(
+@every(
     ("mine", "stands"),
     [
         (Splice(4, 6, (b"x",)), Splice(5, 6, (b"x",))),  # replaced: the new line stands for itself from then on
@@ -113,9 +112,7 @@ def test_what_others_made_already_must_stay_what_it_is() -> None:
     assert carried([made], [ByOthers([made]), [Splice(6, 7, (b"z",))]]) == (Splice(4, 5, (b"x",)),)
 
 
-@pytest.mark.parametrize(
-    "theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))]
-)
+@every("theirs", [Splice(4, 6, (b"x", b"y")), Splice(4, 5, (b"x",)), Splice(4, 6, (b"x",), (b"\r\n",))])
 def test_nearly_the_same_change_is_in_the_way(theirs: Splice) -> None:
     assert isinstance(carried([Splice(4, 6, (b"x",), (b"\n",))], [ByOthers([theirs])]), Conflict)
 

@@ -164,7 +164,7 @@ def test_looking_twice_tells_nothing_new(known: Version | None, disk: OnDisk) ->
     assert difference("p", head_after(first, known), disk, "watched") is None
 
 
-@pytest.mark.parametrize("evidence", ["captured", "watched", "scanned", "read", "recovered"])
+@every("evidence", ["captured", "watched", "scanned", "read", "recovered"])
 def test_the_evidence_is_kept(evidence: str) -> None:
     for known, disk in [(NEW, FILE_A), (KNOWN, MISSING), (KNOWN, RUN_A), (KNOWN, FILE_B)]:
         event = difference("p", known, disk, evidence)
@@ -179,7 +179,7 @@ def test_doubts_about_the_bytes_are_kept() -> None:
     assert (event.unfinished, event.coalesced) == (True, True)
 
 
-@pytest.mark.parametrize(
+@every(
     ("known", "found", "news"),
     [
         (A, A, False),
@@ -195,7 +195,7 @@ def test_withheld_bytes_are_news_when_both_hashes_say_so(known: bytes, found: by
     assert (event is not None) is news
 
 
-@pytest.mark.parametrize("disk", [OnDisk("file", A, 4, 0o644, why="secret"), OnDisk("file", A, 3, 0o600, why="secret")])
+@every("disk", [OnDisk("file", A, 4, 0o644, why="secret"), OnDisk("file", A, 3, 0o600, why="secret")])
 def test_withheld_bytes_of_another_size_or_mode_are_news(disk: OnDisk) -> None:
     assert difference("p", KNOWN_SECRET, disk, "scanned") == failed(disk, "secret")
 
@@ -263,7 +263,7 @@ def test_the_granularity_can_be_coarser() -> None:
     assert compare({"f": cached}, [there], granularity_ns=2 * S).changed == ["f"]
 
 
-@pytest.mark.parametrize("kind", ["file", "link", "special", "unreadable"])
+@every("kind", ["file", "link", "special", "unreadable"])
 def test_what_is_not_in_the_cache_is_to_be_looked_at(kind: str) -> None:
     assert compare({}, [entry(kind=kind)]).changed == ["f"]
 

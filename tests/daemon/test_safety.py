@@ -85,7 +85,7 @@ def test_a_new_line_that_repeats_its_neighbour_is_suspicious() -> None:
     assert found("a.py", "one()\ntwo()\n", "one()\none()\ntwo()\n") == ["duplicate_line"]
 
 
-@pytest.mark.parametrize(
+@every(
     ("before", "after"),
     [
         ("}\na\n", "}\n}\na\n"),

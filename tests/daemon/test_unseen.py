@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from cases import every
 from playbook import Playbook
 
 MINE = "the line that ann means"
@@ -89,7 +90,7 @@ def test_of_a_file_that_only_the_caller_changes_it_may_know_more_than_it_was_sho
     assert reply["ok"], reply
 
 
-@pytest.mark.parametrize("op", ["insert_after", "insert_before", "replace_line"])
+@every("op", ["insert_after", "insert_before", "replace_line"])
 def test_an_anchor_that_the_caller_itself_removed_is_stale(op: str) -> None:
     book = Playbook({"f.txt": "one\ntwo\nthree\n"})
     read = book.call("read_file", {"path": "f.txt", "hashes": True})

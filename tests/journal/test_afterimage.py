@@ -6,8 +6,7 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
+from cases import every
 from quire_journal.events import CheckpointNamed, WriterIntroduced
 from quire_journal.ids import BatchId, WriterId
 from quire_journal.journal import Entry, Journal
@@ -28,7 +27,7 @@ def changed(seconds: float, size: int = 40960) -> Looks:
     return LOOKS._replace(mtime_ns=THEN + int(seconds * SECOND), size=size)
 
 
-@pytest.mark.parametrize(
+@every(
     ("image", "boot", "now", "believed"),
     [
         (STILL, BOOT, LOOKS, True),

@@ -309,7 +309,7 @@ def test_what_repeats_itself_comes_back_where_ends_could_overlap(data: bytes, ad
         assert get(store, put(store, version)) == version
 
 
-@pytest.mark.parametrize("between", [(-1, 4, b""), (4, -1, b""), (40, 40, b"x"), (0, 0, b"")])
+@every("between", [(-1, 4, b""), (4, -1, b""), (40, 40, b"x"), (0, 0, b"")])
 def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int, bytes]) -> None:
     store = MemoryStore()
     put(store, bytes(range(50)))

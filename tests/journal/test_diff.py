@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal import diff as diff_module
 from quire_journal.diff import blocks, breaks_between, changed_ranges, common_bytes, diff, first_difference
 from quire_journal.splice import Splice, apply
@@ -74,7 +74,7 @@ def test_the_first_difference_does_not_look_at_breaks() -> None:
     assert first_difference(Text.of(b"a\nb\n"), Text.of(b"a\nB\n")) == 1
 
 
-@pytest.mark.parametrize(
+@every(
     ("splices", "wanted"),
     [
         ([Splice(1, 2, (b"x", b"y"))], [(2, 3, 2, 2, 1)]),

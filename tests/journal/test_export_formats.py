@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from scribe import Scribe
 
+from cases import every
 from quire_journal import replay
 from quire_journal.check import check
 from quire_journal.events import (
@@ -183,9 +184,7 @@ def test_what_is_no_whole_and_true_export_is_refused_with_a_reason(scribe: Scrib
         import_lines(spoil(lines), MemoryStore())
 
 
-@pytest.mark.parametrize(
-    "path", ["../x", "/etc/x", "a/../../x", "", ".", "a//b", "a/", "x\0y", "%/..%2fx", "%/%2e%2e/x"]
-)
+@every("path", ["../x", "/etc/x", "a/../../x", "", ".", "a//b", "a/", "x\0y", "%/..%2fx", "%/%2e%2e/x"])
 def test_a_record_of_a_file_outside_of_any_workspace_is_refused(path: str) -> None:
     scribe = Scribe()
     scribe.write(path, b"planted\n")
@@ -193,7 +192,7 @@ def test_a_record_of_a_file_outside_of_any_workspace_is_refused(path: str) -> No
         imported(exported(scribe.store, "jsonl"))
 
 
-@pytest.mark.parametrize(
+@every(
     "path",
     [".git/config", "a/.git/hooks/pre-commit", ".GIT/config", "git~1/config", ".git./x", ".g\u200cit/x", ".quire/id",
      "a/.Quire/id", "%/.git/%ff"],
@@ -205,7 +204,7 @@ def test_a_record_of_what_is_gits_or_quires_own_is_refused(path: str) -> None:
         imported(exported(scribe.store, "jsonl"))
 
 
-@pytest.mark.parametrize(
+@every(
     ("event", "said"),
     [
         (FileWritten("a", b"", 0, 0o100644), "permission bits"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +13,7 @@ from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
 
-@pytest.mark.parametrize(
+@every(
     ("line", "digits"),
     [(b"", "d41d8cd9"), (b"}", "cbb184dd"), (b");", "616cc2f8"), (b"return;", "505b9796"), (b"\xff\xfe", "f3b25701")],
 )

@@ -82,7 +82,7 @@ def test_a_time_that_is_shown_leads_back_to_the_nanosecond(at_ns: int) -> None:
     assert parse_rfc3339(rfc3339(at_ns)) == at_ns
 
 
-@pytest.mark.parametrize(
+@every(
     ("at_ns", "shown"),
     [
         (0, "1970-01-01T00:00:00Z"),

@@ -80,9 +80,7 @@ def test_one_version_of_each_day_is_the_last_of_that_day() -> None:
     assert told(judge("a", versions, Policy(hourly=2), Pins(), NOON))[4] == "+hourly 2026-11-20 11h"
 
 
-@pytest.mark.parametrize(
-    ("rule", "reason"), [("weekly", "weekly 2026-W46"), ("monthly", "monthly 2026-10"), ("yearly", "yearly 2025")]
-)
+@every(("rule", "reason"), [("weekly", "weekly 2026-W46"), ("monthly", "monthly 2026-10"), ("yearly", "yearly 2025")])
 def test_longer_buckets_are_named_by_week_month_and_year(rule: str, reason: str) -> None:
     versions = [version(1, 365 * DAY), version(2, 25 * DAY), version(3, 6 * DAY), version(4)]
     assert f"+{reason}" in told(judge("a", versions, replace(Policy(), **{rule: -1}), Pins(), NOON)).values()

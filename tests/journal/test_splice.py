@@ -121,7 +121,7 @@ def test_old_cr_and_lf_that_meet_keep_their_bytes() -> None:
     assert list(result.lines) == [b"a", b"c"]
 
 
-@pytest.mark.parametrize("splices", [[Splice(1, 2), Splice(0, 1)], [Splice(0, 2), Splice(1, 2)], [Splice(0, 9)]])
+@every("splices", [[Splice(1, 2), Splice(0, 1)], [Splice(0, 2), Splice(1, 2)], [Splice(0, 9)]])
 def test_splices_that_overlap_or_leave_the_text_are_a_mistake(splices: list[Splice]) -> None:
     with pytest.raises(ValueError, match="overlaps"):
         apply(Text.of(b"a\nb\n"), splices)

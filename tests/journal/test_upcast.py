@@ -22,7 +22,7 @@ def body(*fields: Any) -> bytes:
     return msgspec.msgpack.encode(fields)
 
 
-@pytest.mark.parametrize(("tag", "fields"), [("file_painted", ("a", "red")), ("file_painted@2", ("a", "red", "matt"))])
+@every(("tag", "fields"), [("file_painted", ("a", "red")), ("file_painted@2", ("a", "red", "matt"))])
 def test_every_old_version_goes_through_all_the_steps_to_the_current_one(tag: str, fields: tuple[str, ...]) -> None:
     lifted = lift(tag, body(*fields), {"file_painted@3"}, PAINT)
     assert lifted == ("file_painted@3", body("a", {"colour": "red", "finish": "matt"}))
@@ -42,7 +42,7 @@ def test_a_body_that_is_no_array_is_damage() -> None:
         lift("file_painted", b"\xc1", {"file_painted@3"}, PAINT)
 
 
-@pytest.mark.parametrize("version", [1, 2, 17])
+@every("version", [1, 2, 17])
 def test_a_tag_says_kind_and_version(version: int) -> None:
     assert parse_tag(make_tag("file_painted", version)) == ("file_painted", version)
     assert make_tag("file_painted", 1) == "file_painted"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, Scribe
 
+from cases import every
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -109,7 +109,7 @@ def test_a_removed_path_has_a_head_that_says_it_is_gone() -> None:
     assert (heads["a"].type, heads["b"].type, heads["b"].evidence) == ("edit", "outside", "watched")
 
 
-@pytest.mark.parametrize("by_tool", [True, False])
+@every("by_tool", [True, False])
 def test_a_move_ends_one_path_and_begins_another_in_one_record(by_tool: bool) -> None:
     scribe = Scribe().introduce()
     made = scribe.outside("old", b"1")
