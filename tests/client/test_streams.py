@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import resource
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -126,3 +127,18 @@ def test_an_export_that_finds_no_room_leaves_nothing_and_says_so(
         "out/history could not be written: File too large; nothing is left of it. [not_written]\n"
     )
     assert not [*(tmp_path / "out").iterdir()]
+
+
+def test_an_export_into_a_pipe_or_device_is_written_there_and_does_not_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle(place_of(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    reading = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    content = base64.b64encode(b"history\n").decode()
+    page = {"ok": True, "content_base64": content, "records": 1, "of": 1, "done": True, "export": "e", "page": 0}
+    assert main(["export", "jsonl", "--out", "pipe"], FakeOpener({"export": page, "since": {"ok": True}})) == 0
+    assert os.read(reading, 100) == b"history\n"
+    os.close(reading)
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)

@@ -68,7 +68,10 @@ def run(call: Invocation) -> int:
 
 
 class _Output:
-    """Stdout, or a file that gets its name when it is whole and synced. Only its owner may read it."""
+    """Stdout, or a file that gets its name when it is whole and synced. Only its owner may read it.
+
+    What has the name already and is no file, a pipe or a device, is written to as it is.
+    """
 
     def __init__(self, out: str) -> None:
         self._path = Path(out) if out else None
@@ -80,10 +83,15 @@ class _Output:
             folder = self._path.parent
             if not folder.is_dir() or self._path.is_dir():
                 raise Usage(f"--out: {self._path} cannot be a file there.")
+            there = self._path.exists() and not self._path.is_file()
             try:
-                fd, self._beside = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=folder)
+                if there:
+                    fd = os.open(self._path, os.O_WRONLY)
+                else:
+                    fd, self._beside = tempfile.mkstemp(prefix=f".{self._path.name}.", dir=folder)
             except OSError as error:
-                raise Usage(f"--out: {folder} cannot be written to: {error.strerror}.") from error
+                where = self._path if there else folder
+                raise Usage(f"--out: {where} cannot be written to: {error.strerror}.") from error
             self.file = io.BufferedWriter(Output(fd, "wb"))
         else:
             sys.stdout.flush()
@@ -92,7 +100,7 @@ class _Output:
     def keep(self) -> None:
         """The export is complete. Raises `Unwritten`."""
         self.file.flush()
-        if self._path is not None:
+        if self._beside and self._path is not None:
             try:
                 os.fsync(self.file.fileno())
                 self.file.close()
@@ -104,7 +112,8 @@ class _Output:
     def __exit__(self, *_: object) -> None:
         if self._beside:
             os.unlink(self._beside)
-            with contextlib.suppress(Unwritten):
+        if self._path is not None:
+            with contextlib.suppress(Unwritten, BrokenPipeError):
                 self.file.close()
 
 
