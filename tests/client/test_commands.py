@@ -24,6 +24,7 @@ from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation
 from quire_client.connection import NoReply
 from quire_client.moments import HERE, PARTED, POINTS
+from quire_client.shell_words import step
 from quire_journal import VERSION
 from quire_journal.identities import settle
 from quire_journal.locks import Running, hold_lock
@@ -611,6 +612,21 @@ def test_a_log_goes_on_through_short_pages_until_it_has_what_is_wanted(quire: Qu
         "2026-01-31 12:00:00Z  v5  alice/s1  file written  a  0 -> 3\n"
     )
     assert ran.err == "There is more: --cursor c4\n"
+
+
+def test_what_the_first_capture_found_is_not_told_as_if_somebody_had_written_it_then(quire: Quire) -> None:
+    found = {"at": AT, "kind": "outside_written", "version": "v2", "path": "a", "writer": {"id": "outside"}}
+    records = [{**found, "evidence": "watched"}, {**found, "evidence": "captured"}]
+    told = quire("log", log={"ok": True, "records": records, "next": None}).out.splitlines()
+    assert [line.split("  ")[3].strip() for line in told] == ["outside written", "first seen"]
+
+
+def test_an_operation_is_named_where_it_is_not_known_what_became_of_it(quire: Quire) -> None:
+    refusal = {"ok": False, "error": "not_found", "message": "Nothing.", "op": "ab12", "outcome": "not_applied"}
+    assert quire("undo", undo=refusal).err == "Nothing. [not_found]\n"
+    lost = {**refusal, "error": "unknown", "outcome": "unknown", "suggested_action": "op_status"}
+    said = quire("undo", undo=lost).err.splitlines()
+    assert said[1:] == ["Operation: ab12", f"Next: {step('op_status', 'ab12')}."]
 
 
 def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_only_fits_nothing_is_empty(

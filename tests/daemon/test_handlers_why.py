@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from desk import Desk, lines
+from desk import Desk, OnDesk, lines
 
 from cases import every
 from quire_daemon.handlers.why import WHY_TOOL
+from quire_journal.events import OutsideWritten
+from quire_journal.ids import blob_id
 
 
 def a_file() -> tuple[Desk, dict[str, int]]:
@@ -39,6 +41,18 @@ def test_a_line_that_was_there_from_the_start_or_put_between_replaced_nothing() 
     assert "in turn turn-1" in first["message"]
     above = desk.call(WHY_TOOL, desk.ann, path="a.py", line=1)
     assert (above["version"], above["replaced"], above["operation"]) == (f"v{made['above']}", None, "outside_written")
+
+
+def test_nobody_is_said_to_have_written_what_the_first_capture_found() -> None:
+    desk = Desk()
+    data = lines("old")
+    seq = desk.note(OutsideWritten("a.py", blob_id(data), len(data), 0o644, "captured"), blobs=(data,))
+    desk.files["a.py"] = OnDesk(data)
+    told = f" was there already when the journal first saw the file, in v{seq} at "
+    for asked, what in (({"line": 1}, "Line 1 of a.py"), ({}, "a.py")):
+        message = desk.call(WHY_TOOL, desk.ann, path="a.py", **asked)["message"]
+        assert message.startswith(f"{what}{told}")
+        assert message.endswith("; who wrote it is not known.")
 
 
 def test_a_line_is_followed_through_a_rename() -> None:

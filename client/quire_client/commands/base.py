@@ -347,7 +347,7 @@ class Invocation:
         code = render.one_line(reply.get("error", ""))
         message = shell_words.sentence(render.clean_text(reply.get("message", ""))) or "The call was refused."
         self.say(f"{message} [{code}]" if code else message)
-        if reply.get("op"):
+        if reply.get("op") and reply.get("outcome") == "unknown":
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):
             action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))

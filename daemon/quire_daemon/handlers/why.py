@@ -25,6 +25,7 @@ from quire_journal.events import REGULAR
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339
+from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
@@ -68,7 +69,7 @@ def decide(params: WhyParams, world: World) -> Decision:
     batch_files, more = _beside(record.batch, path, history)
     reply = {
         "ok": True,
-        "message": _sentence(params, path, version, history),
+        "message": _sentence(params, path, version, record, history),
         "path": path,
         "version": version_token(version.seq),
         "record": record_json(record, history),
@@ -214,12 +215,16 @@ def _others(event: Any, path: str) -> Iterator[str]:
     yield from (other for other in paths_of(event) if other != path)
 
 
-def _sentence(params: WhyParams, path: str, version: Version, history: History) -> str:
+def _sentence(params: WhyParams, path: str, version: Version, record: Record, history: History) -> str:
+    at = f"in {version_token(version.seq)} at {rfc3339(version.at_ns)}"
+    if getattr(record.event(), "evidence", "") == "captured":
+        what = f"Line {params.line} of {path}" if params.line is not None else path
+        return f"{what} was there already when the journal first saw the file, {at}; who wrote it is not known."
     who = history.writer_json(version.writer, version.type)
     name = who["agent"] or who["id"]
     turn = f" in turn {who['turn']}" if who["turn"] else ""
     what = f"Line {params.line} of {path} was written" if params.line is not None else f"{path} was {_did(version)}"
-    return f"{what} by {name}{turn} in {version_token(version.seq)} at {rfc3339(version.at_ns)}."
+    return f"{what} by {name}{turn} {at}."
 
 
 def _did(version: Version) -> str:
