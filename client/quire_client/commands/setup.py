@@ -95,15 +95,17 @@ def entry_point() -> str:
 def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
     """What a file calls that others check out: plain `quire`, where the PATH leads to this installation; else `here`.
 
-    A folder that is on the PATH because a virtual environment is activated is so in this shell only.
+    So does the script of a checkout that this is installed from. A folder that is on the PATH because a virtual
+    environment is activated is so in this shell only.
     """
+    script = Path(__file__).resolve().parents[3] / "scripts" / "quire"
     own = os.path.join(os.path.realpath(sys.prefix), "") if sys.prefix != sys.base_prefix else None
     for folder in environ.get("PATH", "").split(os.pathsep):
         found = os.path.join(folder, "quire")
         if not os.path.isabs(folder) or (own and os.path.realpath(folder).startswith(own)):
             continue
         if os.path.isfile(found) and os.access(found, os.X_OK):
-            return "quire" if os.path.realpath(found) == os.path.realpath(here) else here
+            return "quire" if os.path.realpath(found) in (os.path.realpath(here), os.fspath(script)) else here
     return here
 
 
