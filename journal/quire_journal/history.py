@@ -107,7 +107,11 @@ class History:
 
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""
-        return next(self.versions(path, upto=seq, reverse=True), None)
+        number = self._id(path)
+        newest = None if number is None else self._head(number)
+        if number is None or newest is None or newest.seq <= seq:
+            return newest  # most files are as they were
+        return next(files.versions(self._reading, number, 0, seq, reverse=True), None)
 
     def versions(
         self, path: str, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
@@ -139,6 +143,10 @@ class History:
         """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""
         for key, name in self._reading.scan("paths", u32(after + 1)):
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
+
+    def path(self, number: int) -> str | None:
+        """The path with this number; None when there is none."""
+        return paths.path_of(self._reading, number)
 
     def path_numbers(
         self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
@@ -417,9 +425,13 @@ class History:
         """The number for the next writer to be introduced."""
         return writers.next_writer_id(self._reading)
 
-    def callers(self) -> Iterator[Caller]:
-        """Every caller, who was introduced last first. Ended early, it costs what was looked at."""
+    def callers(self) -> Iterator[bytes]:
+        """The key of every caller, who was introduced last first. Ended early, it costs what was looked at."""
         return callers.newest_first(self._reading)
+
+    def caller(self, key: bytes) -> Caller:
+        """Who this caller was."""
+        return callers.caller(self._reading, key)
 
     def count_callers(self) -> int:
         """How many callers there are."""

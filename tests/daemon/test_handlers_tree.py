@@ -89,3 +89,18 @@ def test_what_is_not_held_is_said_and_what_is_no_address_refused() -> None:
     assert one["uncaptured"] == "not_held"
     for wrong in ([], ["zz"], ["0" * 63]):
         assert desk.call(BLOBS_TOOL, desk.ann, sha256=wrong)["error"] == "schema_invalid"
+
+
+def test_pages_of_a_glob_join_to_what_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Desk()
+    for number in range(7):
+        desk.write(f"src/{number}.{'py' if number % 2 else 'md'}", lines("x"), desk.ann)
+    monkeypatch.setattr(tree, "PATHS", 2)
+    found: list[str] = []
+    cursor: int | None = 0
+    while cursor is not None:
+        page = desk.call(TREE_TOOL, desk.ann, path="src/**/*.md", cursor=cursor)
+        assert len(page["entries"]) <= 2
+        found += [entry["path"] for entry in page["entries"]]
+        cursor = page["next"]
+    assert found == [f"src/{number}.md" for number in (0, 2, 4, 6)]

@@ -181,3 +181,16 @@ def test_who_changed_a_file_is_said_in_one_line() -> None:
     assert who_changed(changes) == "w1 (v3, v5), outside (v4)"
     assert who_changed(changes, ("someone", "ann").__getitem__, most=2) == "ann (v3), someone (v4) and 1 more"
     assert who_changed([]) == ""
+
+
+def test_of_a_file_that_has_not_changed_since_the_version_at_a_point_is_its_head_and_before_it_came_there_is_none() -> (
+    None
+):
+    scribe = Scribe().introduce()
+    first = scribe.write("a", b"1")
+    second = scribe.write("a", b"2")
+    scribe.write("b", b"3")
+    with scribe.history() as history:
+        at = {seq: version.seq if (version := history.version_at("a", seq)) else None for seq in range(second + 2)}
+        assert at == {seq: None if seq < first else min(seq, second) for seq in range(second + 2)}
+        assert history.version_at("c", second) is None

@@ -267,13 +267,13 @@ def test_a_caller_is_listed_once_with_its_newest_writers_and_who_came_last_is_fi
     for number in range(3, 30):
         scribe.note(WriterIntroduced(number, uid=1000, pid=99, agent="ann", agent_session="s1", turn=f"t{number}"))
     with scribe.history() as history:
-        ann, ben = history.callers()
+        ann, ben = map(history.caller, history.callers())
         assert history.count_callers() == 2
         assert (ann.key, ann.writers, ann.ids) == (ANN_KEY, 28, tuple(range(29, 29 - callers.MOST_IDS, -1)))
         assert (ben.writers, ben.ids) == (1, (2,))
         scribe.note(WriterIntroduced(30, uid=1000, pid=99, agent="ben", agent_session="s2", turn="t9"))
     with scribe.history() as history:
-        assert [caller.ids[0] for caller in history.callers()] == [30, 29]
+        assert [history.caller(key).ids[0] for key in history.callers()] == [30, 29]
 
 
 # ── reads ────────────────────────────────────────────────────────────────────

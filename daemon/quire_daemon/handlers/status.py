@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ from quire_journal.ids import version_token, writer_name
 from quire_journal.points import rfc3339
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
-from quire_journal.views.callers import Caller
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -77,7 +76,7 @@ def decide_status(params: StatusParams, world: World) -> Decision:
         "workspace": health.get("workspace"),
         "state_dir": health.get("state_dir"),
         "versions": health.get("versions", {}),
-        "writers": [_caller_json(caller, history) for caller in islice(history.callers(), MAX_CALLERS)],
+        "writers": [_caller_json(key, history) for key in islice(history.callers(), MAX_CALLERS)],
         "writers_total": many,
         "coverage": coverage,
         "capture": health.get("capture"),
@@ -107,48 +106,61 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     if not 0 < params.minutes <= MOST_MINUTES:
         raise Refused("schema_invalid", f"minutes: must be from 0 to {MOST_MINUTES}.", argument="minutes")
     within_ns = int(params.minutes * 60 * _SECOND)
-    here: list[tuple[Caller, int]] = []
-    others: list[tuple[Caller, int]] = []
-    for caller in world.history.callers():
-        present, seen_ns = _present_at(caller, world, within_ns)
-        (here if present else others).append((caller, seen_ns))
-    listed = [(*one, True) for one in here[: params.limit]]
-    if not params.present:
-        listed += [(*one, False) for one in others[: params.limit - len(listed)]]
+    here: list[tuple[bytes, int]] = []
+    others: list[tuple[bytes, int]] = []
+    for key in world.history.callers():
+        present, seen_ns = _present_at(key, world, within_ns)
+        (here if present else others).append((key, seen_ns))
+    listed = [*here, *(() if params.present else others)][: params.limit]
+    held, bursts = _by_caller(world)
+    writers = [
+        {**_who_json(key, seen_ns, n < len(here), world), "on": _on(key, held, bursts, world)}
+        for n, (key, seen_ns) in enumerate(listed)
+    ]
     many = world.history.count_callers()
     return Decision(
         {
             "ok": True,
             "message": f"{many} caller{'' if many == 1 else 's'}, {len(here)} present.",
-            "writers": [_who_json(caller, seen_ns, present, world) for caller, seen_ns, present in listed],
+            "writers": writers,
             "present": len(here),
             "total": many,
         }
     )
 
 
-def _who_json(caller: Caller, seen_ns: int, present: bool, world: World) -> dict[str, Any]:
-    history, key = world.history, caller.key
+def _who_json(key: bytes, seen_ns: int, present: bool, world: World) -> dict[str, Any]:
     there = world.present.get(key, Present(0, 0))
-    entry = _caller_json(caller, history)
-    batch = entry["last_change"]["batch"] if entry["last_change"] else 0
-    return entry | {
+    return _caller_json(key, world.history) | {
         "you": key == world.who.key,
         "present": present,
         "connections": there.connections,
         "alive": there.alive,
         "hooks": there.hooks,
         "last_seen": rfc3339(seen_ns) if seen_ns else None,
-        "on": {
-            "files": _files_json(there, batch, history),
-            "leases": [lease_json(held, world) for held in in_force(world) if held.holder == key],
-            "bursts": [
-                burst_json(burst, world)
-                for burst in history.open_bursts()
-                if burst.owner == key and burst.open_at(world.now_ns)
-            ],
-        },
     }
+
+
+_ByCaller = Mapping[bytes, list[dict[str, Any]]]
+
+
+def _by_caller(world: World) -> tuple[_ByCaller, _ByCaller]:
+    """The leases in force and the open bursts of each caller."""
+    held: dict[bytes, list[dict[str, Any]]] = {}
+    bursts: dict[bytes, list[dict[str, Any]]] = {}
+    for lease in in_force(world):
+        held.setdefault(lease.holder, []).append(lease_json(lease, world))
+    for burst in world.history.open_bursts():
+        if burst.open_at(world.now_ns):
+            bursts.setdefault(burst.owner, []).append(burst_json(burst, world))
+    return held, bursts
+
+
+def _on(key: bytes, held: _ByCaller, bursts: _ByCaller, world: World) -> dict[str, Any]:
+    """What a caller works on."""
+    there = world.present.get(key, Present(0, 0))
+    files = _files_json(there, _last_batch(key, world.history), world.history)
+    return {"files": files, "leases": held.get(key, []), "bursts": bursts.get(key, [])}
 
 
 def _files_json(there: Present, batch: int, history: History) -> list[dict[str, Any]]:
@@ -161,23 +173,24 @@ def _files_json(there: Present, batch: int, history: History) -> list[dict[str, 
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in newest]
 
 
-def _present_at(caller: Caller, world: World, within_ns: int) -> tuple[bool, int]:
+def _present_at(key: bytes, world: World, within_ns: int) -> tuple[bool, int]:
     """Is this caller there, and when was it last heard of? 0: nobody knows."""
-    there, batch = world.present.get(caller.key, Present(0, 0)), _last_batch(caller, world.history)
+    there, batch = world.present.get(key, Present(0, 0)), _last_batch(key, world.history)
     record = world.history.record(batch)
     seen_ns = max(there.called_ns, record.at_ns if record is not None else 0)
     return there.connections > 0 or (seen_ns > 0 and world.now_ns - seen_ns <= within_ns), seen_ns
 
 
-def _last_batch(caller: Caller, history: History) -> int:
+def _last_batch(key: bytes, history: History) -> int:
     """The newest batch with file changes of a caller; 0: there is none."""
-    return next(iter(history.last_batches(caller.key)), 0)
+    return next(iter(history.last_batches(key)), 0)
 
 
-def _caller_json(caller: Caller, history: History) -> dict[str, Any]:
+def _caller_json(key: bytes, history: History) -> dict[str, Any]:
+    caller = history.caller(key)
     ids = [writer_name(number) for number in caller.ids]
     entry = {**history.writer_json(caller.ids[0]), "turns": caller.writers, "ids": ids, "last_change": None}
-    if batch := _last_batch(caller, history):
+    if batch := _last_batch(key, history):
         record = history.record(batch)
         entry["last_change"] = {"batch": batch, "at": rfc3339(record.at_ns) if record is not None else None}
     return entry

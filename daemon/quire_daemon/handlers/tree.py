@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.difference import ENTRIES
-from quire_daemon.handlers.log_filter import path_filter
+from quire_daemon.handlers.log_filter import common_part, path_filter
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER, LINK
 from quire_journal.history import History
@@ -20,8 +21,8 @@ from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.views.files import Version
 
-PATHS: Final = 1000
-"""Paths that one `tree` looks at; of most it takes one look into the versions table."""
+PATHS: Final = 400
+"""Paths that one `tree` looks at: few enough for others not to wait, wherever it takes a search for the version."""
 
 MOST_BLOBS: Final = 500
 """Blobs in one `blobs`."""
@@ -62,17 +63,12 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
         raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
     history = world.history
     at = int(parse_point(params.at, history)) if params.at else int(history.head())
-    fits = path_filter(params.path, history)
     entries: list[dict[str, Any]] = []
     last = params.cursor
-    looked = 0
-    for number, path in history.path_list(after=params.cursor):
+    for looked, (number, path) in enumerate(_paths(params, history)):
         if looked == PATHS:
             break
         last = number
-        if not fits(path):
-            continue
-        looked += 1
         version = history.version_at(path, at)
         if version is not None and not version.gone:
             entries.append(entry_json(path, version, history))
@@ -91,6 +87,19 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
             "complete": first_scan is not None and first_scan <= at,
         }
     )
+
+
+def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
+    """(number, path) of what is asked about, behind the cursor. All names are looked at once, not for each page."""
+    if not params.path:
+        yield from history.path_list(after=params.cursor)
+        return
+    fits, part = path_filter(params.path, history), common_part(params.path, history)
+    numbers = history.path_numbers(f"tree {params.path}", fits, part)
+    for number in numbers[bisect_right(numbers, params.cursor) :]:
+        path = history.path(number)
+        if path is not None:
+            yield number, path
 
 
 def _time(at: int, history: History) -> str | None:

@@ -45,12 +45,17 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     w.put("newest_callers", newest, key)
 
 
-def newest_first(r: Reading) -> Iterator[Caller]:
-    """Every caller, who was introduced last first."""
+def newest_first(r: Reading) -> Iterator[bytes]:
+    """The key of every caller, who was introduced last first."""
     for _, key in r.scan("newest_callers", reverse=True):
-        row = r.get("callers", key) or bytes(4)
-        ids = tuple(WriterId(int.from_bytes(row[at : at + 4], "big")) for at in range(4, len(row), 4))
-        yield Caller(key, int.from_bytes(row[:4], "big"), ids)
+        yield key
+
+
+def caller(r: Reading, key: bytes) -> Caller:
+    """Who the caller with this key was."""
+    row = r.get("callers", key) or bytes(4)
+    ids = tuple(WriterId(int.from_bytes(row[at : at + 4], "big")) for at in range(4, len(row), 4))
+    return Caller(key, int.from_bytes(row[:4], "big"), ids)
 
 
 def how_many(r: Reading) -> int:
