@@ -318,8 +318,7 @@ class History:
         counts = files.made_by(self._reading, number)
         others = {*counts} - {type}
         if others == {OUTSIDE_TYPE} and counts[OUTSIDE_TYPE] == 1:
-            first = next(self.versions(path), None)
-            return "clean" if first is not None and first.type == OUTSIDE_TYPE else "mixed"
+            return "clean" if files.begins_outside(self._reading, number) else "mixed"
         return "mixed" if others else "clean"
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:

@@ -29,6 +29,7 @@ from quire_journal.events import (
 )
 from quire_journal.log import Damaged, Reading, Writing, u32, u64
 from quire_journal.records import Record, decode_record
+from quire_journal.upcast import parse_tag
 from quire_journal.views.paths import path_id
 
 TABLES = ("files", "versions", "continuity")
@@ -46,6 +47,8 @@ TOOL_WRITES: Final = (FileWritten, FileDeleted, FileMoved, ModeChanged)
 
 OUTSIDE_WRITES: Final = (OutsideWritten, OutsideDeleted, OutsideMoved, OutsideModeChanged, CaptureFailed)
 """What other programs did to a path."""
+
+_OUTSIDE_TAGS: Final = frozenset(parse_tag(event.kind)[0] for event in OUTSIDE_WRITES)
 
 KINDS: Final = (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced, WritesAbandoned)
 
@@ -146,12 +149,17 @@ def made_by(r: Reading, path: int) -> dict[str, int]:
 
 def version(r: Reading, path: int, seq: int) -> Version | None:
     """What record `seq` made of the path with this number. Raises `log.Damaged` when that record cannot be read."""
+    if (path, seq) in r.known:
+        return older(r, path, seq)
     newest = head(r, path)
     return newest if newest is not None and newest.seq == seq else older(r, path, seq)
 
 
 def older(r: Reading, path: int, seq: int) -> Version | None:
     """As `version`, of one that is hardly the head."""
+    known: Version | None = r.known.get((path, seq))
+    if known is not None:
+        return known
     key = u32(path) + u64(seq)
     found = r.get("versions", key)
     return None if found is None else version_at(r, key, found)
@@ -170,6 +178,16 @@ def versions(
         place = _place_in(key, row)
         if displaced or place.index != NEVER_HEAD:
             yield _version_of(r, key, place)
+
+
+def begins_outside(r: Reading, path: int) -> bool:
+    """Did no tool make the first version of the path with this number? Raises `log.Damaged` as `versions` does."""
+    for key, row in r.scan("versions", u32(path), u32(path + 1)):
+        if _PLACE.decode(row).index != NEVER_HEAD:
+            seq = int.from_bytes(key[4:], "big")
+            record = record_before(r, seq, seq + 1)
+            return record is not None and parse_tag(record.kind)[0] in _OUTSIDE_TAGS
+    return False
 
 
 def version_at(r: Reading, key: bytes, row: bytes) -> Version:
@@ -274,6 +292,10 @@ def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False
     place = _Place(0 if before is None else before.index + 1, entry, base, left=left)
     made = _made(record, event, place)
     assert made is not None, "the fold passes on only what makes a version"
+    # The folds that come next ask for these two: the newest version of a path, and the one before it.
+    w.known[number, record.seq] = made
+    if before is not None:
+        w.known[number, before.seq] = before
     count = {} if before is None else before.made_by
     _put_head(w, number, made, {**count, made.type: count.get(made.type, 0) + 1})
     w.put("versions", u32(number) + u64(record.seq), _row(place))
