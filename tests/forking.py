@@ -84,10 +84,11 @@ def be(
 
 
 def main() -> None:
-    from quire_daemon import __main__, app, examining, recovery, server, soundness  # noqa: F401 (they bring the rest)
+    from quire_daemon import __main__, app, config, examining, faults, recovery, server, soundness  # noqa: F401
     from quire_journal import replay  # noqa: F401
     from quire_journal.stores import lmdb  # noqa: F401
 
+    config.load(None, None)  # what is made at its first use has been made then
     gc.collect()
     gc.freeze()  # a daemon leaves what was imported alone
     serve(socket.socket(fileno=int(sys.argv[1])))
