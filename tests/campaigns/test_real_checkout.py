@@ -94,7 +94,9 @@ def test_agents_and_an_outside_program_on_a_real_tree_and_all_of_it_undone(daemo
     sources = [p for p in sorted(before) if p.endswith(".py") and (at.root / p).stat().st_size > 400]
     mine, theirs = sources[::2][: live.length(12, 150)], sources[1::2][:6]
     versions = {}
-    with running(sys.executable, "-c", SCRIBBLER, live.length("1", "2"), *[at.root / p for p in theirs]) as scribbler:
+    with running(
+        sys.executable, "-IS", "-c", SCRIBBLER, live.length("1", "2"), *[at.root / p for p in theirs]
+    ) as scribbler:
         agents = [at.connect(f"agent{n}", f"agent{n}") for n in range(2)]
         for n, path in enumerate(mine):
             versions[path] = edit_somewhere(agents[n % 2], path, chance)
@@ -153,6 +155,7 @@ def test_a_tree_that_changed_while_no_daemon_ran_is_caught_up_with_at_the_next_s
     at.write(added, "new = True\n")
     os.utime(at.root / names[7])  # a new time is not a new content
     boss = at.connect("boss")
+    eventually("the scan at the start is through", lambda: len(log(boss, kind="workspace_scanned")) > 1)
     caught_up(boss)
     assert log(boss, path=changed)[-1]["sha256"] == sha256(at.read(changed))
     assert log(boss, path=removed)[-1]["kind"] == "outside_deleted"

@@ -133,7 +133,7 @@ def whole(data: bytes) -> bool:
 def outside(style: str, path: Path, account: Path, seconds: float) -> Iterator[subprocess.Popen[bytes]]:
     """The outside program at work; ended by its process if the test fails."""
     how = (style, path, account, str(seconds), "1.5~", str(live.SEED))
-    program = subprocess.Popen([sys.executable, outsider.__file__, *map(os.fspath, how)])
+    program = subprocess.Popen([sys.executable, "-IS", outsider.__file__, *map(os.fspath, how)])
     try:
         yield program
         assert program.wait(30) == 0
@@ -201,7 +201,7 @@ print(flips)
 def flipping(one: Path, two: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
     """A program that makes two names trade places, as fast as it can."""
     arguments = [str(Path(outsider.__file__).parent), str(one), str(two), str(seconds)]
-    program = subprocess.Popen([sys.executable, "-c", FLIP, *arguments], stdout=subprocess.PIPE, text=True)
+    program = subprocess.Popen([sys.executable, "-IS", "-c", FLIP, *arguments], stdout=subprocess.PIPE, text=True)
     try:
         assert program.stdout is not None
         program.stdout.readline()

@@ -53,6 +53,8 @@ def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_tho
     at = daemon()
     user = Path(os.environ["XDG_CONFIG_HOME"]) / "quire" / "config.toml"
     user.parent.mkdir()
+    # The doctor tries a server of MCP that is set up, else one of its own, which computes for two seconds.
+    at.write(".mcp.json", json.dumps({"mcpServers": {"quire": {"command": "/gone/quire", "args": ["mcp"]}}}))
     with at.connect() as client:
         status(client, "full")
         at.write(".quire.toml", "[capture\n")
