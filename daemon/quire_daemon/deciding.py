@@ -215,7 +215,8 @@ class Deciding:
         seqs = self._note(call, events, lasting)
         self._leasing.noted(call, events, seqs)
         self._bursting.noted(call, events, seqs)
-        puts = {id(write.data): write for write in decision.writes if isinstance(write, Put)}
+        writes = decision.writes if decision.blobs else ()
+        puts = {id(write.data): write for write in writes if isinstance(write, Put)}
         for data in decision.blobs:
             self._recorder.note_blob(*_in_chain(puts.get(id(data)), data))
         if not decision.writes:

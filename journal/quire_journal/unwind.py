@@ -170,6 +170,8 @@ def unwind(history: History, life: Life) -> Unwound:
 
 def _without_taken_back(history: History, life: Life) -> Unwound:
     found = _unwind(history, life)
+    if not (found.conflicts or found.kept):
+        return found
     first = life.steps[0].seq
     cancelling: dict[int, bool] = {}
     tried: set[int] = set()

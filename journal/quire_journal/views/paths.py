@@ -89,8 +89,7 @@ def stored(path: str) -> bytes:
 
 
 def _number(w: Writing, path: str) -> None:
-    key = key_of(path)
-    if w.get("path_ids", key) is None:
+    if path_id(w, path) is None:
         number = u32(w.count("paths") + 1)
-        w.put("path_ids", key, number)
+        w.put("path_ids", key_of(path), number)
         w.append("paths", number, stored(path))
