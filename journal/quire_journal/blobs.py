@@ -5,8 +5,7 @@ themselves, zstd of them, or what tells them from the bytes of another blob, its
 where that is short, else zstd with the base as prefix. Bases follow skip-deltas:
 of the blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 32 divides i against
 i - 32^k with the largest 32^k that divides i. So a chain has at most 31 links for each digit of i to that base,
-and every blob is the base of few others. Where such a far base has little in common with the bytes, they are made
-against the newest blob instead: the bound of links holds for that, too.
+and every blob is the base of few others.
 
 Nothing that comes out is trusted: declared sizes are held against what was stored and against `MAX_BYTES` before
 anything is unpacked, frames carry a checksum (a wrong prefix would otherwise unpack to wrong text), and every
@@ -422,28 +421,8 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None,
 
 
 def _delta(r: Reading, data: bytes, chain: Chain, bytes_of: Callable[[Reading, bytes], bytes]) -> Stored | None:
-    """`data` against its base in `chain`; None where a keyframe is better.
-
-    Where the base is a far one that has little in common with `data`, against the newest, to the same bound of links.
-    """
+    """`data` against its base in `chain`; None where a keyframe is better."""
     number, blob = chain.base
-    made = _made_of(r, data, number, blob, bytes_of)
-    if made is not None and (made.kind == SPLICED or len(made.frame) * _SURE_GAIN <= len(data)):
-        return made
-    plain = min(len(data), len(_pack(data, b"")))
-    newest, newest_blob = chain.levels[0] if chain.levels else chain.first
-    if newest != number and (made is None or len(made.frame) * 2 > plain):
-        nearer = _made_of(r, data, newest, newest_blob, bytes_of)
-        if nearer is not None and (made is None or len(nearer.frame) < len(made.frame)):
-            made = nearer
-    # A delta of more than half the file would save less than a retention saves that can drop what stood before.
-    return made if made is not None and len(made.frame) * 2 <= plain else None
-
-
-def _made_of(
-    r: Reading, data: bytes, number: int, blob: bytes, bytes_of: Callable[[Reading, bytes], bytes]
-) -> Stored | None:
-    """`data` against blob `number`; None where that cannot be a base."""
     try:
         base_stored = _stored(r, number)
         if base_stored is None or base_stored.links >= MAX_CHAIN or base_stored.size < _MIN_PREFIX_BYTES:
@@ -454,7 +433,11 @@ def _made_of(
     spliced = _splice(data, base)
     if spliced is not None:
         return Stored(number, base_stored.links + 1, len(data), SPLICED, spliced)
-    return Stored(number, base_stored.links + 1, len(data), BARE_DELTA, _pack(data, base))
+    packed = _pack(data, base)
+    # Compared with plain zstd only where the bytes themselves leave a doubt: that takes as long as the delta.
+    if len(packed) * _SURE_GAIN > len(data) and len(packed) * 2 > min(len(data), len(_pack(data, b""))):
+        return None
+    return Stored(number, base_stored.links + 1, len(data), BARE_DELTA, packed)
 
 
 def _splice(data: bytes, base: bytes) -> bytes | None:

@@ -129,32 +129,6 @@ def test_a_rewritten_file_becomes_a_keyframe_and_its_chain_starts_there() -> Non
     assert max(one.links for one in kept) <= 32
 
 
-def test_where_the_far_base_has_little_in_common_with_the_bytes_the_newest_is_the_base() -> None:
-    store = MemoryStore()
-    history = [*versions(20, seed=1), *versions(20, seed=2)]
-    both = [history[at] + history[20 + at] for at in range(20)]  # half of it is of the first 20 versions
-    for data in (*history[:20], *both):
-        put(store, data)
-    kept = stored(store)
-    assert kept[32].base == 32
-    assert len(kept[32].frame) < 200
-    assert max(one.links for one in kept) < 40
-    assert [get(store, blob_id(data)) for data in both] == both
-
-
-def test_a_chain_stays_within_the_bound_of_links_where_no_far_base_has_anything_in_common() -> None:
-    store, cache = MemoryStore(), BlobCache(1 << 20)
-    rnd = random.Random(4)
-    chunks = [rnd.randbytes(200) for _ in range(220)]
-    sliding = [b"".join(chunks[at : at + 20]) for at in range(200)]
-    with store.writing() as w:
-        ids = [blobs.put(w, data, PATH, cache) for data in sliding]
-    kept = stored(store)
-    assert max(one.links for one in kept) == blobs.MAX_CHAIN
-    assert 2 <= sum(not one.base for one in kept) <= 200 // 64 + 1
-    assert [get(store, blob) for blob in ids] == sliding
-
-
 def test_a_delta_is_kept_where_it_saves_half() -> None:
     rnd = random.Random(7)
     first, other = rnd.randbytes(4000), rnd.randbytes(20_000)
