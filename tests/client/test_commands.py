@@ -219,7 +219,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["blame", "a", "-L", "x,"], "--lines wants A:B, A:, :B or A, not 'x,'."),
         (["call"], "TOOL is missing."),
         (["call", "edit", "[]"], "The arguments must be one JSON object."),
-        (["diff"], "A..B is missing."),
+        (["diff"], "A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`."),
         (["diff", "..v2"], "A..B begins with a point, not with '..v2'."),
         (["diff", "src"], "'src' is a path, not a point: try `quire diff v10.. src`."),
         (["diff", "../site"], "'../site' is a path, not a point: try `quire diff v10.. ../site`."),

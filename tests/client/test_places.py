@@ -116,7 +116,8 @@ def test_a_worktree_of_git_is_a_checkout_too(tmp_path: Path) -> None:
 
 def test_a_folder_becomes_a_workspace_only_where_it_is_named(tmp_path: Path) -> None:
     root = project(tmp_path / "notes")
-    with pytest.raises(WorkspaceRefused, match="in no workspace and in no git checkout; name the folder with -C PATH"):
+    said = "in no workspace and in no git checkout; name the folder with -C PATH, or make this one a workspace"
+    with pytest.raises(WorkspaceRefused, match=said):
         find_workspace(root)
     assert find_workspace(root, given=True).root == root
 

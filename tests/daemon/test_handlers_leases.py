@@ -103,6 +103,16 @@ def test_what_is_granted_beside_the_lease_of_another(held: str, wanted: str, gra
         assert (reply["error"], reply["lease"]) == ("lease_held", number)
 
 
+def test_the_refusal_names_the_file_and_the_folder_that_the_lease_is_on() -> None:
+    book = Playbook({"src/f.txt": TEN})
+    for path, told in (("src/f.txt", "has it, exclusive"), ("src", "has src, exclusive")):
+        number = claim(book, "ann", path=path, kind="exclusive")["lease"]
+        message = book.call("claim", {"path": "src/f.txt", "kind": "exclusive"}, by="ben")["message"]
+        assert message.startswith("src/f.txt cannot be ")
+        assert told in message
+        assert book.call("release", {"lease": number}, by="ann")["ok"]
+
+
 def test_nobodys_own_leases_are_in_its_way() -> None:
     book = Playbook({"f.txt": TEN})
     assert claim(book, "ann", kind="exclusive")["ok"]

@@ -15,7 +15,7 @@ from quire_client.commands.base import Command, Invocation, Usage, point_of
 def run(call: Invocation) -> int:
     """Show the changes from one point to another, or to now."""
     if not call.arguments:
-        raise Usage("A..B is missing.")
+        raise Usage("A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`.")
     from quire_journal.ids import parse_version_token
 
     given = call.arguments[0]

@@ -69,8 +69,8 @@ def _state(one: Mapping[str, Any]) -> str:
 COMMAND = Command(
     arguments="",
     about="Lists the journals of all your workspaces: the beginning of the id, the daemon with its version, the size\n"
-    "on the disk, when the journal was written last, and the folder. Those with a --state-dir of their own are not\n"
-    "known here; with that option, the one there is told. Starts no daemon.",
+    "on the disk (with the reserve for a full one), when the journal was written last, and the folder. Those with a\n"
+    "--state-dir of their own are not known here; with that option, the one there is told. Starts no daemon.",
     example="quire list",
     run=run,
 )

@@ -131,12 +131,12 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
     else:
         told = f"promised to it first: it waits for {first.strength}"
     strong = any(held.strength == EXCLUSIVE for held in holding)
-    ground = path if first.path == path else f"{path} (by {first.path})"
+    what = "it" if first.path == path else first.path
     over_ns = max((held.expires_ns for held in holding if held.number), default=None)
     details = {name: value for name, value in lease_json(first, world).items() if name != "yours"}
     return Refused(
         "lease_held",
-        f"{ground} cannot be {verb}: {named(first.writer, world)} has it, {told}{quoted(first.reason)}{rest}.",
+        f"{path} cannot be {verb}: {named(first.writer, world)} has {what}, {told}{quoted(first.reason)}{rest}.",
         "wait_or_use_free_lines" if free else "wait",
         **{**details, "path": path, "lease_path": first.path},
         free={
