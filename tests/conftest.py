@@ -23,7 +23,7 @@ import live  # noqa: E402
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 # The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
-settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=25)
+settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=16)
 settings.register_profile(
     "long",
     derandomize=True,

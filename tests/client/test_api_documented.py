@@ -103,7 +103,7 @@ def arguments(name: str) -> dict[str, Any]:
     return given
 
 
-@pytest.mark.parametrize("name", METHODS)
+@every("name", METHODS)
 def test_every_argument_of_a_method_is_one_of_the_tool(name: str, place: Place) -> None:
     line = FakeLine({"export": {"ok": False}})
     getattr(Client(FakeDoor(place, line), Caller()), name)(**arguments(name))

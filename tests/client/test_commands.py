@@ -198,7 +198,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
 # -- usage -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@every(
     ("words", "sentence"),
     [
         (["fly"], "There is no command 'fly'; `quire help` lists them."),

@@ -205,7 +205,7 @@ class Stdin:
         self.buffer = io.BytesIO(data)
 
 
-@pytest.mark.parametrize(
+@every(
     ("arguments", "given"),
     [
         (["claude-code"], b""),

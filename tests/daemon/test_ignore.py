@@ -183,10 +183,8 @@ def test_a_linked_worktree_uses_the_excludes_of_its_repository(repository: Path)
 # ── what Quire adds ──────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    "path", [".git", ".quire", "sub/.git", "deep/er/.quire", ".git/HEAD", ".quire/tmp/x", "sub/.git/config"]
-)
-@pytest.mark.parametrize("folder", [True, False])
+@every("path", [".git", ".quire", "sub/.git", "deep/er/.quire", ".git/HEAD", ".quire/tmp/x", "sub/.git/config"])
+@every("folder", [True, False])
 def test_git_and_quire_are_always_ignored(tmp_path: Path, path: str, folder: bool) -> None:
     write(tmp_path, ".quireignore", "!.git\n!.quire\n!*\n")
     assert Ignore(tmp_path, ["!.git", "!.quire"]).ignored(path, folder)
@@ -282,7 +280,7 @@ def test_recheck_finds_rule_files_that_changed_unnoticed(repository: Path) -> No
 # ── secrets ──────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
+@every(
     ("path", "is_secret"),
     [
         (".env", True),

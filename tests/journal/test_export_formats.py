@@ -162,7 +162,7 @@ def test_every_kind_of_event_comes_back_from_its_line_without_its_bytes_beside_i
         assert stored_record(decoded) == stored
 
 
-@pytest.mark.parametrize(
+@every(
     ("spoil", "said"),
     [
         (lambda lines: lines[:-1], "cut off"),

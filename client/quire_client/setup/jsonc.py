@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SKIPPED: Final = re.compile(rf"(?:[{BLANK}]+|//[^\n]*|/\*(?s:.*?)\*/)*")
 _MAX_DEPTH: Final = 100
 
 
@@ -150,19 +151,10 @@ def _member(text: str, at: int, depth: int) -> Part:
 
 def _skip(text: str, at: int) -> int:
     """Behind blanks and comments."""
-    while at < len(text):
-        if text[at] in BLANK:
-            at += 1
-        elif text.startswith("//", at):
-            end = text.find("\n", at)
-            at = len(text) if end < 0 else end
-        elif text.startswith("/*", at):
-            end = text.find("*/", at)
-            if end < 0:
-                raise _malformed(text, at, "a comment does not end")
-            at = end + 2
-        else:
-            break
+    found = _SKIPPED.match(text, at)
+    at = found.end() if found is not None else at
+    if text.startswith("/*", at):
+        raise _malformed(text, at, "a comment does not end")
     return at
 
 
