@@ -44,7 +44,7 @@ TABLES: Final[tuple[str, ...]] = (
     "edit_checkpoints",  # path id → the newest checkpoint of an edit, and what became of it
     "ops",  # operation id → batch
     "batches",  # batch → its tool writes, and which of them stand
-    "batches_by",  # caller | batch → writer: the batches with tool writes of a caller
+    "batches_by",  # caller | seq // 256 → the batches with tool writes that it began there, and their writers
     "undone",  # batch | seq → batch that undid it by record seq
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply
     "leases",  # seq of the grant → lease that no record has ended

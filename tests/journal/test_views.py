@@ -432,6 +432,26 @@ def test_the_newest_batches_of_a_caller_come_first_and_only_its_own() -> None:
         assert history.last_batches(b"\xff" * 8, 9) == []
 
 
+def test_the_batches_of_a_caller_are_told_newest_first_across_all_rows_that_have_them() -> None:
+    scribe = Scribe().introduce()
+    mine: list[int] = []
+    for n in range(700):
+        if n % 7 == 0:
+            mine.append(scribe.note(FileWritten("a", BLOB, 1, 0o644), writer=ANN))
+        elif n % 300 == 1:
+            scribe.note(*[WritesSettled(0)] * 300)  # no batch of Ann's begins among these
+        else:
+            scribe.note(FileWritten("b", BLOB, 1, 0o644), writer=BEN)
+    lost = {mine[0], mine[50], mine[-1]}
+    scribe.note(WritesAbandoned(tuple(lost), "raced"))
+    left = [batch for batch in mine if batch not in lost]
+    with scribe.history() as history:
+        assert history.last_batches(ANN_KEY, 999) == left[::-1]
+        assert history.last_batches(ANN_KEY, 3) == left[:-4:-1]
+    with scribe.store.reading() as r:
+        assert r.count("batches_by") < 20
+
+
 def test_a_batch_is_undone_until_its_undoing_is_undone() -> None:
     scribe = Scribe().introduce()
     done = scribe.write("a", b"1")

@@ -68,7 +68,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("losses", 1, losses.TABLES, losses.fold, losses.KINDS),
     View("anchors", 4, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
-    View("batches", 2, batches.TABLES, batches.fold, apply_all=batches.fold_all),
+    View("batches", 3, batches.TABLES, batches.fold, apply_all=batches.fold_all),
     View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS),
     View("capture", 1, capture.TABLES, capture.fold, capture.KINDS, needs=("files",)),
     View("leases", 1, leases.TABLES, leases.fold, leases.KINDS),

@@ -1,6 +1,9 @@
 """The batches view: which tool writes belong together, whose they are, which are on disk, which were undone.
 
 Also what a repeated call is answered from: operation ids and kept replies.
+
+Whose they are is asked by caller. A row for each batch would come between those of others that are there, so that the
+pages were half empty; so one row has all batches of a caller that began within 256 records, five bytes each.
 """
 
 from __future__ import annotations
@@ -38,6 +41,11 @@ class Kept(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at_ns: int
     batch: int  # the reply counts only while this batch is not abandoned
 
+
+_BLOCK: Final = 256
+"""Records: the batches that a caller began among them share a row."""
+
+_ENTRY_BYTES: Final = 5
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _KEPT: Final = msgspec.msgpack.Decoder(Kept)
@@ -115,9 +123,7 @@ class _Growing(msgspec.Struct):
         batch = u64(self.batch)
         w.put("batches", batch, _ENCODER.encode(self.runs))
         w.put("unsettled", batch, u64(self.last))
-        caller = caller_of(w, self.writer)
-        if caller:
-            w.put("batches_by", caller + batch, u32(self.writer))
+        _own(w, caller_of(w, self.writer), self.batch, self.writer)
 
 
 def batch_of_op(r: Reading, op: bytes) -> int | None:
@@ -148,8 +154,10 @@ def newest_of(r: Reading, caller: bytes) -> Iterator[tuple[int, int]]:
     """(batch, writer) of the batches with standing tool writes of a caller, newest first."""
     if caller:
         stop = (int.from_bytes(caller, "big") + 1).to_bytes(9, "big")
-        for key, writer in r.scan("batches_by", caller, stop[1:] if stop[0] == 0 else None, reverse=True):
-            yield int.from_bytes(key[8:], "big"), int.from_bytes(writer, "big")
+        for key, row in r.scan("batches_by", caller, stop[1:] if stop[0] == 0 else None, reverse=True):
+            first = int.from_bytes(key[8:], "big") * _BLOCK
+            for entry in reversed(_entries(row)):
+                yield first + entry[0], int.from_bytes(entry[1:], "big")
 
 
 def undoers(r: Reading, batch: int) -> list[int]:
@@ -209,6 +217,27 @@ def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
     return (*runs, (at, more, stands)) if more else runs
 
 
+def _entries(row: bytes) -> list[bytes]:
+    """The batches of a row, oldest first: where each began in its block, and its writer."""
+    return [row[at : at + _ENTRY_BYTES] for at in range(0, len(row), _ENTRY_BYTES)]
+
+
+def _own(w: Writing, caller: bytes, batch: int, writer: int | None) -> None:
+    """Say that the batch is the caller's, by this writer; None: it is not the caller's any more."""
+    if not caller:
+        return
+    block, place = divmod(batch, _BLOCK)
+    key = caller + u32(block)
+    entries = [entry for entry in _entries(w.get("batches_by", key) or b"") if entry[0] != place]
+    if writer is not None:
+        entries.append(bytes([place]) + u32(writer))
+        entries.sort()
+    if entries:
+        w.put("batches_by", key, b"".join(entries))
+    else:
+        w.delete("batches_by", key)
+
+
 def _take_back(w: Writing, record: Record | None) -> None:
     """Mark the tool write as taken back. A batch without any that stands waits for nothing and is nobody's newest."""
     if record is None:
@@ -228,6 +257,4 @@ def _take_back(w: Writing, record: Record | None) -> None:
     w.put("batches", batch, _ENCODER.encode(now))
     if not any(stands for _, _, stands in now):
         w.delete("unsettled", batch)
-        caller = caller_of(w, record.writer)
-        if caller:
-            w.delete("batches_by", caller + batch)
+        _own(w, caller_of(w, record.writer), record.batch, None)
