@@ -621,6 +621,30 @@ def test_what_the_first_capture_found_is_not_told_as_if_somebody_had_written_it_
     assert [line.split("  ")[3].strip() for line in told] == ["outside written", "first seen"]
 
 
+def test_many_files_to_which_nothing_is_done_are_told_in_two_lines(quire: Quire) -> None:
+    idle = [{"path": f"{n}.txt", "action": "none", "skipped": "first_seen", "why": "It was there."} for n in range(9)]
+    held = {"path": "held.txt", "action": "none", "skipped": "uncaptured", "why": "`allow_uncaptured` goes over it."}
+    files = [*idle, {"path": "done.txt", "action": "write"}, held, {**idle[0], "conflicts": [{"writer": {}}]}]
+    out = quire("undo", undo={"ok": True, "message": "Undone in 1 file.", "files": files}).out
+    assert out == (
+        "Undone in 1 file.\n"
+        "  write   done.txt\n"
+        "  none    held.txt\n"
+        "          left alone: --allow-uncaptured goes over it.\n"
+        "  none    0.txt\n"
+        "          left alone: It was there.\n"
+        "          conflict: ? built on it\n"
+        "  9 files left alone: It was there.\n"
+        "          0.txt, 1.txt, 2.txt and 6 more; --json lists them\n"
+    )
+
+
+def test_a_file_that_is_not_captured_is_told_with_the_reason(quire: Quire) -> None:
+    record = {"at": AT, "kind": "capture_failed", "version": "v2", "path": ".env", "writer": {"id": "outside"}}
+    out = quire("log", log={"ok": True, "records": [{**record, "why": "too_large"}], "next": None}).out
+    assert out.rstrip().endswith("v2  outside  not captured  .env  (too large)")
+
+
 def test_an_operation_is_named_where_it_is_not_known_what_became_of_it(quire: Quire) -> None:
     refusal = {"ok": False, "error": "not_found", "message": "Nothing.", "op": "ab12", "outcome": "not_applied"}
     assert quire("undo", undo=refusal).err == "Nothing. [not_found]\n"

@@ -126,6 +126,9 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     kind = render.one_line(record.get("kind", "")).replace("_", " ")
     if record.get("kind") == "outside_written" and record.get("evidence") == "captured":
         kind = "first seen"  # it was there when the journal began: when it was written, and by whom, is not known
+    if record.get("kind") == "capture_failed":
+        kind = "not captured"
+        path = f"{path}  ({render.one_line(record.get('why') or 'it failed').replace('_', ' ')})"
     if record.get("abandoned"):
         kind += " (abandoned)"
     return (render.moment(record.get("at", "")), token, render.writer(record.get("writer")), kind, path)

@@ -55,18 +55,42 @@ def executing(call: Invocation) -> dict[str, Any]:
 def show_files(reply: Mapping[str, Any]) -> str:
     """The files of an undo or restore: what is done to each, what stays, and why."""
     lines = [sentence(render.clean_text(reply.get("message", "")))]
-    for file in reply.get("files") or ():
-        lines += _file(file)
+    files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
+    idle: dict[str, list[str]] = {}  # why nothing is done → to which files
+    for file in files:
+        if _is_idle(file):
+            idle.setdefault(_why(file), []).append(render.one_line(file.get("path", "")))
+    for file in files:
+        if not _is_idle(file) or len(idle[_why(file)]) <= FEW:
+            lines += _file(file)
+    for why, paths in idle.items():
+        if len(paths) > FEW:
+            lines.append(f"  {render.count(len(paths), 'file')} left alone: {why}")
+            lines.append(f"          {', '.join(paths[:FEW])} and {len(paths) - FEW} more; --json lists them")
     if reply.get("token"):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
     return "\n".join(lines)
+
+
+FEW: Final = 3
+"""So many files to which nothing is done for one and the same reason are listed each by itself."""
+
+
+def _is_idle(file: Mapping[str, Any]) -> bool:
+    """Is nothing done to it, and nothing to be told but why?"""
+    told = any(file.get(name) for name in ("kept", "conflicts", "first_seen", "marked"))
+    return file.get("action") == "none" and bool(file.get("skipped")) and not told
+
+
+def _why(file: Mapping[str, Any]) -> str:
+    return sentence(render.one_line(file.get("why") or str(file.get("skipped", "")).replace("_", " ")))
 
 
 def _file(file: Mapping[str, Any]) -> Iterator[str]:
     target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
     yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}"
     if file.get("skipped"):
-        yield f"          left alone: {sentence(render.one_line(file.get('why') or file['skipped'].replace('_', ' ')))}"
+        yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
     if kept:
         names = sorted({render.writer(record.get("writer")) for record in kept})
