@@ -7,6 +7,7 @@ For each view a watermark says up to which record, and by which version of the f
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Final
 
@@ -60,7 +61,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_o
     for view in VIEWS:
         if view.apply_all is not None:
             view.apply_all(w, records)
-    watermarks.write(w, level(last))
+    watermarks.say(w, _level_row(last))
 
 
 def level(seq: int) -> watermarks.Marks:
@@ -68,11 +69,16 @@ def level(seq: int) -> watermarks.Marks:
     return {view.name: (view.version, seq) for view in VIEWS}
 
 
+@lru_cache(maxsize=4)  # each fold asks for the row that the one before it wrote
+def _level_row(seq: int) -> bytes:
+    return watermarks.row(level(seq))
+
+
 def _require_level(r: Reading, seq: int) -> None:
     """Raise `OutOfOrder` where a view is not at record `seq`."""
-    wanted = level(seq)
-    if watermarks.stand(r, wanted):
+    if watermarks.stand(r, _level_row(seq)):
         return
+    wanted = level(seq)
     at = watermarks.read(r)
     if not at and not seq:
         return

@@ -38,14 +38,24 @@ def read(r: Reading) -> Marks:
         return {}
 
 
-def stand(r: Reading, marks: Marks) -> bool:
-    """Are the views there, and no others known? Cheaper than to read and compare."""
-    return r.get("meta", KEY) == _ENCODER.encode(marks)
+def row(marks: Marks) -> bytes:
+    """What says that the views are there."""
+    return _ENCODER.encode(marks)
+
+
+def stand(r: Reading, row: bytes) -> bool:
+    """Is that what is said? Cheaper than to read and compare."""
+    return r.get("meta", KEY) == row
+
+
+def say(w: Writing, row: bytes) -> None:
+    """Say that."""
+    w.put("meta", KEY, row)
 
 
 def write(w: Writing, marks: Marks) -> None:
     """Say where the views are."""
-    w.put("meta", KEY, _ENCODER.encode(marks))
+    say(w, row(marks))
 
 
 def gather(w: Writing) -> None:

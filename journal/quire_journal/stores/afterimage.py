@@ -54,6 +54,14 @@ class Looks(NamedTuple):
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
+def looks_of(data: Path | str) -> Looks | None:
+    """The looks of a file; None where there is none to be seen."""
+    try:
+        return Looks.of(data)
+    except OSError:
+        return None
+
+
 class Image(NamedTuple):
     """An afterimage that was found."""
 
@@ -118,12 +126,9 @@ class Afterimage:
         """The file is written to from now on."""
         self._write(time.time_ns())
 
-    def committed(self) -> None:
-        """It is not any more."""
-        try:
-            self._looks = Looks.of(self._data)
-        except OSError:
-            self._looks = Looks(0, 0, 0, 0)
+    def committed(self, looks: Looks | None = None) -> None:
+        """It is not any more, and has these `looks`, where they have been looked at."""
+        self._looks = looks or looks_of(self._data) or Looks(0, 0, 0, 0)
         self._write(0)
 
     def drop(self) -> None:

@@ -16,10 +16,10 @@ from quire_journal.lasting import settle, sync_path
 from quire_journal.log import Damaged, JournalGone, StoreFailed
 from quire_journal.stores import Durability
 from quire_journal.stores.afterimage import NAME as IMAGE
-from quire_journal.stores.afterimage import Afterimage
+from quire_journal.stores.afterimage import Afterimage, looks_of
 from quire_journal.stores.compacting import ByCopy, Target, Tee
 from quire_journal.stores.disk import is_full, require_fit, require_room
-from quire_journal.stores.files import ADVICE, file_at, require_whole
+from quire_journal.stores.files import ADVICE, require_whole
 from quire_journal.stores.in_use import InUse
 from quire_journal.stores.lmdb.environments import (
     DAMAGE,
@@ -149,11 +149,12 @@ class LmdbStore:
             if not (isinstance(failed, StoreFailed) and failed.disk_full):
                 self._broken = str(error)
             raise failed from error
-        if file_at(self._file) != opened.file:  # one call of the system, against answers that would not be true
+        looks = looks_of(self._file)  # one call of the system, against answers that would not be true
+        if looks is None or looks[:2] != opened.file:
             self._gone = True
             raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
         if self._image is not None:
-            self._image.committed()
+            self._image.committed(looks)
         if self._tee is not None and transaction.noted:
             self._tee.add(transaction.noted)
 
@@ -166,9 +167,9 @@ class LmdbStore:
 
     def _make_tables(self, opened: Opened) -> None:
         """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
-        missing = [table for table, database in opened.databases.items() if database is None]
-        if not missing:
+        if None not in opened.databases.values():
             return
+        missing = [table for table, database in opened.databases.items() if database is None]
         if self._image is not None:
             self._image.committing()
         try:
