@@ -182,6 +182,10 @@ class Outside:
 
     def _record(self, observed: list[Observation]) -> None:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
+        if not observed:
+            if not self._dirty:
+                self._moves.clear()
+            return
         events = [o.event for o in observed if o.event is not None]
         if events and self._moves:
             heads = {journal_path(o.path): o.head for o in observed if o.head is not None}
@@ -203,6 +207,8 @@ class Outside:
         Of a write of ours it tells that a name went and came. Where the file stands there that we put there, as we put
         it, that is all there was: whoever has it open since, and stores something, is told of by an event of the file.
         """
+        if not self._watcher.has_news():
+            return
         batch = self._watcher.drain()
         for path in batch.dirty:
             governed = self._ignore.governs(path)
