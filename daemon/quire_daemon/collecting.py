@@ -20,10 +20,11 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.config import Retention, Settings, policy_of
@@ -88,8 +89,7 @@ class Host(Protocol):
     def settle(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """How a collection is to be made."""
 
     dry_run: bool = False

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final
+
+import msgspec
 
 from quire_daemon.marking_blobs import Chunk, Needed
 from quire_daemon.recorder import Recorder
@@ -36,8 +37,7 @@ MOST_READY: Final = 128
 """Chunks that are held ready."""
 
 
-@dataclass
-class Portion:
+class Portion(msgspec.Struct):
     """How many chunks ride on one commit, between one and `LARGE`."""
 
     chunks: int = 1

@@ -14,7 +14,6 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -59,8 +58,7 @@ class Chunk(NamedTuple):
     paths: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """One blob of a listing: a version that names it, what becomes of it, and why."""
 
     path: str
@@ -81,8 +79,7 @@ class Listed:
         }
 
 
-@dataclass
-class Totals:
+class Totals(msgspec.Struct):
     """How many blobs, and how many bytes of the journal, stay and go."""
 
     kept: int = 0
@@ -90,7 +87,7 @@ class Totals:
     bases: int = 0  # of those kept
     dropped: int = 0
     dropped_bytes: int = 0
-    reasons: Counter[str] = field(default_factory=Counter)  # of versions
+    reasons: Counter[str] = msgspec.field(default_factory=Counter)  # of versions
 
 
 def pins_of(history: History, r: Reading, now_ns: int) -> Pins:

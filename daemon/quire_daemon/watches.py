@@ -225,9 +225,11 @@ class Tree:
         inside: list[str] = []
         try:
             with os.scandir(self._absolute(folder)) as entries:
-                for entry in entries:
+                for entry in entries:  # most are files: nothing more is asked of their names
+                    if not entry.is_dir(follow_symlinks=False):
+                        continue
                     path = prefix + os.fsdecode(entry.name)
-                    if entry.is_dir(follow_symlinks=False) and not self._ignored(path, True):
+                    if not self._ignored(path, True):
                         inside.append(path)
         except (FileNotFoundError, NotADirectoryError):
             pass  # it went away; its event follows

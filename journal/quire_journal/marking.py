@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_journal.splice import Splice, apply, new_breaks
 from quire_journal.text import Text
@@ -14,8 +16,7 @@ BETWEEN: Final = b"======="
 THEIRS: Final = b">>>>>>> "
 
 
-@dataclass(frozen=True, slots=True)
-class Disputed:
+class Disputed(msgspec.Struct, frozen=True):
     """A place that two sides changed: lines start..stop of a text that one of them made, and what the other has."""
 
     start: int
@@ -24,8 +25,7 @@ class Disputed:
     breaks: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Marked:
+class Marked(msgspec.Struct, frozen=True):
     """A disputed place, and what its markers say of the sides."""
 
     place: Disputed

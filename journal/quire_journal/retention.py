@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Final, NamedTuple
+
+import msgspec
 
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 
@@ -38,8 +39,7 @@ def duration_ns(text: str) -> int:
     return int(found[1]) * _UNITS[found[2]] * _SECOND
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(msgspec.Struct, frozen=True):
     """What is kept of the past of each file. A count of -1 has no end, one of 0 is a rule that keeps nothing."""
 
     keep_last: int = 0  # newest versions
@@ -78,13 +78,12 @@ class Policy:
         )
 
 
-@dataclass(frozen=True)
-class Pins:
+class Pins(msgspec.Struct, frozen=True):
     """What is kept whatever the policy says, beside the heads."""
 
     cursors: Sequence[tuple[int, str]] = ()  # (cursor, reason): the state of every file then; "checkpoint before-lunch"
     since: Sequence[tuple[int, str]] = ()  # (cursor, reason): that state and everything after it; "open burst 12"
-    versions: Mapping[tuple[str, int], str] = field(default_factory=dict)  # (path, seq) → reason
+    versions: Mapping[tuple[str, int], str] = msgspec.field(default_factory=dict)  # (path, seq) → reason
 
 
 class Judged(NamedTuple):

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import Blocked, carry, changes, three_way
@@ -27,8 +29,7 @@ from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """A file at one moment of its life."""
 
     path: str
@@ -45,8 +46,7 @@ class State:
         return self.version.blob if self.version is not None and self.present else b""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(msgspec.Struct, frozen=True):
     """One record in the life of a file."""
 
     before: State
@@ -60,8 +60,7 @@ class Step:
         return self.after.version.batch if self.after.version is not None else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(msgspec.Struct, frozen=True):
     """A file from the state before its first undone record until now."""
 
     steps: tuple[Step, ...]
@@ -77,8 +76,7 @@ class Life:
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(msgspec.Struct, frozen=True):
     """Something that stays as it is now, because record `seq` built on what should be undone.
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode"; or
@@ -94,8 +92,7 @@ class Conflict:
     place: Disputed | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unwound:
+class Unwound(msgspec.Struct, frozen=True):
     """What a life comes to without its undone steps.
 
     `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
@@ -305,8 +302,7 @@ class _NotARegularFile(Exception):
     """A link or a folder has no bytes that could be merged."""
 
 
-@dataclass(frozen=True)
-class _Rest:
+class _Rest(msgspec.Struct, frozen=True):
     """The file as it would have been."""
 
     present: bool
@@ -338,20 +334,15 @@ def _same_bytes(a: bytes, b: bytes) -> bool:
     return a == b and bool(a)
 
 
-@dataclass
 class _Merging:
     """One run of kept steps, from `a` to `b`, applied to the file as it would have been."""
 
-    history: History
-    before: _Rest
-    steps: Sequence[Step]
-    now: State
-    conflicts: list[Conflict] = field(default_factory=list)
-    until: dict[bytes, Sequence[Splice]] = field(default_factory=dict)  # by blob: the changes from `a`
-
-    def __post_init__(self) -> None:
-        self.a = self.steps[0].before
-        self.b = self.steps[-1].after
+    def __init__(self, history: History, before: _Rest, steps: Sequence[Step], now: State) -> None:
+        self.history, self.before, self.steps, self.now = history, before, steps, now
+        self.conflicts: list[Conflict] = []
+        self.until: dict[bytes, Sequence[Splice]] = {}  # by blob: the changes from `a`
+        self.a = steps[0].before
+        self.b = steps[-1].after
         self.rest = self._merged()
 
     def _merged(self) -> _Rest:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
@@ -110,8 +109,7 @@ Params = UndoParams | RedoParams | RollbackParams | RestoreParams
 # ── what is chosen ───────────────────────────────────────────────────────────
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """What is to be undone, and in which files. Small and plain, because a token carries it.
 
     `batches` are undone from now on, as the record of it will say: of a redo, those that undid others.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from quire_daemon.handlers.base import FileNow, World
 from quire_daemon.handlers.unwinding import is_now
@@ -24,8 +25,7 @@ UNSEEN: Final = "creation_not_seen"
 """Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
 
 
-@dataclass(frozen=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """What happens to one file. `do`: "write", "mode", "create", "make" (link, folder), "delete", "move", "none"."""
 
     do: str
@@ -64,15 +64,14 @@ class Action:
         return self.text if self.text is not None else Text.of(b"")
 
 
-@dataclass
-class Planning:
+class Planning(msgspec.Struct):
     """Turns what the files would come to into actions on the files that are there."""
 
     world: World
     allow_uncaptured: bool
     point: int = 0  # that is gone back to; what is as it was then is not led away from it
-    taken: set[str] = field(default_factory=set)
-    leaving: set[str] = field(default_factory=set)  # paths that become free
+    taken: set[str] = msgspec.field(default_factory=set)
+    leaving: set[str] = msgspec.field(default_factory=set)  # paths that become free
 
     def actions(self, found: Sequence[Unwound]) -> list[Action]:
         """What is to be done for all of the files."""

@@ -7,8 +7,10 @@ Everything in here is asked of the journal alone, so that the app learns from it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Final
+
+import msgspec
+from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Implied, Who
 from quire_daemon.handlers.choosing import Batches, Choice, Params, choose, in_paths
@@ -351,8 +353,7 @@ def is_now(unwound: Unwound) -> bool:
     return (unwound.path, unwound.mode, unwound.blob) == (now.path, mode, now.blob)
 
 
-@dataclass(frozen=True)
-class Foreseen:
+class Foreseen(msgspec.Struct, frozen=True):
     """What a call is about and what its files come to, as the journal has it up to record `head`."""
 
     params: Params
