@@ -20,7 +20,7 @@ from quire_journal.log import TABLES, Damaged, JournalGone, Store, StoreFailed, 
 from quire_journal.stores import STORES, Durability, UnfitFolder
 from quire_journal.stores.disk import file_system, require_fit
 from quire_journal.stores.lmdb import LmdbStore
-from quire_journal.stores.lmdb.environments import failure
+from quire_journal.stores.lmdb.environments import MAX_READERS, failure
 from quire_journal.stores.memory import MemoryStore
 
 pytest.register_assert_rewrite("contracts.store")
@@ -154,6 +154,27 @@ for step in sys.argv[2:]:
         assert status in ("0", "-9"), (name, done.stderr)
         assert records(tmp_path / name) == []
     assert sum(status == "-9" for status in told.values()) >= 4
+
+
+def test_a_block_that_is_over_gives_its_place_back_though_somebody_holds_on_to_what_it_was(tmp_path: Path) -> None:
+    """An exception keeps the frames that it passed, and with them the block, until cycles are looked for."""
+    kept: list[object] = []
+    store = LmdbStore.open(tmp_path / "journal")
+    with store.writing() as w:
+        w.put("meta", KEY, b"value")
+        w.put("meta", KEY + b"2", b"value")
+    for _ in range(3 * MAX_READERS):  # LMDB makes room for more, up to a whole page
+        block = store.reading()
+        with block as reading:
+            scan = reading.scan("meta")
+            next(scan)
+            kept += (block, reading, scan)
+    assert len(kept) == 9 * MAX_READERS
+    with pytest.raises(RuntimeError, match="has ended"):
+        reading.get("meta", KEY)
+    with pytest.raises(RuntimeError, match="has ended"):
+        next(scan)
+    store.close()
 
 
 def test_two_at_once_in_one_process_are_refused(tmp_path: Path) -> None:

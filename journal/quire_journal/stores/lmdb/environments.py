@@ -20,7 +20,7 @@ _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 _MAX_DBS: Final = 64
 """Named databases. Above `len(TABLES)`, so that a journal with tables of a later version opens."""
 
-_MAX_READERS: Final = 126
+MAX_READERS: Final = 126
 
 DAMAGE: Final = (
     lmdb.CorruptedError,
@@ -53,7 +53,7 @@ def environment(path: Path, sync: bool) -> lmdb.Environment:
                 str(path),
                 map_size=map_bytes,
                 max_dbs=_MAX_DBS,
-                max_readers=_MAX_READERS,
+                max_readers=MAX_READERS,
                 max_spare_txns=4,
                 mode=0o600,
                 metasync=sync,
@@ -92,7 +92,7 @@ def open_to_read(path: Path) -> Opened:
         str(path),
         map_size=max(1 << 30, 2 * (path / "data.mdb").stat().st_size),
         max_dbs=_MAX_DBS,
-        max_readers=_MAX_READERS,
+        max_readers=MAX_READERS,
         readonly=True,
         create=False,
         readahead=False,

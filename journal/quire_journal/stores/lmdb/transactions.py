@@ -87,8 +87,13 @@ class Snapshot:
         return 0 if database is None else self._txn.stat(database)["entries"]
 
     def end(self) -> None:
-        """Nothing can be read from now on."""
+        """Nothing can be read from now on.
+
+        The transaction is let go of, too: its place among the readers is free when nothing refers to it, and an
+        exception keeps the frames that it passed, with all that they refer to, until cycles are looked for.
+        """
         self._databases = _ENDED
+        del self._txn
 
 
 class ReadingBlock:
@@ -114,6 +119,7 @@ class ReadingBlock:
     def __exit__(self, *raised: object) -> None:
         self._snapshot.end()
         self._txn.abort()
+        del self._txn
         self._uses.leave(self._opened)
 
 
