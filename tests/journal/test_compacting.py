@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from cases import every
 from quire_journal.log import Compaction, StoreFailed, u64
 from quire_journal.stores import Durability
 from quire_journal.stores.compacting import STEPS, Tee
@@ -201,43 +202,60 @@ def test_a_closed_store_ends_a_compaction_that_is_going_on(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["db"]
 
 
+KEPT: Final = (Durability.NORMAL, Durability.FAST)
 KILLED: Final = """
 import os, signal, sys
 from pathlib import Path
 from quire_journal.log import u64
 from quire_journal.stores import Durability
 from quire_journal.stores.lmdb import LmdbStore
-store = LmdbStore.open(Path(sys.argv[1]), Durability(sys.argv[2]))
-def write():
-    with store.writing() as w:
-        n = w.count("records") + 1
-        w.append("records", u64(n), b"r" * (n * 37 % 5000))
-    os.write(1, b"%d\\n" % n)
-def step(name):
-    if name == sys.argv[3]:
-        os.kill(os.getpid(), signal.SIGKILL)
-for n in range(30):
+def run(folder, durability, last):
+    store = LmdbStore.open(folder, durability)
+    committed = os.open(f"{folder}.committed", os.O_WRONLY | os.O_CREAT)
+    def write():
+        with store.writing() as w:
+            n = w.count("records") + 1
+            w.append("records", u64(n), b"r" * (n * 37 % 5000))
+        os.pwrite(committed, b"%9d" % n, 0)
+    def step(name):
+        if name == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+    for n in range(30):
+        write()
+    compaction = store.compacting(step)
+    compaction.copy(write)
     write()
-compaction = store.compacting(step)
-compaction.copy(write)
-write()
-compaction.finish()
-write()
-compaction.release()
+    compaction.finish()
+    write()
+    compaction.release()
+for durability in Durability.NORMAL, Durability.FAST:
+    for last in sys.argv[2:]:
+        if not (child := os.fork()):
+            run(Path(sys.argv[1], f"{durability}-{last}"), durability, last)
+            os._exit(0)
+        print(f"{durability}-{last}", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-@pytest.mark.parametrize("durability", [Durability.NORMAL, Durability.FAST])
-@pytest.mark.parametrize("step", STEPS)
-def test_kill_9_at_each_step_loses_nothing_that_was_committed(tmp_path: Path, step: str, durability: str) -> None:
-    command = [sys.executable, "-c", KILLED, str(tmp_path), durability, step]
-    done = subprocess.run(command, capture_output=True, check=False)
-    assert done.returncode == -9, done.stderr
-    committed = int(done.stdout.split()[-1])
-    store = LmdbStore.open(tmp_path)
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store for each durability and step of a compaction, whose process was killed at that step."""
+    top = tmp_path_factory.mktemp("killed")
+    command = [sys.executable, "-c", KILLED, os.fspath(top), *STEPS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [f"{one}-{step} -9" for one in KEPT for step in STEPS], done.stderr
+    return top
+
+
+@every("durability", KEPT)
+@every("step", STEPS)
+def test_kill_9_at_each_step_loses_nothing_that_was_committed(killed: Path, step: str, durability: str) -> None:
+    folder = killed / f"{durability}-{step}"
+    committed = int(folder.with_name(f"{folder.name}.committed").read_bytes())
+    store = LmdbStore.open(folder)
     with store.reading() as r:
         pairs = list(r.scan("records"))
     assert pairs == [(u64(n), b"r" * (n * 37 % 5000)) for n in range(1, committed + 1)]
-    assert [path.name for path in tmp_path.iterdir()] == ["db"]
+    assert [path.name for path in folder.iterdir()] == ["db"]
     compact(store)
     store.close()

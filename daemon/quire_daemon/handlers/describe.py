@@ -217,7 +217,8 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
         message = f"There is no tool {params.tool[:MOST_SHOWN]!r}; there are {', '.join(tools)}.{nearest}"
         raise Refused("not_found", message, "choose_tool", argument="tool")
     first = [name for name in offered(settings) if name in tools]
-    names = [params.tool] if params.tool else [*first, *(name for name in tools if name not in first)]
+    rest = () if params.offered else (name for name in tools if name not in first)
+    names = [params.tool] if params.tool else [*first, *rest]
     listed = [_described(tools[name], name in first, settings) for name in names]
     if params.tool:
         from quire_daemon.replies import reply_schema  # many shapes, which nothing else in the daemon needs
