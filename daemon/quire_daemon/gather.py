@@ -136,9 +136,14 @@ class Gather:
         )
 
     def _text(self, sighting: _Sighting) -> Text | None:
-        """What was read; or the journal's own copy, where a signature proved that it is what is on disk."""
+        """What was read; or the journal's own copy, where a signature proved that it is what is on disk.
+
+        A text with these bytes that is at hand has been taken apart already, and its lines hashed.
+        """
         if sighting.image is not None:
-            return Text.of(sighting.image.data, BlobId(sighting.disk.blob) if sighting.disk.blob else None)
+            blob = sighting.disk.blob
+            known = self.recorder.texts.find(blob) if blob else None
+            return known or Text.of(sighting.image.data, BlobId(blob) if blob else None)
         if not sighting.proved:
             return None
         text = self.recorder.texts.find(sighting.disk.blob)
@@ -321,7 +326,7 @@ class Gather:
             return _Sighting(OnDisk("file", size=large.size, mode=mode, why="too_large"), signature=signature)
         except PermissionError:
             return _Sighting(OnDisk("file", size=signature.size, mode=mode, why="unreadable"), signature=signature)
-        blob = blob_id(image.data)
+        blob = self._address(image.data, head)
         disk = OnDisk(
             "file",
             blob,
@@ -331,6 +336,11 @@ class Gather:
             unfinished=not image.finished,
         )
         return _Sighting(disk, image=image, signature=image.signature)
+
+    def _address(self, data: bytes, head: Version | None) -> BlobId:
+        """The address of what was read: to compare it with the head takes a hundredth of the time of hashing it."""
+        known = self.recorder.texts.find(head.blob) if head is not None else None
+        return known.blob if known is not None and known.data == data else blob_id(data)
 
     def _folder(self, path: str, signature: Signature | None, head: Version | None) -> OnDisk:
         """A folder is told by what is in it; one in which there is nothing stands for itself, from then on."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
@@ -16,6 +17,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import Seen
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
+from quire_journal.ids import blob_id
 from quire_journal.journal import Journal
 from quire_journal.stores.memory import MemoryStore
 
@@ -48,6 +50,23 @@ def gather(tmp_path: Path) -> Iterator[Gather]:
     clock, settings, workspace = SystemClock(), Settings(), Workspace(tmp_path)
     ignore = Ignore(tmp_path, settings.capture.ignore, settings.capture.secret_globs)
     yield Gather(workspace, Recorder(Journal.open(MemoryStore(), time.time_ns()), clock), ignore, settings)
+    workspace.close()
+
+
+def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -> None:
+    """Where stamps prove nothing each look reads: what was made of the lines is not made again."""
+    probed = Workspace(tmp_path)
+    workspace = Workspace(tmp_path, protection=replace(probed.protection, stamps=False))
+    probed.close()
+    gather = Gather(workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), Settings())
+    (tmp_path / "a.py").write_text(LINES)
+    first = gather.file("a.py", writing=True).text
+    assert first is not None
+    assert gather.file("a.py", writing=True).text is first
+    (tmp_path / "a.py").write_text(f"{LINES}more\n")
+    second = gather.file("a.py", writing=True).text
+    assert second is not None
+    assert (second.data, second.blob) == (f"{LINES}more\n".encode(), blob_id(f"{LINES}more\n".encode()))
     workspace.close()
 
 
