@@ -62,10 +62,11 @@ class Answering:
 
     def refuse(self, call: Call, refused: Refused) -> None:
         """Refused before or after the decision; journaled for writing tools, as the handlers do for theirs."""
-        if call.tool.writes and not self.read_only and refused.code not in ("expired", "schema_invalid"):
+        writer, journaled = call.who.writer, refused.code not in ("expired", "schema_invalid")
+        if call.tool.writes and journaled and not self.read_only and self._recorder.takes_refusal(writer):
             path = next(iter(call.tool.paths(call.params)), "")
-            self._recorder.introduce(call.who.writer)
-            self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), call.who.writer)
+            self._recorder.introduce(writer)
+            self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), writer)
         self.answer(call, refused.reply())
 
     def store_failed(self, error: StoreFailed) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
-from quire_journal.events import Event, ReplyKept
+from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
 from quire_journal.ids import Seq
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.refusals import Refused
@@ -207,10 +207,8 @@ class Deciding:
         if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
             events: Sequence[Event] = (*decision.events, kept)
-        elif not call.tool.writes:
-            events = [event for event in decision.events if not self._recorder.told(event, call.who.writer)]
         else:
-            events = decision.events
+            events = self._worth_noting(call, decision.events)
         lasting = bool(decision.writes) or bool(events and call.tool.writes and decision.reply.get("ok"))
         seqs = self._note(call, events, lasting)
         self._leasing.noted(call, events, seqs)
@@ -244,6 +242,15 @@ class Deciding:
             raise
         self._leasing.require_caller(call)
         return decision
+
+    def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
+        """Without a read that the log tells of, and of one refusal too many without all but what it showed."""
+        writer = call.who.writer
+        if not call.tool.writes:
+            events = [event for event in events if not self._recorder.told(event, writer)]
+        if any(isinstance(event, EditRefused) for event in events) and not self._recorder.takes_refusal(writer):
+            return [event for event in events if isinstance(event, ReadServed)]
+        return events
 
     def _note(self, call: Call, events: Sequence[Event], lasting: bool) -> tuple[Seq, ...]:
         """Note the events of one request as one batch; the operation id goes with the first."""

@@ -4,7 +4,8 @@ Two kinds of events go in. Those that something waits for (a write, an outside v
 noted and then committed, synced. Those that nobody waits for (a read, a refusal, "these writes are on disk")
 are noted and ride on the next commit, or on the flush when the loop has nothing to do; a crash may forget the
 last second of them. Both get their seqs when they are noted, so the order in the log is the order of decisions.
-A read that shows its writer what it was shown a moment ago is not noted again (`LastReads`).
+A read that shows its writer what it was shown a moment ago is not noted again (`LastReads`), and a caller that is
+refused over and over fills the log no faster than `Refusals` allows.
 """
 
 from __future__ import annotations
@@ -32,6 +33,9 @@ from quire_journal.views import writers
 TEXT_CACHE_BYTES = 24 * 1024 * 1024
 REPEAT_S = 60.0  # for so long a read that a writer repeats, of the same lines of the same version, is not noted again
 MOST_READS = 10_000  # that are remembered for this
+REFUSALS = 120  # of one caller that are noted however fast they come
+REFUSALS_A_SECOND = 1.0  # and those that are noted besides
+MOST_CALLERS = 10_000  # of which it is known how many there were
 
 
 class Texts:
@@ -89,6 +93,22 @@ class LastReads:
         self._reads.clear()
 
 
+class Refusals:
+    """How many more refusals of each caller are noted: an agent that tries again and again would fill the disk."""
+
+    def __init__(self) -> None:
+        self._left: dict[bytes, tuple[float, float]] = {}  # caller → how many, and when that was so
+
+    def take(self, caller: bytes, now_s: float) -> bool:
+        """Is this one noted?"""
+        if len(self._left) >= MOST_CALLERS:
+            self._left.clear()
+        left, at_s = self._left.get(caller, (float(REFUSALS), now_s))
+        left = min(float(REFUSALS), left + (now_s - at_s) * REFUSALS_A_SECOND)
+        self._left[caller] = (left - 1 if left >= 1 else left), now_s
+        return left >= 1
+
+
 class _Asking:
     """The block of a `History` that is not within another. A class: a generator takes twice as long."""
 
@@ -131,6 +151,7 @@ class Recorder:
         self._names = PathNames()
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._last_reads = LastReads()
+        self._refusals = Refusals()
         self._callers: dict[int, bytes] = {}  # writer → caller, of this run
         self._next_writer = 0
         self._strangers: dict[WriterId, WriterIntroduced] = {}  # writers of this run that are not introduced
@@ -167,6 +188,10 @@ class Recorder:
     def told(self, event: Event, writer: WriterId) -> bool:
         """Is this a read that the log tells of already, for `writer` has just read the same?"""
         return isinstance(event, ReadServed) and self._last_reads.told(event, writer, self.clock.mono_s())
+
+    def takes_refusal(self, writer: WriterId) -> bool:
+        """Is a refusal of `writer` to be noted? Asked once for each."""
+        return self._refusals.take(self._callers[writer], self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
         """These bytes are named by a noted event; they go into the same commit."""

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cases import every
-from quire_daemon.recorder import REPEAT_S, Recorder
+from quire_daemon.recorder import REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
 from quire_journal.events import BytesGone, FileWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
@@ -46,6 +46,19 @@ def writer(recorder: Recorder, turn: str) -> WriterId:
     found = recorder.writer(WriterIntroduced(0, uid=1000, agent="ann", turn=turn))
     recorder.introduce(found)
     return found
+
+
+def test_a_caller_that_is_refused_over_and_over_is_noted_less_and_less() -> None:
+    recorder, clock, ann = desk()
+    assert all(recorder.takes_refusal(ann) for _ in range(REFUSALS))
+    assert not recorder.takes_refusal(ann)
+    assert not recorder.takes_refusal(writer(recorder, "turn 2"))  # the same caller
+    ben = recorder.writer(WriterIntroduced(0, uid=1000, agent="ben"))
+    assert recorder.takes_refusal(ben)
+    clock.now_s += 3 / REFUSALS_A_SECOND
+    assert [recorder.takes_refusal(ann) for _ in range(4)] == [True, True, True, False]
+    clock.now_s += 10 * REFUSALS / REFUSALS_A_SECOND
+    assert [recorder.takes_refusal(ann) for _ in range(REFUSALS + 1)].count(True) == REFUSALS
 
 
 def test_a_read_that_is_repeated_is_told_already_for_a_minute() -> None:

@@ -16,6 +16,7 @@ import live
 import quire_client
 from quire_client import calling
 from quire_daemon.app import SWEEP_S
+from quire_daemon.recorder import REFUSALS
 
 pytestmark = pytest.mark.real
 
@@ -43,6 +44,19 @@ def test_the_log_tells_at_once_of_the_refusal_and_of_the_read_before_it(served: 
             told = client.call("since", {"cursor": f"seq:{before[0]['seq'] - 1}", "kind": "edit_refused"})["records"]
             assert [one["seq"] for one in told] == [before[0]["seq"]]
             served.write("told.txt", f"{before[0]['seq']}\n")
+
+
+def test_refusals_without_end_are_all_answered_and_not_all_journaled(served: live.Live) -> None:
+    served.write("again.txt", "one\n")
+    with served.connect("eve") as client:
+        for tool, arguments in (
+            ("edit", {"path": "again.txt", "operations": [{"op": "delete_line", "hash": "abcdef"}]}),
+            ("delete_file", {"path": ".git/config"}),
+        ):
+            for _ in range(REFUSALS // 2 + 40):
+                live.refused(client.call(tool, arguments), "anchor_stale", "permission_denied")
+        told = client.call("log", {"kind": "edit_refused", "writer": "eve", "limit": 500})["records"]
+    assert REFUSALS <= len(told) < REFUSALS + 80
 
 
 def test_a_second_daemon_with_another_journal_is_refused(served: live.Live) -> None:
