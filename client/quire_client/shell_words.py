@@ -65,11 +65,14 @@ STEPS: Final = {
     "fix_arguments": "`quire help COMMAND` tells what a command takes",
     "free_space": "make room on the disk; `quire gc` drops what need not be kept",
     "install_quire": "install the package, with `pip install`",
+    "fix_settings": "put the settings right; `quire doctor` says where they are wrong",
+    "force": "say --force if what others claimed may be taken from them",
     "leave_file": "leave it to a tool that knows its format",
     "list_bursts": "`quire burst list` lists the bursts",
     "list_checkpoints": "`quire checkpoint list` lists the checkpoints",
     "list_journals": "`quire list` lists the journals",
     "log": "`quire log` lists what there is",
+    "look_there": "look what is in that folder",
     "name_a_point": "name a POINT that there is",
     "name_the_target": "name what the link leads to",
     "narrow_the_choice": "choose less: by path, --writer, --batch or time",
@@ -78,6 +81,8 @@ STEPS: Final = {
     "plan_again": "make the plan anew with --plan",
     "raise_limit": "a higher limit can be set in [limits] or [capture] of your own config.toml",
     "re-read_file": "read the file again, with `quire read`",
+    "release": "`quire release` gives leases up",
+    "repair_file": "mend that file, and call again",
     "report": "it is a bug: please report it, with what the daemon's log says (`quire status` names its folder)",
     "restart_daemon": "end the old daemon with `quire down`, and call again",
     "retry": "call again in a moment",
@@ -86,7 +91,9 @@ STEPS: Final = {
     "run_verify": "`quire verify` tells what is wrong",
     "start_daemon": "`quire up` starts the daemon",
     "stop_daemon": "--stop ends it first",
+    "verify": "`quire verify` checks the journal",
     "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it",
+    "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
 """The next step, as refusals name it → what to type or do. `%s` is the operation's number."""
 

@@ -1248,6 +1248,9 @@ def test_bursts_are_ended_listed_and_shown(quire: Quire) -> None:
     ran = quire("burst", "end", burst={"ok": True, "message": "Burst 12 has ended.", **burst})
     assert ran.asked == [("burst", {"action": "end"})]
     assert ran.out == "Burst 12 has ended.\nTo take it back: quire undo --burst 12\n"
+    empty = {"ok": True, "message": "Burst 13 has ended: 0 batches.", "burst": 13, "batches": 0, "outside": False}
+    said = "Burst 13 has ended: 0 batches.\nWhat is written past Quire belongs to a burst that began with --outside.\n"
+    assert quire("burst", "end", burst=empty).out == said
     row = "12  2026-01-31 12:00:00Z  alice/s1  ended (ttl)  1 batch  git  switch\n"
     assert quire("burst", burst={"ok": True, "bursts": [burst]}).out == row
     contents = [{"batch": 13, "at": "2026-01-31T12:00:01Z", "writer": {"id": "outside"}, "paths": ["a", "b"]}]

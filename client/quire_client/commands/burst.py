@@ -75,6 +75,8 @@ def _ended(reply: Mapping[str, Any]) -> str:
     lines = [render.clean_text(reply.get("message", ""))]
     if reply.get("batches"):
         lines.append(f"To take it back: quire undo --burst {reply.get('burst')}")
+    elif reply.get("outside") is False:
+        lines.append("What is written past Quire belongs to a burst that began with --outside.")
     return "\n".join(lines)
 
 
