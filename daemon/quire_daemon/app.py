@@ -314,7 +314,8 @@ class App:
         if now >= self._root_at:
             self._root_at = now + IDLE_S
             self._check_state()  # first: the others fault where there is no such folder
-            self._reload()
+            if self._settings_files is not None and self._settings_files.changed():
+                self._reload()
             self._follow_spool()
             self.reserve.take()
             self.collecting.tidy()
@@ -424,11 +425,12 @@ class App:
         return health(self)
 
     def _reload(self) -> None:
-        """A settings file may have changed: take it, or keep the last good settings and say why.
+        """A settings file changed: take it, or keep the last good settings and say why.
 
-        The watcher tells of the workspace's at once; `_tidy` looks for the user's, and at both after a missed event.
+        The watcher tells of the workspace's at once, also of a change that its stamps do not show; `_tidy` looks at
+        those of both, for the user's file, and where an event was missed.
         """
-        if self._settings_files is None or not self._settings_files.changed():
+        if self._settings_files is None:
             return
         before = self.settings.capture
         try:
