@@ -50,9 +50,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what only makes sense at full length.
 
     What uses the SDK of MCP comes first, so that one process of pytest alone imports it: others are given, and take,
-    from the other end.
+    from the other end. Then come the tests that lie here and run scripts and blocks of the README: some take seconds,
+    and nobody is to wait for one of them at the end.
     """
-    items.sort(key=lambda item: "mcp" not in item.path.name)
+    here = Path(__file__).parent
+    items.sort(key=lambda item: ("mcp" not in item.path.name, item.path.parent != here))
     left_out = [item for item in items if item.get_closest_marker("campaign")] if not live.LONG else []
     if left_out:
         config.hook.pytest_deselected(items=left_out)
