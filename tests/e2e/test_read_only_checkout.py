@@ -18,11 +18,15 @@ AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh
 """Nobody but root may write where nobody may write; without this right root may not either."""
 
 SCRIPT = """
-import json, os, sys, time
+import contextlib, io, json, os, sys, time
 import quire_client
+from quire_client.__main__ import main
 
 root, state = sys.argv[1:]
 told = {}
+with contextlib.redirect_stdout(io.StringIO()) as said:
+    assert main(["doctor", "--json", "-C", root, "--state-dir", state]) == 1
+told["before"] = json.loads(said.getvalue())
 with quire_client.connect(root, agent="ada", session="s1", state_dir=state) as client:
     until = time.monotonic() + 15
     while not client.status()["capture"]["captured"] and time.monotonic() < until:
@@ -78,6 +82,8 @@ def test_reads_go_on_where_nothing_can_be_written_and_writes_are_refused_until_s
         pytest.skip(f"root's right to write everywhere cannot be given up here: {ran.stderr}")
     assert ran.returncode == 0, ran.stderr
     told = json.loads(ran.stdout)
+    bad = [check["name"] for check in told["before"]["checks"] if not check["ok"]]
+    assert bad == ["checkout"], "without a daemon, too"
     assert told["read"]["content"] == "one\ntwo\n"
     assert [record["path"] for record in told["log"]["records"]] == ["src/a.txt"]
     assert told["blame"]["ok"]

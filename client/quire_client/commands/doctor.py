@@ -83,6 +83,8 @@ def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, An
     if found is None:
         cannot = "not running, and none can be started before the settings are put right or that file is moved away"
         yield _check("daemon", settings_ok, "not running; the next call starts it" if settings_ok else cannot)
+        if not os.access(call.place.root, os.W_OK):  # a daemon that runs has tried it
+            yield _check("checkout", False, "can only be read: reading, log and blame work, every write is refused")
         return
     try:
         with call.connect(start=False) as client:
