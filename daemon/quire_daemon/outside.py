@@ -271,6 +271,17 @@ class Outside:
     def open(self) -> None:
         """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched."""
         self._first_scan_s = self._now() + FIRST_S
+        self._start_job(self._read_names)
+
+    def _read_names(self) -> Callable[[], None]:
+        """On a worker thread: all names, so that the first question about many paths need not read them."""
+        names = PathNames()
+        try:
+            with self._recorder.journal.store.reading() as reading:
+                names.all(reading)
+        except (Damaged, StoreFailed) as error:
+            return partial(self._not_read, error)
+        return partial(self._recorder.know_names, names)
 
     def scan(self, reason: str) -> None:
         """Compare the whole tree with the journal, on a worker thread."""

@@ -7,10 +7,11 @@ import pytest
 
 from cases import every
 from quire_daemon.recorder import REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
-from quire_journal.events import BytesGone, FileWritten, ReadServed, WriterIntroduced
+from quire_journal.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
+from quire_journal.path_names import PathNames
 from quire_journal.stores.memory import MemoryStore
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
@@ -144,3 +145,22 @@ def test_what_is_committed_meanwhile_is_seen_by_the_next_question() -> None:
             with recorder.history() as bytes_too:
                 assert bytes_too.holds(blob_id(b"two\n"))
         assert outer.file("b.txt") is None
+
+
+def test_names_that_another_thread_has_read_are_taken_unless_more_are_known() -> None:
+    recorder, _, _ = desk()
+    read = PathNames()
+    with recorder.journal.store.reading() as reading:
+        assert list(read.all(reading)) == ["a.txt"]
+    recorder.know_names(read)
+    recorder.note(OutsideWritten("b.txt", blob_id(b""), 0, 0o644, "watched"))
+    recorder.note_blob(b"", "b.txt")
+    recorder.commit()
+    with recorder.history() as history:
+        assert list(history.path_numbers("all", lambda path: True)) == [1, 2]
+    assert len(read) == 2  # they were taken, and go on from there
+    late = PathNames()
+    recorder.know_names(late)
+    with recorder.history() as history:
+        assert list(history.path_numbers("again", lambda path: path == "b.txt")) == [2]
+    assert len(late) == 0
