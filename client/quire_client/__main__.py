@@ -120,7 +120,7 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
     try:
         found, rest = (getopt.gnu_getopt if command else getopt.getopt)(words, short, long)
     except getopt.GetoptError as error:
-        raise Usage(_what_is_wrong(error, known, command)) from error
+        raise Usage(_what_is_wrong(error, words, known, command)) from error
     names = {f"-{option.short}": option.name for option in known if option.short}
     names |= {f"--{name}": option.name for option in known for name in option.also}
     options = {names.get(key, key.lstrip("-")): value for key, value in found}
@@ -132,13 +132,20 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
     return options, rest
 
 
-def _what_is_wrong(error: getopt.GetoptError, known: Sequence[Option], command: str) -> str:
+def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Sequence[Option], command: str) -> str:
     """What getopt found: an option that there is not (which there are, and the nearest), several, or no value."""
     if "not recognized" not in error.msg:
         meant = next(
             (option for option in known if error.opt and error.opt in (option.name, option.short, *option.also)), None
         )
         if meant is not None and meant.value:
+            cut = [
+                word
+                for word in words
+                if len(word) > 2 and word != f"--{error.opt}" and f"--{error.opt}".startswith(word)
+            ]
+            if cut and f"--{error.opt}" not in words:  # its beginning was taken for it: perhaps it is another command's
+                return f"There is no option {cut[0]} here; --{meant.name}, which begins so, wants {meant.value}."
             return f"--{meant.name} wants {meant.value}: {meant.meaning}."
         if meant is None:  # said here: what getopt says of it depends on the version of Python
             long = [name for option in known for name in (option.name, *option.also)]
