@@ -269,9 +269,18 @@ class Outside:
     # ── scanning ──
 
     def open(self) -> None:
-        """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched."""
-        self._first_scan_s = self._now() + FIRST_S
-        self._start_job(self._read_names)
+        """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched.
+
+        At once where the journal knows of no file: who makes a checkpoint of a tree that Quire has just been shown
+        means what is there.
+        """
+        with self._recorder.history() as history:
+            known = next(history.path_list(), None) is not None
+        if known:
+            self._first_scan_s = self._now() + FIRST_S
+            self._start_job(self._read_names)
+        else:
+            self.scan("start")
 
     def _read_names(self) -> Callable[[], None]:
         """On a worker thread: all names, so that the first question about many paths need not read them."""
