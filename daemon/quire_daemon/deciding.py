@@ -334,6 +334,7 @@ class Deciding:
             return
         now = self._clock.mono_s()
         if not call.cookie:
+            self._outside.hurry()
             call.cookie = self._watcher.cookie()
             call.give_up_s = now + CATCH_UP_S
         told = self._watcher.seen(call.cookie)

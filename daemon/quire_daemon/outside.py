@@ -69,6 +69,7 @@ class Outside:
         self._scan_changed = 0
         self._captured = False  # the first scan is over
         self._first_scan_s = 0.0  # when it is due; 0: it has begun, or nobody asked for it
+        self._missed = False  # what happened before the start, to files that are known, has not been looked at
         self._next_scan_s = 0.0
         self._failed: Damaged | StoreFailed | None = None  # of a scan; the next look raises it
         self._stopped = False
@@ -96,8 +97,11 @@ class Outside:
         self._recorder.seen.tell({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})
 
     def idle(self) -> bool:
-        """Has everything that the watcher told of been looked at?"""
-        if self._crawling or self._watcher.has_news():
+        """Has everything been looked at that the watcher told of, or that happened while nobody watched?
+
+        A first capture does not count: it may take minutes, and replies say that it goes on.
+        """
+        if self._missed or self._crawling or self._watcher.has_news():
             return False
         return not self._dirty or (bool(self._scan_left) and len(self._dirty) == len(self._scan_left))
 
@@ -275,11 +279,16 @@ class Outside:
         means what is there.
         """
         with self._recorder.history() as history:
-            known = next(history.path_list(), None) is not None
-        if known:
+            self._missed = next(history.path_list(), None) is not None
+        if self._missed:
             self._first_scan_s = self._now() + FIRST_S
             self._start_job(self._read_names)
         else:
+            self.scan("start")
+
+    def hurry(self) -> None:
+        """Somebody waits for what happened before the start: begin to look now, if that has not begun."""
+        if self._first_scan_s:
             self.scan("start")
 
     def _read_names(self) -> Callable[[], None]:
@@ -360,7 +369,7 @@ class Outside:
         if not self._scanning or self._scan_files < 0 or self._scan_left:
             return
         self._recorder.note(WorkspaceScanned(self._scanning, self._scan_files, self._scan_changed))
-        self._captured = True
+        self._captured, self._missed = True, False
         self._scanning, self._scan_total = "", 0
         self._scan_files = -1
         asked, self._scan_asked = self._scan_asked, ""
