@@ -89,3 +89,10 @@ def test_every_file_that_a_document_names_is_there(text: str) -> None:
     named = set(re.findall(r"`((?:journal|daemon|client|tests|scripts|systemd|docs|\.ci)/[\w./-]*)`", text))
     assert named
     assert not [path for path in sorted(named) if not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/costs.md"])
+def test_every_picture_of_a_document_is_there(page: str) -> None:
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", (ROOT / page).read_text())
+    assert pictures
+    assert not [picture for picture in pictures if not (ROOT / page).parent.joinpath(picture).exists()]
