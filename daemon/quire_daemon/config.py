@@ -246,7 +246,7 @@ def _parse(text: str | None, name: str) -> dict[str, Any]:
 
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # also numbers too long, and tables too deep, for the parser
         raise not_toml(name, text, error) from None
 
 

@@ -9,7 +9,7 @@ takes too long, what is there is recorded as unfinished, and looked at again.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ class Outside:
         watcher: Watcher,
         ignore: Ignore,
         root: Path,
-        start_job: Callable[[Callable[[], Callable[[], None]]], None],
+        start_job: Callable[..., None],  # `Jobs.start`
         reload: Callable[[], None],
     ) -> None:
         self._gather, self._recorder, self._watcher, self._ignore, self._root = gather, recorder, watcher, ignore, root
@@ -109,7 +109,8 @@ class Outside:
         """When the loop should come here again, at the latest."""
         if self._ahead.ready:
             return now
-        at = self._first_scan_s or self._next_scan_s or now + 60
+        periodic = self._next_scan_s if self._gather.settings.capture.scan_minutes > 0 else 0.0
+        at = self._first_scan_s or periodic or now + 60
         return min(at, self._due[0][0]) if self._due else at
 
     # ── looking ──
@@ -128,13 +129,17 @@ class Outside:
                 observed += self._look_at(path, now)
             if len(observed) >= COMMIT_EVERY or self._now() > end:
                 break
-        self._record(observed)
+        try:
+            self._record(observed)
+        except StoreFailed:
+            self._name_again([one.path for one in observed], now)
+            raise
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self._finish_scan()
         if self._first_scan_s and now >= self._first_scan_s:
             self.scan("start")
         minutes = self._gather.settings.capture.scan_minutes
-        if self._captured and minutes and now >= self._next_scan_s:
+        if self._captured and minutes > 0 and now >= self._next_scan_s:
             for folder in self._ignore.recheck():
                 self._watcher.rewatch(folder)
             self.scan("periodic")
@@ -174,9 +179,18 @@ class Outside:
                 self.name(one.path, "captured", now)
             else:
                 self._looked(one.path, True)
-        self._recorder.commit()
+        try:
+            self._recorder.commit()
+        except StoreFailed:
+            self._name_again([one.path for one in found], now)
+            raise
         if self._ahead.over:
             self._gather.end_reading()
+
+    def _name_again(self, paths: Sequence[str], now: float) -> None:
+        """The store took nothing of what was seen there: it is looked at again."""
+        for path in paths:
+            self.name(path, "scanned", now, now + AGAIN_S)
 
     def _looked(self, path: str, changed: bool) -> None:
         del self._dirty[path]
@@ -214,14 +228,14 @@ class Outside:
         if not self._watcher.has_news():
             return
         batch = self._watcher.drain()
+        settings = False
         for path in batch.dirty:
             governed = self._ignore.governs(path)
             if governed is not None:
                 self._ignore.forget(governed)
                 self._watcher.rewatch(governed)
                 self.scan("rules")
-            if path == WORKSPACE_FILE:
-                self._reload()
+            settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._gather.stands(path):
                 self.name(path, "watched", now)
         self._moves += [(journal_path(a), journal_path(b)) for a, b in batch.moved]
@@ -233,6 +247,8 @@ class Outside:
         if batch.overflowed:
             self._recorder.note(WatchLost("overflow"))
             self.scan("overflow")
+        if settings:
+            self._reload()  # when all that was told is named: whatever stands in the file, no hint is lost by it
 
     def _crawl_folder(self, folder: str, now: float, evidence: str) -> None:
         """A folder came into being: everything in it may have been written before it was watched.
@@ -298,7 +314,7 @@ class Outside:
             with self._recorder.journal.store.reading() as reading:
                 names.all(reading)
         except (Damaged, StoreFailed) as error:
-            return partial(self._not_read, error)
+            return partial(self._fail, error)
         return partial(self._recorder.know_names, names)
 
     def scan(self, reason: str) -> None:
@@ -309,7 +325,7 @@ class Outside:
         if self._first_scan_s:
             self._first_scan_s, reason = 0.0, "start"
         self._scanning = reason
-        self._next_scan_s = self._recorder.clock.mono_s() + self._gather.settings.capture.scan_minutes * 60
+        self._next_scan_s = self._recorder.clock.mono_s() + max(self._gather.settings.capture.scan_minutes, 0) * 60
         saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
         def work() -> Callable[[], None]:
@@ -337,13 +353,27 @@ class Outside:
 
             return then
 
-        self._start_job(work)
+        self._start_job(work, "scan", self._not_compared)
 
     def _not_read(self, error: Damaged | StoreFailed) -> None:
         """The journal could not be read for a scan. One that fails at the start ends the daemon, and it is checked."""
         if not self._captured:
             raise error
-        self._scanning, self._failed = "", error
+        self._scanning = ""
+        self._fail(error)
+
+    def _fail(self, error: Damaged | StoreFailed) -> None:
+        """What a thread could not read is told by the next look."""
+        self._failed = error
+
+    def _not_compared(self, fault: object) -> None:
+        """The comparison itself broke off, and is logged: another is tried soon."""
+        self._scanning = ""
+        soon = self._now() + AGAIN_S
+        if self._captured:
+            self._next_scan_s = soon
+        else:
+            self._first_scan_s = soon
 
     def _scanned(self, look_at: list[str], new: Mapping[str, int], files: int) -> None:
         """The crawl came back: look at `look_at`. Of the files `new`, with their sizes, the journal knows nothing."""

@@ -244,6 +244,9 @@ class Recorder:
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
             except BaseException:
                 self._last_reads.forget()
+                # else a record would name a writer that the log never told of, and whose number another gets
+                lost = (entry.event for entry in entries if isinstance(entry.event, WriterIntroduced))
+                self._strangers |= {WriterId(event.id): event for event in lost}
                 raise
         if dropped:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again

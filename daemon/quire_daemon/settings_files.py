@@ -45,8 +45,10 @@ def _stamp(path: Path) -> _Stamp:
 def _text(path: Path) -> str | None:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # a pipe in its place must not hold us up
-        with os.fdopen(fd, "rb") as file:
-            found = file.read(MOST_BYTES + 1)
+        try:
+            found = os.read(fd, MOST_BYTES + 1)
+        finally:
+            os.close(fd)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -62,8 +62,9 @@ class Syncer:
         if self._now is not None:
             return None
         if self._thread is None:
-            self._thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._serve, name=NAME, daemon=True)
+            thread.start()  # raises where there can be no more; what never began is not to be waited for
+            self._thread = thread
         sync = self._now = Sync(work)
         self._come.release()
         return sync

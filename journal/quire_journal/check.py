@@ -209,6 +209,7 @@ class _Log:
         except (Damaged, OutOfOrder, msgspec.MsgspecError, KeyError, ValueError, IndexError) as error:
             first, last = records[0][0].seq, records[-1][0].seq
             self.stopped = f"folding one of the records {first} to {last} failed ({error})"
+        self._again.known.clear()  # one transaction takes in the whole log here, and need not hold all its versions
 
 
 class _Beside:

@@ -114,3 +114,9 @@ def test_where_callers_see_the_checkout_stands_in_the_users_own_file_only() -> N
         load('[paths.map]\n"/workspace" = "/"\n', None)
     with pytest.raises(BadSettings, match=r"config\.toml: line 2: paths\.map: / cannot be mapped"):
         load(None, '[paths]\nmap = {"/" = "/home"}\n')
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x = " + "9" * 5000], ids=["too deep", "too long a number"])
+def test_what_the_parser_itself_gives_up_on_is_told_as_settings_that_are_wrong(text: str) -> None:
+    with pytest.raises(BadSettings, match="not valid TOML"):
+        load(text, None)

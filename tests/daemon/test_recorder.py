@@ -118,6 +118,28 @@ def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
     assert not recorder.told(READ, ann)
 
 
+def test_a_writer_whose_introduction_could_not_be_committed_is_introduced_with_what_it_does_next() -> None:
+    store = MemoryStore()
+    recorder, _, _ = desk(store)
+    ben = recorder.writer(WriterIntroduced(0, 1000, agent="ben"))
+    recorder.introduce(ben)
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    store.fault = full
+    with pytest.raises(StoreFailed):
+        recorder.commit()
+    store.fault = None
+    recorder.introduce(ben)
+    recorder.note(READ, ben)
+    recorder.commit()
+    with recorder.history() as history:
+        told = history.writer(ben)
+    assert told is not None
+    assert told.agent == "ben"
+
+
 def test_questions_within_a_question_share_its_snapshot() -> None:
     """A call about a thousand files need not begin thousands of transactions."""
     recorder, _, _ = desk()

@@ -418,3 +418,16 @@ def test_bytes_come_from_where_the_caller_of_the_fold_says() -> None:
     asked.clear()
     scribe.write("not read with anchors", b"x\n")
     assert not asked
+
+
+def test_a_version_that_was_taken_back_is_not_there_for_what_is_folded_with_it_in_one_transaction() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("f", b"a\nb\nc\n")
+    second = scribe.write("f", b"a\nx\nc\n")
+    scribe.note(WritesAbandoned((second,), "failed"))
+    scribe.note(ReadServed("f", second, ((1, 3),), anchors=True), writer=ANN)
+    scribe.note(WritesAbandoned((second,), "failed"))
+    followed = views_of(scribe)
+    for chunk in (1, 1000):
+        rebuild(scribe.store, chunk)
+        assert views_of(scribe) == followed

@@ -184,7 +184,7 @@ def _must_be_reachable(place: Place) -> bool:
     for path in settings_files(place.root):
         try:
             hooks = tomllib.loads(path.read_text("utf-8")).get("hooks")
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(hooks, Mapping) and hooks.get("unreachable") == "deny":
             return True

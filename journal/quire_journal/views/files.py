@@ -183,7 +183,7 @@ def versions(
 def begins_outside(r: Reading, path: int) -> bool:
     """Did no tool make the first version of the path with this number? Raises `log.Damaged` as `versions` does."""
     for key, row in r.scan("versions", u32(path), u32(path + 1)):
-        if _PLACE.decode(row).index != NEVER_HEAD:
+        if _place_in(key, row).index != NEVER_HEAD:
             seq = int.from_bytes(key[4:], "big")
             record = record_before(r, seq, seq + 1)
             return record is not None and parse_tag(record.kind)[0] in _OUTSIDE_TAGS
@@ -340,12 +340,14 @@ def _take_back(w: Writing, path: str, seq: int) -> None:
     found = None if number is None else w.get("files", u32(number))
     if number is None or found is None:
         return
+    w.known.pop((number, seq), None)  # what later records of this transaction ask for is no version any more
     before = _HEAD.decode(found)
     lost = before if before.seq == seq else older(w, number, seq)
     if lost is None:
         return
     w.delete("versions", u32(number) + u64(seq))
     for key, row in list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1))):
+        w.known.pop((number, int.from_bytes(key[4:], "big")), None)  # nor does it have the place that it had
         place = _PLACE.decode(row)
         if place.index != NEVER_HEAD:
             w.put("versions", key, _row(msgspec.structs.replace(place, index=place.index - 1)))
