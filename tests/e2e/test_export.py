@@ -158,6 +158,15 @@ def test_a_refused_export_leaves_no_file(site: Live, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_stays_and_the_export_is_where_it_leads(site: Live, tmp_path: Path) -> None:
+    kept, link = tmp_path / "kept.jsonl", tmp_path / "link"
+    kept.touch()
+    link.symlink_to(kept)
+    run(site, "export", "jsonl", "--state-dir", str(site.state_dir), "--out", str(link))
+    assert link.is_symlink()
+    assert kept.stat().st_size
+
+
 def test_a_stretch_ends_and_begins_at_points(site: Live) -> None:
     mails = export(site, "patches", "--until", "done")
     assert b"+TWO" in mails

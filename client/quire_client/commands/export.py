@@ -75,6 +75,8 @@ class _Output:
 
     def __init__(self, out: str) -> None:
         self._path = Path(out) if out else None
+        if self._path is not None and self._path.is_file():
+            self._path = self._path.resolve()  # where a link leads: /dev/stdout is one, and is to stay
         self._beside = ""
         self.file: BinaryIO = sys.stdout.buffer
 
