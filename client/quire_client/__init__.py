@@ -17,7 +17,7 @@ from quire_journal import VERSION as __version__
 
 if TYPE_CHECKING:
     from quire_client.api import Client, connect
-    from quire_client.start import NoDaemon
+    from quire_client.failures import NoDaemon
     from quire_journal.places import WorkspaceRefused
 
 __all__ = ["Client", "NoDaemon", "WorkspaceRefused", "__version__", "connect"]
@@ -25,7 +25,7 @@ __all__ = ["Client", "NoDaemon", "WorkspaceRefused", "__version__", "connect"]
 _HOMES: Final = {
     "Client": "quire_client.api",
     "connect": "quire_client.api",
-    "NoDaemon": "quire_client.start",
+    "NoDaemon": "quire_client.failures",
     "WorkspaceRefused": "quire_journal.places",
 }
 

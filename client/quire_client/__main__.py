@@ -162,14 +162,14 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
 
 def _explain(error: Exception, json: bool) -> int:
     """The sentence and the exit status of what was raised."""
+    from quire_client.failures import NoDaemon
     from quire_journal.places import NoFolder, WorkspaceRefused
 
     if isinstance(error, NoFolder):
         return _fail(NOT_FOUND, "not_found", str(error), json)
     if isinstance(error, WorkspaceRefused):
         return _fail(REFUSED, "workspace_refused", str(error), json)
-    start = sys.modules.get("quire_client.start")  # not loaded: then nothing of it was raised
-    if start is not None and isinstance(error, start.NoDaemon):
+    if isinstance(error, NoDaemon):
         return _fail(NO_DAEMON, "no_daemon", str(error), json)
     if os.environ.get("QUIRE_TRACEBACK"):
         raise error

@@ -15,8 +15,7 @@ from typing import Any, Protocol, Self
 
 import msgspec
 
-from quire_client.connection import NoReply, NotSent
-from quire_client.start import NoDaemon
+from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
 from quire_journal.locks import running
 from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 import zmq
 
+from quire_client.failures import NoReply, NotSent
 from quire_journal.locks import Running, is_held, look_into, running
 from quire_journal.messages import MAX_MESSAGE, Reply, decode_reply
 from quire_journal.places import Place
@@ -23,14 +24,6 @@ SLICE_S: Final = 0.2
 
 LAST_LOOK_S: Final = 0.1
 """How long a reply of a daemon that has ended is looked for: on a busy machine it arrives after the news of the end."""
-
-
-class NotSent(Exception):
-    """Nothing was sent: the daemon could not be reached in time, or had ended. The text says which."""
-
-
-class NoReply(Exception):
-    """The request was sent and no reply came; whether it was performed is unknown. The text says why."""
 
 
 class Connection:

@@ -19,8 +19,7 @@ from typing import Final
 
 import msgspec
 
-from quire_client.connection import NoReply, NotSent
-from quire_client.start import NoDaemon
+from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal.locks import running
 from quire_journal.messages import Reply, decode_reply
 from quire_journal.places import Place

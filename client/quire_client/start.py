@@ -15,7 +15,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from quire_client.connection import Connection, NoReply, NotSent
+from quire_client.connection import Connection
+from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
 from quire_journal.locks import Running, hold_lock, running
 from quire_journal.messages import Request, encode
@@ -53,10 +54,6 @@ class Child(Protocol):
     def returncode(self) -> int | None: ...
     def poll(self) -> int | None: ...
     def wait(self) -> int: ...
-
-
-class NoDaemon(Exception):
-    """No daemon could be reached or started; nothing was sent. The text is a sentence with the precise reason."""
 
 
 class Door:

@@ -9,8 +9,7 @@ import msgspec
 
 from quire_client.api import Client
 from quire_client.commands.base import Opens
-from quire_client.connection import NoReply, NotSent
-from quire_client.start import NoDaemon
+from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal.messages import Caller, Reply, Request, decode_request
 from quire_journal.places import Place
 

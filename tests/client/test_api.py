@@ -13,8 +13,7 @@ from fake_line import FakeDoor, FakeLine
 
 from quire_client import calling
 from quire_client.api import Client
-from quire_client.connection import NoReply, NotSent
-from quire_client.start import NoDaemon
+from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
 from quire_journal.messages import Caller
 from quire_journal.places import Place

@@ -22,7 +22,7 @@ from cases import every
 from quire_client.__main__ import main
 from quire_client.commands import COMMANDS
 from quire_client.commands.base import COMMON, Command, Invocation
-from quire_client.connection import NoReply
+from quire_client.failures import NoReply
 from quire_client.moments import HERE, PARTED, POINTS
 from quire_client.shell_words import step
 from quire_journal import VERSION

@@ -9,8 +9,9 @@ import pytest
 from fake_daemon import FakeDaemon
 
 from quire_client.api import Client
-from quire_client.connection import Connection, NotSent
-from quire_client.start import Door, NoDaemon
+from quire_client.connection import Connection
+from quire_client.failures import NoDaemon, NotSent
+from quire_client.start import Door
 from quire_journal.locks import Running, running, take_lock
 from quire_journal.messages import Caller
 from quire_journal.places import Place, make_private_folder

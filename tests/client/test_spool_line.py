@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from quire_client.connection import NoReply, NotSent
+from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_client.spool import SpoolLine, way_in
-from quire_client.start import NoDaemon
 from quire_journal.locks import Running
 from quire_journal.messages import Reply, encode
 from quire_journal.places import Place

@@ -76,7 +76,7 @@ def _settings(place: Place) -> dict[str, Any]:
 
 
 def _daemon_checks(call: Invocation, settings_ok: bool) -> Iterator[dict[str, Any]]:
-    from quire_client.start import NoDaemon
+    from quire_client.failures import NoDaemon
     from quire_journal.locks import running
 
     found = running(call.place)

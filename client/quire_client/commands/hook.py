@@ -117,7 +117,8 @@ def _connected(place: Place, caller: Mapping[str, str], until: float) -> Any:
     try:
         return Quick(place, caller, until)
     except NotRunning:
-        from quire_client.start import NoDaemon, start
+        from quire_client.failures import NoDaemon
+        from quire_client.start import start
         from quire_journal.places import WorkspaceRefused
 
         try:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from quire_client.start import NoDaemon
+from quire_client.failures import NoDaemon
 from quire_journal.places import WorkspaceRefused
 from quire_journal.refusals import Refused
 
