@@ -21,6 +21,8 @@ from quire_daemon.dialects.patch_text import FilePatch, parse_patch
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE
 from quire_daemon.handlers.files import deletion, movement
+from quire_daemon.handlers.localised import Ranges
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import SUSPICIOUS, Result, conclude
 from quire_daemon.handlers.preconditions import (
     captured,
@@ -31,17 +33,14 @@ from quire_daemon.handlers.preconditions import (
     require_own_name,
     require_text,
 )
+from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import (
     Basis,
-    Ranges,
-    Stale,
     basis_at,
     both_hashes,
     current_version,
     find_basis,
-    news,
     on_stale,
-    refuse_stale,
     version_with,
 )
 from quire_daemon.rebase import Conflict, carried, touched

@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_file, require_size
-from quire_daemon.handlers.staleness import news
 from quire_journal.blame import Blame, blame
 from quire_journal.blobs import NotHeld
 from quire_journal.events import REGULAR

@@ -13,6 +13,8 @@ from quire_daemon.arguments import Writing
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
+from quire_daemon.handlers.localised import Ranges
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
     require_captured,
@@ -21,19 +23,8 @@ from quire_daemon.handlers.preconditions import (
     require_own_name,
     require_text,
 )
-from quire_daemon.handlers.staleness import (
-    Basis,
-    Ranges,
-    Stale,
-    current_version,
-    find_basis,
-    never_read,
-    news,
-    on_stale,
-    refuse_mismatch,
-    refuse_stale,
-    refuse_unseen,
-)
+from quire_daemon.handlers.refusing import Stale, refuse_mismatch, refuse_stale, refuse_unseen
+from quire_daemon.handlers.staleness import Basis, current_version, find_basis, never_read, on_stale
 from quire_daemon.rebase import ByCaller, Conflict, carried, touched
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History

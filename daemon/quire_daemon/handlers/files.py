@@ -7,17 +7,10 @@ from typing import Any, Final
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, Move, Remove, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE, answering
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_captured, require_file, require_free, require_own_name
-from quire_daemon.handlers.staleness import (
-    Basis,
-    Stale,
-    find_basis,
-    find_basis_of_whole,
-    never_read,
-    news,
-    on_stale,
-    refuse_stale,
-)
+from quire_daemon.handlers.refusing import Stale, refuse_stale
+from quire_daemon.handlers.staleness import Basis, find_basis, find_basis_of_whole, never_read, on_stale
 from quire_daemon.rebase import Conflict
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges

@@ -27,9 +27,12 @@ from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, Wo
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others
+from quire_daemon.handlers.localised import Ranges
+from quire_daemon.handlers.news import changes_told
 from quire_daemon.handlers.preconditions import captured
 from quire_daemon.handlers.read import carried_lines
-from quire_daemon.handlers.staleness import Ranges, Stale, basis_at, changes_told, refuse_stale
+from quire_daemon.handlers.refusing import Stale, refuse_stale
+from quire_daemon.handlers.staleness import basis_at
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed

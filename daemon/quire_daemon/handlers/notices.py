@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.handlers.log_filter import single_path
-from quire_daemon.handlers.staleness import MOST_ENTRIES, hint_of, news
+from quire_daemon.handlers.news import MOST_ENTRIES, hint_of, news
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused

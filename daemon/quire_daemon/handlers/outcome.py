@@ -15,9 +15,9 @@ import msgspec
 from quire_daemon import safety
 from quire_daemon.config import Safety
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
-from quire_daemon.handlers.localised import localised_diff
+from quire_daemon.handlers.localised import Ranges, localised_diff
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines
-from quire_daemon.handlers.staleness import Ranges, news
 from quire_daemon.safety import Grammars
 from quire_journal import secret_texts
 from quire_journal.diff import changed_ranges, first_difference

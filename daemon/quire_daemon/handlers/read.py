@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines, require_readable, require_size
-from quire_daemon.handlers.staleness import news
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import FOLDER, LINK, ReadServed

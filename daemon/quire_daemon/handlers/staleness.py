@@ -1,13 +1,11 @@
-"""What a caller knows of a file, and what others did to it since.
+"""What a caller knows of a file: its base, how it stands to what is there now, and which lines it was shown.
 
 The base of a caller is the version that it names, or else the one that it was last shown. When another writer
-changed the file since, a tool that relies on lines or bytes of the base is refused, and the refusal says who did
-what, when, where, and shows the lines as they are now; those count as shown.
+changed the file since, a tool that relies on lines or bytes of the base is refused (`refusing`), or rebases.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import islice, pairwise
 from typing import Any, Final
@@ -16,41 +14,24 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.arguments import Writing
-from quire_daemon.handlers.base import Decision, FileNow, World
-from quire_daemon.handlers.localised import lines_around, localised_diff
-from quire_daemon.handlers.preconditions import captured
-from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, ByCaller, ByOthers, Conflict, relation
+from quire_daemon.handlers.base import FileNow, World
+from quire_daemon.handlers.localised import Ranges
+from quire_daemon.handlers.news import changes_told
+from quire_daemon.rebase import ByCaller, ByOthers
 from quire_journal.blobs import NotHeld
-from quire_journal.diff import changed_ranges, diff
-from quire_journal.events import EditRefused, Event, ReadServed
+from quire_journal.diff import diff
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
-from quire_journal.line_hash import LineHashes, line_id
-from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice, apply, carry_ranges
-from quire_journal.text import Text, merge_ranges, shown
+from quire_journal.splice import Splice, carry_ranges
+from quire_journal.text import Text, merge_ranges
 from quire_journal.views.files import Version
-
-MOST_ENTRIES: Final = 5
-"""Changes by others that a reply tells one by one."""
 
 MOST_STEPS: Final = 64
 """Versions that a plan is carried over one by one; across more, only the difference of the two ends counts."""
 
-MOST_NEWS: Final = 256
-"""Versions since the caller's last read that are looked through for news on every call; older ones are not news."""
-
 MOST_SEARCHED: Final = 1000
 """Versions that are looked through for given bytes."""
-
-MOST_LINES: Final = 40
-"""Lines that a refusal shows."""
-
-MOST_LIKE: Final = 2
-"""Lines with the ID of a reference whose line has another that a refusal shows."""
-
-Ranges = tuple[tuple[int, int], ...]
 
 
 class Basis(msgspec.Struct, frozen=True, dict=True):
@@ -243,305 +224,6 @@ def current_version(now: FileNow) -> dict[str, str]:
     return {"current_version": version_token(now.version.seq)} if now.version is not None else {}
 
 
-# ── telling what others did ──────────────────────────────────────────────────
-
-
-def changes_told(
-    history: History, path: str, others: Sequence[Version], lines: Ranges | None, at: Version | None
-) -> list[dict[str, Any]]:
-    """The newest of `others` as replies tell them: who, by which evidence, when, which lines, and what it means.
-
-    `lines` are the caller's, in version `at`; None when the whole file is.
-    """
-    told: list[dict[str, Any]] = []
-    for version in others[-MOST_ENTRIES:]:
-        splices = _done_by(history, path, version)
-        entry: dict[str, Any] = {
-            "writer": history.writer_json(version.writer, version.type),
-            "evidence": version.evidence,
-            "at": rfc3339(version.at_ns),
-            "version": version_token(version.seq),
-            "lines": [[r["start"], r["end"]] for r in changed_ranges(splices)] if splices else [],
-            "touches": CONFLICTING if splices is None else _meaning(history, path, version, splices, lines, at),
-        }
-        if version.gone:
-            entry["gone"] = True
-        told.append(entry | hint_of(history, version))
-    return told
-
-
-def hint_of(history: History, version: Version) -> dict[str, str]:
-    """`hint`, where the record says what was going on when an outside version came to be."""
-    record = history.record(version.seq) if version.evidence else None
-    hint = getattr(record.event(), "hint", "") if record is not None else ""
-    return {"hint": hint} if hint else {}
-
-
-def _done_by(history: History, path: str, version: Version) -> tuple[Splice, ...] | None:
-    """What this version did to the one before it; None where the journal cannot tell, or the file came or went."""
-    before = history.version_at(path, version.seq - 1)
-    if before is None or before.gone or version.gone:
-        return None
-    try:
-        return diff(history.text_of(before.blob), history.text_of(version.blob))
-    except NotHeld:
-        return None
-
-
-def _meaning(
-    history: History, path: str, version: Version, splices: tuple[Splice, ...], lines: Ranges | None, at: Version | None
-) -> str:
-    """Does what `version` did touch the caller's lines, which stand in `at`?"""
-    if not splices:
-        return NONE
-    if lines is None or at is None:
-        return CONFLICTING
-    try:
-        if at.seq < version.seq:
-            before = history.version_at(path, version.seq - 1)
-            assert before is not None  # `_done_by` has compared with it
-            step = diff(history.text_of(at.blob), history.text_of(before.blob))
-            kept = carry_ranges(step, lines)
-            lost = sum(b - a for a, b in lines) > sum(b - a for a, b in kept)
-            return relation(splices, kept) if kept or not lost else TOUCHING
-        done = [(r["start"] - 1, r["end"]) for r in changed_ranges(splices)]
-        later = carry_ranges(diff(history.text_of(version.blob), history.text_of(at.blob)), done)
-    except NotHeld:
-        return CONFLICTING
-    return relation([Splice(a, b) for a, b in later], lines)
-
-
-def news(world: World, path: str, needs: Ranges | None = None, needs_at: Version | None = None) -> dict[str, Any]:
-    """`changed_since_your_read`, for a caller that has read the file before others changed it; else nothing.
-
-    `touches` is about the lines `needs` of version `needs_at`, those of a call; without them, about all that the caller
-    has been shown. `since` is the version that the caller read: a `diff` from there shows all of it.
-    """
-    seen = world.history.shown(world.who.key, path)
-    if seen is None:
-        return {}
-    history = world.history
-    since = islice(history.versions(path, after=seen.news_after, reverse=True), MOST_NEWS)
-    others = [v for v in since if history.caller_of(v.writer) != world.who.key][::-1]
-    if not others:
-        return {}
-    lines, at = seen.lines, history.version(path, seen.version)
-    if needs is not None and needs_at is not None:
-        lines, at = needs, needs_at
-    about = {"path": path, "since": version_token(seen.news_after)}
-    told = [{**about, **entry} for entry in changes_told(history, path, others, lines, at)]
-    return {"changed_since_your_read": told, **_rest("changed_since_your_read_more", others)}
-
-
-def _rest(name: str, others: Sequence[Version]) -> dict[str, int]:
-    more = len(others) - MOST_ENTRIES
-    return {name: more} if more > 0 else {}
-
-
-# ── refusing ─────────────────────────────────────────────────────────────────
-
-
-class Stale(msgspec.Struct, frozen=True):
-    """A refusal because of what others wrote, before it is put into words."""
-
-    tool: str
-    code: str
-    basis: Basis
-    now: FileNow
-    needs: Ranges | None  # lines of the base that the call depends on; None: all of them
-    conflict: Conflict | None = None
-    more: dict[str, Any] | None = None  # fields of the tool's own
-
-
-def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
-    """The refusal, and the records that it leaves: that it happened, and which lines the caller was shown."""
-    basis, now = stale.basis, stale.now
-    others = basis.others or tuple(world.history.versions(now.path, after=basis.version.seq if basis.version else 0))
-    told = changes_told(world.history, now.path, others, stale.needs, basis.version)
-    overall = diff(basis.text, basis.now)
-    touches = NONE if not overall else CONFLICTING if stale.needs is None else relation(overall, stale.needs)
-    rows, ranges = _lines_now(basis, overall, stale.needs)
-    preview, _, cut = localised_diff(basis.text, basis.now, overall, MOST_LINES)
-    details: dict[str, Any] = {
-        "path": now.path,
-        "reason": "changed",
-        **({"base": version_token(basis.version.seq)} if basis.version else {}),
-        **current_version(now),
-        "sha256": basis.now.blob.hex(),
-        **(both_hashes(basis.stated_sha256, basis.now.blob.hex()) if basis.stated_sha256 else {}),
-        "changes": told,
-        **_rest("more_changes", others),
-        "touches": touches,
-        "changed": changed_ranges(overall),
-        "lines": rows,
-        "diff": preview,
-        **({"diff_truncated": True} if cut else {}),
-        **(stale.more or {}),
-        **news(world, now.path, stale.needs, basis.version),
-    }
-    if stale.conflict is not None:
-        details["conflict"] = _three_ways(basis, stale.conflict)
-    refused = Refused(stale.code, _sentence(basis, now, others, overall, touches), "re-read_file", **details)
-    reply = refused.reply()
-    if dry_run:
-        reply |= {"dry_run": True, "valid": False}
-    events: list[Event] = [] if dry_run else [EditRefused(stale.tool, now.path, stale.code, touches)]
-    head = captured(now)
-    if head is not None:
-        seen = merge_ranges([*basis.still_shown, *ranges])
-        events.append(ReadServed(now.path, head.seq, seen, anchors=True))
-    return Decision(reply, events)
-
-
 def both_hashes(expected: str, actual: str) -> dict[str, str]:
     """The sha256 of the bytes that a caller expects, and of those that are there."""
     return {"expectedSha256": expected, "actualSha256": actual}
-
-
-def refuse_mismatch(
-    refused: Refused, basis: Basis, now: FileNow, world: World, dry_run: bool, conflict: Conflict | None = None
-) -> Decision:
-    """The refusal because lines that the call names (`mismatched_lines`) are not those that its caller was shown.
-
-    Its message has the lines that stand there now, those that the named ones have become, and those that have their
-    IDs, behind `>>>` with fresh references; the caller is thereby shown them. Raises `Refused` when there never were
-    such lines.
-    """
-    named = [line - 1 for line in refused.details["mismatched_lines"]]
-    if beyond := [line + 1 for line in named if line >= max(len(basis.text), len(basis.now))]:
-        message = f"There is no line {beyond[0]}; {now.path} has {len(basis.now)}."
-        details = {"path": now.path, "lines_beyond": beyond, "line_count": len(basis.now), **current_version(now)}
-        raise Refused("line_out_of_range", message, "re-read_file", **details)
-    needs = merge_ranges((line, line + 1) for line in named if line < len(basis.text))
-    hashes = LineHashes.of(basis.now)
-    marked = {min(line, len(basis.now) - 1) for line in named} if len(basis.now) else set()
-    marked |= {line for a, b in basis.carried(needs) for line in range(a, b)}
-    marked |= _like(basis.now, refused.details.get("mismatched", ()))
-    lines, ranges = lines_around(basis.now, [(line, line + 1) for line in sorted(marked)], MOST_LINES)
-    refused.message += " The lines as they are now:\n" + "\n".join(
-        f"{'>>>' if line in marked else '   '} {hashes.reference(line)}" for line in lines
-    )
-    told = changes_told(world.history, now.path, basis.others, needs, basis.version)
-    refused.details |= {
-        "lines": [hashes.reference(line) for line in lines],
-        **({"base": version_token(basis.version.seq)} if basis.version else {}),
-        **current_version(now),
-        "sha256": basis.now.blob.hex(),
-        "changes": told,
-        **_rest("more_changes", basis.others),
-        **({} if conflict is None else {"conflict": _three_ways(basis, conflict)}),
-        **news(world, now.path),
-    }
-    reply = refused.reply()
-    if dry_run:
-        reply |= {"dry_run": True, "valid": False}
-    events: list[Event] = [] if dry_run else [EditRefused("hashline_edit", now.path, refused.code, "")]
-    head = captured(now)
-    if head is not None:
-        events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
-    return Decision(reply, events)
-
-
-def _like(text: Text, references: Sequence[str]) -> set[int]:
-    """The lines that have the IDs of these references, the nearest ones to each number: for the caller to look at."""
-    wanted = [(int(number), name) for number, _, name in (r.partition("#") for r in references[:MOST_LINES])]
-    found: dict[str, list[int]] = {name: [] for _, name in wanted}
-    for line, content in enumerate(text.lines if found else ()):
-        if (name := line_id(content)) in found:
-            found[name].append(line)
-    near = (sorted(found[name], key=lambda line: abs(line + 1 - number))[:MOST_LIKE] for number, name in wanted)
-    return {line for lines in near for line in lines}
-
-
-def refuse_unseen(
-    tool: str, code: str, basis: Basis, now: FileNow, lines: Sequence[int], world: World, dry_run: bool
-) -> Decision:
-    """The refusal because lines (0-based, of the base) that the call names may be the work of others, unseen so far.
-
-    It shows them, as they are now: a caller that still means them can say so again.
-    """
-    needs = merge_ranges((line, line + 1) for line in lines)
-    rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
-    first = version_token(basis.since)
-    message = (
-        f"{_named(needs)} of {now.path} {'was' if len(lines) == 1 else 'were'} never shown to you, and others changed "
-        f"the file after {first}, which you know. See `lines`, and call again if these are the ones that you mean."
-    )
-    details: dict[str, Any] = {
-        "path": now.path,
-        "reason": "unseen",
-        **({"base": version_token(basis.version.seq)} if basis.version else {}),
-        **current_version(now),
-        "sha256": basis.now.blob.hex(),
-        "lines": rows,
-        **news(world, now.path),
-    }
-    reply = Refused(code, message, "check_lines", **details).reply()
-    if dry_run:
-        reply |= {"dry_run": True, "valid": False}
-    events: list[Event] = [] if dry_run else [EditRefused(tool, now.path, code, "unseen")]
-    head = captured(now)
-    if head is not None:
-        events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
-    return Decision(reply, events)
-
-
-def _named(ranges: Ranges) -> str:
-    """Lines as a sentence begins with them."""
-    said = ", ".join(_span({"start": start + 1, "end": stop}) for start, stop in ranges[:MOST_ENTRIES])
-    said += ", …" if len(ranges) > MOST_ENTRIES else ""
-    return said[:1].upper() + said[1:]
-
-
-def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:
-    """The lines that the call was about, as they are now, and those that were changed, as far as there is room."""
-    needed, _ = lines_around(basis.now, carry_ranges(overall, needs or ()), MOST_LINES)
-    changed = [(r["start"] - 1, max(r["end"], r["start"])) for r in changed_ranges(overall)]
-    wanted = [line for line in lines_around(basis.now, changed, MOST_LINES)[0] if line not in {*needed}]
-    shown_now = sorted([*needed, *wanted[: MOST_LINES - len(needed)]])
-    hashes = LineHashes.of(basis.now)
-    return [hashes.row(line) for line in shown_now], merge_ranges((line, line + 1) for line in shown_now)
-
-
-def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:
-    base = f"since {version_token(basis.version.seq)}" if basis.version else "since you read it"
-    last = others[-1] if others else None
-    by = "" if last is None else f", last by {basis.history.named(last.writer)} at {rfc3339(last.at_ns)}"
-    where = ", ".join(_span(r) for r in changed_ranges(overall)[:MOST_ENTRIES])
-    meaning = {
-        NONE: "away from the lines of this call",
-        TOUCHING: "right beside the lines of this call",
-        CONFLICTING: "and with them lines of this call",
-    }[touches]
-    lines = f" ({where or 'no lines'}, {meaning})" if overall else ""
-    return f"{now.path} was changed {base}{by}{lines}."
-
-
-def _span(changed: dict[str, int]) -> str:
-    start, end = changed["start"], changed["end"]
-    if end < start:
-        return f"lines removed before line {start}"
-    return f"line {start}" if start == end else f"lines {start}-{end}"
-
-
-def _three_ways(basis: Basis, conflict: Conflict) -> dict[str, list[str]]:
-    """The first conflict: the lines as they were, as they are now, and as the caller would have them."""
-    mine, theirs = conflict.mine, conflict.theirs
-    before = basis.text
-    for step in basis.steps[: conflict.step]:
-        before = apply(before, step)
-    start, stop = min(mine.start, theirs.start), max(mine.stop, theirs.stop)
-    region = Text(False, before.lines[start:stop], before.breaks[start:stop])
-    return {
-        "base": _as_shown(region.lines),
-        "theirs": _as_shown(apply(region, [_moved(theirs, start)]).lines),
-        "yours": _as_shown(apply(region, [_moved(mine, start)]).lines),
-    }
-
-
-def _moved(s: Splice, by: int) -> Splice:
-    return Splice(s.start - by, s.stop - by, s.lines)
-
-
-def _as_shown(lines: Iterable[bytes]) -> list[str]:
-    return [shown(line) for line in lines]

@@ -9,8 +9,8 @@ from quire_daemon.handlers.base import Decision, FileNow, Make, Move, Put, Remov
 from quire_daemon.handlers.choosing import Choice, How
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
+from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import withheld
-from quire_daemon.handlers.staleness import news
 from quire_daemon.handlers.undoing import Action
 from quire_daemon.handlers.undoing_told import (
     as_found_sentence,

@@ -17,7 +17,7 @@ from quire_daemon.handlers.blame import require_text
 from quire_daemon.handlers.difference import Room, before, difference, text_of, there
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
-from quire_daemon.handlers.staleness import news
+from quire_daemon.handlers.news import news
 from quire_journal.blame import Blame, blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff

@@ -11,15 +11,14 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import require_captured, require_file, require_fits, require_text
+from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import (
     Basis,
-    Stale,
     basis_at,
     both_hashes,
     current_version,
     find_basis,
     on_stale,
-    refuse_stale,
     version_with,
 )
 from quire_journal.diff import diff
