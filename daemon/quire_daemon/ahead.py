@@ -18,6 +18,7 @@ from typing import Final
 
 import msgspec
 
+from quire_daemon.jobs import StartJob
 from quire_daemon.workspace import Signature
 from quire_journal.blobs import Frame
 
@@ -49,9 +50,6 @@ class ReadAhead(msgspec.Struct, frozen=True):
 
 Read = Callable[[Sequence[str]], list[ReadAhead | None]]
 """On a worker thread: what stands at these paths; None where the loop has to look itself."""
-
-StartJob = Callable[[Callable[[], Callable[[], None]]], None]
-"""`App.start_job`."""
 
 
 class Ahead:
@@ -106,7 +104,7 @@ class Ahead:
                 chunk.append(path)
                 size += more
             self._chunks += 1
-            self._start_job(partial(self._work, chunk))
+            self._start_job(partial(self._work, chunk), "read_ahead")
 
     def _work(self, chunk: list[str]) -> Callable[[], None]:
         """On a worker thread: read them; what the loop does with that."""

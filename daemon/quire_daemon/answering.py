@@ -108,6 +108,19 @@ class Answering:
             action = "retry"
         return Refused("journal_damaged", f"{str(error)[0].upper()}{str(error)[1:]}.", action).reply()
 
+    def told(self, what: str, error: Exception) -> dict[str, Any]:
+        """What a caller is told of the error that `what` ended with, when it is being handled; the daemon goes on.
+
+        What follows from one of the journal follows from it wherever it was met.
+        """
+        if isinstance(error, Refused):
+            return error.reply()
+        if isinstance(error, StoreFailed):
+            return self.store_failed(error)
+        if isinstance(error, Damaged):
+            return self.damaged(error)
+        return self.fault(what)
+
     def fault(self, what: str) -> dict[str, Any]:
         """Something that nobody thought of: logged under an id, which the reply names."""
         log_id = secrets.token_hex(4)

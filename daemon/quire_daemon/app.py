@@ -116,7 +116,7 @@ class App:
         self.reserve = Reserve(state_dir / "reserve", settings.retention.reserve_bytes)
         self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
         self.answer = self.answering.answer
-        self.jobs = Jobs(server.wake, self.answering.fault)
+        self.jobs = Jobs(server.wake, self._guarded)
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
@@ -278,12 +278,8 @@ class App:
         """Background work of a turn: its faults are logged, never end the daemon."""
         try:
             act()
-        except StoreFailed as error:
-            self.answering.store_failed(error)
-        except Damaged as error:
-            self.answering.damaged(error)
-        except Exception:  # noqa: BLE001  the loop must go on whatever a tree contains
-            self.log.fault(what)
+        except Exception as error:  # noqa: BLE001  the loop must go on whatever a tree contains
+            self.answering.told(what, error)
 
     def _look_outside(self) -> None:
         if not self.answering.read_only:
@@ -446,6 +442,8 @@ class App:
             self._ignore.tune(capture.ignore, capture.secret_globs)
             self.watcher.rewatch()
             self.outside.scan("rules")
+        if capture.scan_minutes != before.scan_minutes:
+            self.outside.retime()
 
     def settle(self) -> None:
         """Commit everything that is noted, and that the writes performed are on disk."""
@@ -456,9 +454,13 @@ class App:
         for path in paths:
             self.outside.name(path, "scanned", self.clock.mono_s())
 
-    def start_job(self, work: Job, what: str = "job", failed: JobFailed | None = None) -> None:
-        """Run `work` on a worker thread, and what it returns in the loop; a fault in it is told to `failed`."""
+    def start_job(self, work: Job, what: str, failed: JobFailed | None = None) -> None:
+        """Run `work` on a worker thread, and in the loop what it returns; `failed` is told of an error of either."""
         self.jobs.start(work, what, failed)
+
+    def told(self, what: str, error: Exception) -> dict[str, Any]:
+        """The reply that tells a caller of an error that is being handled."""
+        return self.answering.told(what, error)
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:

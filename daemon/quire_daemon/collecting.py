@@ -30,6 +30,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.config import Retention, Settings, policy_of
 from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.dropping import Dropping
+from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
@@ -84,7 +85,7 @@ class Host(Protocol):
     @property
     def stopping(self) -> bool: ...
 
-    def start_job(self, work: Callable[[], Callable[[], None]]) -> None: ...
+    def start_job(self, work: Job, what: str, failed: Failed) -> None: ...
 
     def settle(self) -> None: ...
 
@@ -186,7 +187,7 @@ class Collecting:
         return self._running is not None
 
     def begin(self, asked: Asked, then: Then) -> None:
-        """Collect, and call `then` with the reply. Raises `Refused` when a collection is going on."""
+        """Collect, and call `then` with the reply. Raises `Refused` when a collection is going on, and as `settle`."""
         if self._running is not None:
             raise Refused("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
 
@@ -197,7 +198,11 @@ class Collecting:
             then(body)
 
         self._running = _Collection(self._host, asked, self._begun, ended)
-        self._running.begin()
+        try:
+            self._running.begin()
+        except Exception:
+            self._running = None  # it never began, and the next one may
+            raise
 
     def tidy(self) -> None:
         """Look how much is taken, and collect by itself where the settings say so. Called once a second."""
@@ -289,27 +294,9 @@ class _Collection:
         self._host.settle()
         self._work(self._mark)
 
-    def _work(self, work: Callable[[], Callable[[], None]]) -> None:
+    def _work(self, work: Job) -> None:
         """Run `work` on a worker; what it returns in the loop. What goes wrong ends the collection."""
-
-        def run() -> Callable[[], None]:
-            try:
-                return self._in_loop(work())
-            except CrawlCancelled:
-                raise
-            except Exception as error:  # noqa: BLE001  the caller is told
-                return lambda error=error: self._fail(error)  # type: ignore[misc]
-
-        self._host.start_job(run)
-
-    def _in_loop(self, act: Callable[[], None]) -> Callable[[], None]:
-        def guarded() -> None:
-            try:
-                act()
-            except Exception as error:  # noqa: BLE001
-                self._fail(error)
-
-        return guarded
+        self._host.start_job(work, "gc", self._fail)
 
     def _fail(self, error: Exception) -> None:
         self._host.log.problem("gc", error)

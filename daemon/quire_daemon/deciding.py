@@ -36,7 +36,7 @@ from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
 from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
 from quire_journal.ids import Seq
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -125,12 +125,8 @@ class Deciding:
                     waiting.append(call)
             except Refused as refused:
                 self._answering.refuse(call, refused)
-            except StoreFailed as error:
-                self._answering.answer(call, self._answering.store_failed(error))
-            except Damaged as error:
-                self._answering.answer(call, self._answering.damaged(error))
-            except Exception:  # noqa: BLE001  one call's fault is that call's answer
-                self._answering.answer(call, self._answering.fault(call.tool.name))
+            except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
+                self._answering.answer(call, self._answering.told(call.tool.name, error))
             else:
                 if started is not None:
                     going.append(started)

@@ -1,47 +1,56 @@
-"""Long work (tree scans, checks, collections): it runs on worker threads, and its result comes back into the loop."""
+"""Long work (tree scans, checks, collections): it runs on worker threads, and its result comes back into the loop.
+
+So do its errors, in one way: whoever began the work is told of an error in the loop, be it one of the work or of what
+was done with its result, and nobody needs to catch anything on a thread. What that one raises in turn, and the errors
+of work of which nobody wants to be told, go the way of all background work of the loop (`guarded`).
+"""
 
 from __future__ import annotations
 
 import queue
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from functools import partial
+from typing import Protocol
 
 from quire_daemon.crawl import CrawlCancelled
 
 Job = Callable[[], Callable[[], None]]
 """Work for a worker thread; what it returns is called in the loop."""
 
-Failed = Callable[[dict[str, Any]], None]
-"""What is told, in the loop, that a job has faulted: the reply that says so."""
+Failed = Callable[[Exception], None]
+"""Is told, in the loop, of the error that a job ended with."""
+
+Guarded = Callable[[str, Callable[[], None]], None]
+"""Calls something of that name; its errors are logged and end nothing."""
+
+
+class StartJob(Protocol):
+    """Runs a job on a worker thread (`Jobs.start`)."""
+
+    def __call__(self, work: Job, what: str, failed: Failed | None = None) -> None: ...
 
 
 class Jobs:
-    """The work under way, and what it has brought. `wake` ends the loop's wait; `fault` logs one and is its reply."""
+    """The work under way, and what it has brought. `wake` ends the loop's wait."""
 
-    def __init__(self, wake: Callable[[], None], fault: Callable[[str], dict[str, Any]]) -> None:
-        self._wake, self._fault = wake, fault
+    def __init__(self, wake: Callable[[], None], guarded: Guarded) -> None:
+        self._wake, self._guarded = wake, guarded
         self._workers = ThreadPoolExecutor(2, thread_name_prefix="job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
-    def start(self, work: Job, what: str = "job", failed: Failed | None = None) -> None:
-        """Run `work` on a worker thread. A fault in it is logged by the name `what`, and `failed` is told: somebody
-        may wait.
+    def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
+        """Run `work` on a worker thread, and in the loop what it returns. `what` is its name in the log.
+
+        `failed` is told of an error of either. Work that ends because the daemon stops (`CrawlCancelled`) brings
+        nothing and fails nobody.
         """
 
         def run() -> None:
-            try:
-                then = work()
-            except CrawlCancelled:
-                return  # the daemon stops
-            except Exception:  # noqa: BLE001
-                body = self._fault(what)
-                if failed is None:
-                    return
-                self._done.put(lambda: failed(body))
-            else:
-                self._done.put(then)
-            self._wake()
+            then = brought(work)
+            if then is not None:
+                self._done.put(partial(self._guarded, what, partial(ended, then, failed)))
+                self._wake()
 
         self._workers.submit(run)
 
@@ -53,3 +62,27 @@ class Jobs:
     def close(self) -> None:
         """Wait for what runs; what has not begun never does."""
         self._workers.shutdown(wait=True, cancel_futures=True)
+
+
+def brought(work: Job) -> Callable[[], None] | None:
+    """What `work` left to be called, which raises the error that it ended with; None: the daemon stops."""
+    try:
+        return work()
+    except CrawlCancelled:
+        return None
+    except Exception as error:  # noqa: BLE001  whatever it is, it is the loop's to tell
+        return partial(_raise, error)
+
+
+def ended(then: Callable[[], None], failed: Failed | None) -> None:
+    """In the loop: do what is to be done with a result, and tell `failed` of an error. Raises what nobody is told."""
+    try:
+        then()
+    except Exception as error:
+        if failed is None:
+            raise
+        failed(error)
+
+
+def _raise(error: Exception) -> None:
+    raise error

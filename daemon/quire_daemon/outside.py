@@ -9,16 +9,19 @@ takes too long, what is there is recorded as unfinished, and looked at again.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from quire_daemon.ahead import Ahead
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
+from quire_daemon.jobs import StartJob
+from quire_daemon.noticed import Batch
 from quire_daemon.reconcile import Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
@@ -26,7 +29,7 @@ from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
 from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused
 from quire_journal.views.files import Version
@@ -37,9 +40,22 @@ COMMIT_EVERY = 512  # outside versions in one transaction
 AHEAD_EVERY = 2048  # the same, of files that were read ahead
 HURRIED_AHEAD = 48  # and while callers wait
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
+AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
+LONGEST_S = 60.0  # between two tries of what fails each time
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
 FIRST_S = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
-AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
+
+
+class _Scan(NamedTuple):
+    """A comparison of the whole tree with the journal, to come or under way."""
+
+    at_s: float  # when it is due, monotonic
+    reason: str  # as `WorkspaceScanned` tells it
+    awaited: bool = False  # it tells what happened to known files while no daemon ran: who asks for the tree waits
+    tries: int = 0  # that broke off
+
+
+_PERIODIC: Final = _Scan(0.0, "periodic")
 
 
 class Outside:
@@ -52,7 +68,7 @@ class Outside:
         watcher: Watcher,
         ignore: Ignore,
         root: Path,
-        start_job: Callable[..., None],  # `Jobs.start`
+        start_job: StartJob,
         reload: Callable[[], None],
     ) -> None:
         self._gather, self._recorder, self._watcher, self._ignore, self._root = gather, recorder, watcher, ignore, root
@@ -60,18 +76,15 @@ class Outside:
         self._reload = reload  # the settings file changed
         self._due: list[tuple[float, int, str]] = []  # (monotonic s, tie, path)
         self._dirty: dict[str, tuple[float, str]] = {}  # path → (first named, evidence)
+        self._late: set[str] = set()  # those of `_dirty` that were looked at: held open, or a look failed
         self._tie = 0
-        self._scanning = ""  # the reason of the scan under way
-        self._scan_asked = ""
+        self._next_scan: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
+        self._scanning: _Scan | None = None
         self._scan_total = 0
         self._scan_left: set[str] = set()
         self._scan_files = -1  # -1: the crawl has not come back
         self._scan_changed = 0
         self._captured = False  # the first scan is over
-        self._first_scan_s = 0.0  # when it is due; 0: it has begun, or nobody asked for it
-        self._missed = False  # what happened before the start, to files that are known, has not been looked at
-        self._next_scan_s = 0.0
-        self._failed: Damaged | StoreFailed | None = None  # of a scan; the next look raises it
         self._stopped = False
         self._moves: list[tuple[str, str]] = []  # hints whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
@@ -82,6 +95,7 @@ class Outside:
     def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
         """Look at `path` soon."""
         self._ahead.forget(path)
+        self._late.discard(path)
         if path not in self._dirty:
             self._dirty[path] = (now, evidence)
         self._tie += 1
@@ -99,50 +113,75 @@ class Outside:
     def idle(self) -> bool:
         """Has everything been looked at that the watcher told of, or that happened while nobody watched?
 
-        A first capture does not count: it may take minutes, and replies say that it goes on.
+        A first capture does not count: it may take minutes, and replies say that it goes on. Nor does what was looked
+        at and is looked at again until a program closes it, which may be never.
         """
-        if self._missed or self._crawling or self._watcher.has_news():
+        awaited = any(scan is not None and scan.awaited for scan in (self._next_scan, self._scanning))
+        if awaited or self._crawling or self._watcher.has_news():
             return False
-        return not self._dirty or (bool(self._scan_left) and len(self._dirty) == len(self._scan_left))
+        waiting = len(self._dirty) - len(self._late)
+        return not waiting or (bool(self._scan_left) and waiting == len(self._scan_left))
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest."""
         if self._ahead.ready:
             return now
-        periodic = self._next_scan_s if self._gather.settings.capture.scan_minutes > 0 else 0.0
-        at = self._first_scan_s or periodic or now + 60
+        coming = self._next_scan if self._scanning is None else None  # one that is under way ends by a job
+        at = now + 60 if coming is None else coming.at_s
         return min(at, self._due[0][0]) if self._due else at
 
     # ── looking ──
 
     def look(self, now: float, hurried: bool) -> None:
         """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
-        failed, self._failed = self._failed, None
-        if failed is not None:
-            raise failed
         self._take_hints(now)
-        end = now + (SLICE_S if hurried else IDLE_SLICE_S)
         observed: list[Observation] = []
+        try:
+            self._look_at_due(observed, now, now + (SLICE_S if hurried else IDLE_SLICE_S))
+        finally:  # a path that cannot be looked at takes nothing with it
+            with self._again_unless_taken([one.path for one in observed], now):
+                self._record(observed)
+        self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
+        self._finish_scan()
+        scan = self._next_scan
+        if scan is not None and self._scanning is None and now >= scan.at_s:
+            if scan.reason == "periodic":
+                for folder in self._ignore.recheck():
+                    self._watcher.rewatch(folder)
+            self._begin_scan(scan)
+
+    def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
+        """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""
         while self._due and self._due[0][0] <= now:
             _, _, path = heapq.heappop(self._due)
             if path in self._dirty:
-                observed += self._look_at(path, now)
+                try:
+                    observed += self._look_at(path, now)
+                except Exception:
+                    self._look_later(path, now)
+                    raise
             if len(observed) >= COMMIT_EVERY or self._now() > end:
-                break
+                return
+
+    def _look_later(self, path: str, now: float) -> None:
+        """It cannot be looked at. It is tried again, the longer it lasts the more seldom, and nobody waits for it."""
+        since, evidence = self._dirty[path]
+        self._scan_left.discard(path)
+        self.name(path, evidence, now, now + min(max(AGAIN_S, now - since), LONGEST_S))
+        self._late.add(path)
+
+    @contextmanager
+    def _again_unless_taken(self, paths: Sequence[str], now: float) -> Iterator[None]:
+        """What was seen at these paths is put into the log in this block. Where that fails, as on a full disk, they are
+        looked at again: nothing else would tell of them before the next comparison.
+        """
         try:
-            self._record(observed)
-        except StoreFailed:
-            self._name_again([one.path for one in observed], now)
+            yield
+        except Exception:
+            for path in paths:
+                self._dirty.setdefault(path, (now, "scanned"))
+                self._look_later(path, now)
             raise
-        self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
-        self._finish_scan()
-        if self._first_scan_s and now >= self._first_scan_s:
-            self.scan("start")
-        minutes = self._gather.settings.capture.scan_minutes
-        if self._captured and minutes > 0 and now >= self._next_scan_s:
-            for folder in self._ignore.recheck():
-                self._watcher.rewatch(folder)
-            self.scan("periodic")
 
     def _look_at(self, path: str, now: float) -> list[Observation]:
         """Look at one path; empty when it has to wait, or is not ours to look at."""
@@ -166,6 +205,7 @@ class Outside:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
         if observation.sighting.disk.unfinished:
             self.name(path, evidence, now, now + AGAIN_S)  # until it has been closed
+            self._late.add(path)
         return [observation]
 
     def _record_ahead(self, now: float, most: int) -> None:
@@ -179,21 +219,14 @@ class Outside:
                 self.name(one.path, "captured", now)
             else:
                 self._looked(one.path, True)
-        try:
+        with self._again_unless_taken([one.path for one in found], now):
             self._recorder.commit()
-        except StoreFailed:
-            self._name_again([one.path for one in found], now)
-            raise
         if self._ahead.over:
             self._gather.end_reading()
 
-    def _name_again(self, paths: Sequence[str], now: float) -> None:
-        """The store took nothing of what was seen there: it is looked at again."""
-        for path in paths:
-            self.name(path, "scanned", now, now + AGAIN_S)
-
     def _looked(self, path: str, changed: bool) -> None:
         del self._dirty[path]
+        self._late.discard(path)
         if path in self._scan_left:
             self._scan_left.discard(path)
             self._scan_changed += changed
@@ -228,6 +261,13 @@ class Outside:
         if not self._watcher.has_news():
             return
         batch = self._watcher.drain()
+        try:
+            self._take_batch(batch, now)
+        except Exception:
+            self.scan("overflow")  # what else was in it is lost, as when the kernel drops events
+            raise
+
+    def _take_batch(self, batch: Batch, now: float) -> None:
         settings = False
         for path in batch.dirty:
             governed = self._ignore.governs(path)
@@ -267,75 +307,85 @@ class Outside:
         self._crawling.add(crawling)
 
         def work() -> Callable[[], None]:
-            try:
-                entries = list(crawl(self._root, self._ignore, folder, lambda: self._stopped))
-                self._watcher.cover([e.path for e in entries if e.kind == "folder"])
-            except Exception:
-                self._crawling.discard(crawling)  # there is nothing to wait for
-                raise
+            entries = list(crawl(self._root, self._ignore, folder, lambda: self._stopped))
+            self._watcher.cover([e.path for e in entries if e.kind == "folder"])
             inhabited = {e.path.rpartition("/")[0] for e in entries}
             found = [e.path for e in entries if e.kind != "folder" or e.path not in inhabited]
 
             def then() -> None:
-                mono = self._recorder.clock.mono_s()
+                mono = self._now()
                 for path in found:
                     self.name(path, evidence, mono)
                 self._crawling.discard(crawling)
 
             return then
 
-        self._start_job(work)
+        def failed(error: Exception) -> None:
+            self._crawling.discard(crawling)  # there is nothing to wait for
+            self.scan("overflow")  # which finds what is in there
+            raise error
+
+        self._start_job(work, "crawl", failed)
 
     # ── scanning ──
 
     def open(self) -> None:
         """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched.
 
-        At once where the journal knows of no file: who makes a checkpoint of a tree that Quire has just been shown
-        means what is there.
+        At once where that never came to its end, or the journal knows of no file: who makes a checkpoint of a tree that
+        Quire has just been shown means what is there.
         """
         with self._recorder.history() as history:
-            self._missed = next(history.path_list(), None) is not None
-        if self._missed:
-            self._first_scan_s = self._now() + FIRST_S
-            self._start_job(self._read_names)
+            known = history.first_scan() is not None and next(history.path_list(), None) is not None
+        if known:
+            self._next_scan = _Scan(self._now() + FIRST_S, "start", awaited=True)
+            self._start_job(self._read_names, "names")
         else:
-            self.scan("start")
+            self._begin_scan(_Scan(self._now(), "start"))
 
     def hurry(self) -> None:
         """Somebody waits for what happened before the start: begin to look now, if that has not begun."""
-        if self._first_scan_s:
-            self.scan("start")
+        scan = self._next_scan
+        if scan is not None and scan.awaited and not scan.tries and self._scanning is None:
+            self._begin_scan(scan)
+
+    def retime(self) -> None:
+        """The settings were read again: they say how often the tree is compared."""
+        if self._captured and self._scanning is None and (self._next_scan or _PERIODIC).reason == _PERIODIC.reason:
+            self._next_scan = self._periodic()
+
+    def _periodic(self) -> _Scan | None:
+        """The comparison that follows by itself on one that has ended; None: the settings want none."""
+        minutes = self._gather.settings.capture.scan_minutes
+        return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
 
     def _read_names(self) -> Callable[[], None]:
         """On a worker thread: all names, so that the first question about many paths need not read them."""
         names = PathNames()
-        try:
-            with self._recorder.journal.store.reading() as reading:
-                names.all(reading)
-        except (Damaged, StoreFailed) as error:
-            return partial(self._fail, error)
+        with self._recorder.journal.store.reading() as reading:
+            names.all(reading)
         return partial(self._recorder.know_names, names)
 
     def scan(self, reason: str) -> None:
-        """Compare the whole tree with the journal, on a worker thread."""
-        if self._scanning:
-            self._scan_asked = reason
-            return
-        if self._first_scan_s:
-            self._first_scan_s, reason = 0.0, "start"
-        self._scanning = reason
-        self._next_scan_s = self._recorder.clock.mono_s() + max(self._gather.settings.capture.scan_minutes, 0) * 60
+        """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended."""
+        scan = self._next_scan
+        if scan is None or scan.reason != "start":  # the first one stays what it is
+            scan = _Scan(self._now(), reason)
+        if self._scanning is None:
+            self._begin_scan(scan)
+        else:
+            self._next_scan = scan
+
+    def _begin_scan(self, scan: _Scan) -> None:
+        """Compare, on a worker thread."""
+        self._scanning, self._next_scan = scan, None
         saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
         def work() -> Callable[[], None]:
             names = PathNames()
-            try:
-                with store.reading() as reading:
-                    seen = saved(reading, names)
-                    standing = {disk_path(path): head for path, head in History(reading).paths() if not head.gone}
-            except (Damaged, StoreFailed) as error:
-                return partial(self._not_read, error)
+            with store.reading() as reading:
+                seen = saved(reading, names)
+                standing = {disk_path(path): head for path, head in History(reading).paths() if not head.gone}
             heads = standing.keys()
             entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
             result = compare(seen, entries)
@@ -353,32 +403,26 @@ class Outside:
 
             return then
 
-        self._start_job(work, "scan", self._not_compared)
+        self._start_job(work, "scan", partial(self._not_compared, scan))
 
-    def _not_read(self, error: Damaged | StoreFailed) -> None:
-        """The journal could not be read for a scan. One that fails at the start ends the daemon, and it is checked."""
-        if not self._captured:
-            raise error
-        self._scanning = ""
-        self._fail(error)
+    def _not_compared(self, scan: _Scan, error: Exception) -> None:
+        """The comparison broke off: it is made again soon, whatever the settings say of others.
 
-    def _fail(self, error: Damaged | StoreFailed) -> None:
-        """What a thread could not read is told by the next look."""
-        self._failed = error
-
-    def _not_compared(self, fault: object) -> None:
-        """The comparison itself broke off, and is logged: another is tried soon."""
-        self._scanning = ""
-        soon = self._now() + AGAIN_S
-        if self._captured:
-            self._next_scan_s = soon
-        else:
-            self._first_scan_s = soon
+        A journal of which the first one cannot be made is of no use: the daemon ends, and the next start checks it.
+        """
+        wait_s = min(AGAIN_S * 2**scan.tries, LONGEST_S)
+        self._next_scan = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
+        self._scanning, self._scan_files, self._scan_total = None, -1, 0
+        self._scan_left.clear()
+        if isinstance(error, Damaged) and not self._captured:
+            raise Damaged(str(error), everywhere=True) from error
+        raise error
 
     def _scanned(self, look_at: list[str], new: Mapping[str, int], files: int) -> None:
         """The crawl came back: look at `look_at`. Of the files `new`, with their sizes, the journal knows nothing."""
         now = self._now()
-        evidence = "captured" if self._scanning == "start" and not self._captured else "scanned"
+        first = self._scanning is not None and self._scanning.reason == "start"
+        evidence = "captured" if first and not self._captured else "scanned"
         ahead: dict[str, int] = {}
         if evidence == "captured":
             ahead = {path: new[path] for path in look_at if path in new and path not in self._dirty}
@@ -389,6 +433,7 @@ class Outside:
         self._gather.begin_reading(len(ahead))
         self._ahead.begin(ahead)
         self._scan_left = set(look_at)
+        self._late -= self._scan_left
         self._scan_total = len(self._scan_left)
         self._scan_files = files
         self._scan_changed = 0
@@ -396,22 +441,21 @@ class Outside:
 
     def _finish_scan(self) -> None:
         """When all that a scan named has been looked at, say so in the log."""
-        if not self._scanning or self._scan_files < 0 or self._scan_left:
+        scan = self._scanning
+        if scan is None or self._scan_files < 0 or self._scan_left:
             return
-        self._recorder.note(WorkspaceScanned(self._scanning, self._scan_files, self._scan_changed))
-        self._captured, self._missed = True, False
-        self._scanning, self._scan_total = "", 0
+        self._recorder.note(WorkspaceScanned(scan.reason, self._scan_files, self._scan_changed))
+        self._captured = True
+        self._scanning, self._scan_total = None, 0
         self._scan_files = -1
-        asked, self._scan_asked = self._scan_asked, ""
-        if asked:
-            self.scan(asked)
+        self._next_scan = self._next_scan or self._periodic()
 
     # ── telling ──
 
     def progress(self) -> dict[str, Any]:
         """How far the scan under way is."""
         return {
-            "finished": self._captured and not self._scanning,
+            "finished": self._captured and self._scanning is None,
             "captured": self._captured,
             "total": self._scan_total,
             "done": self._scan_total - len(self._scan_left),

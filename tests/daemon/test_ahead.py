@@ -25,7 +25,7 @@ class Workers:
         self.jobs: list[Job] = []
         self.read: list[list[str]] = []
         self.missed: list[str] = []
-        self.ahead = Ahead(self._read, self.jobs.append, self.missed.append)
+        self.ahead = Ahead(self._read, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
 
     def _read(self, paths: object) -> list[ReadAhead | None]:
         assert isinstance(paths, list)

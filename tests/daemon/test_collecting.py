@@ -6,9 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.collecting import due, usage, warnings
-from quire_daemon.config import Retention
+from quire_daemon.clock import SystemClock
+from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
+from quire_daemon.config import Retention, Settings
+from quire_daemon.jobs import Failed, Job
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
+from quire_journal.journal import Journal
+from quire_journal.log import StoreFailed
+from quire_journal.stores.memory import MemoryStore
 
 MIB = 1 << 20
 RETENTION = Retention(workspace_bytes=100 * MIB, store_bytes=0)
@@ -69,6 +76,41 @@ def test_a_collection_by_itself_is_due_only_when_the_settings_ask_for_it(
     tmp_path: Path, automatic: str, taken: int, running_s: float, since_s: float, expected: bool
 ) -> None:
     assert due(automatic, usage(RETENTION, taken, tmp_path), running_s, since_s) is expected
+
+
+class Full:
+    """A daemon whose disk takes nothing."""
+
+    settings, clock, log = Settings(), SystemClock(), Log()
+    stopping = False
+
+    def __init__(self) -> None:
+        self.recorder = Recorder(Journal.open(MemoryStore(), 1), self.clock)
+        self.jobs: list[str] = []
+        self.full = True
+
+    def step(self, name: str) -> None:
+        pass
+
+    def start_job(self, work: Job, what: str, failed: Failed) -> None:
+        self.jobs.append(what)
+
+    def settle(self) -> None:
+        if self.full:
+            raise StoreFailed("the disk is full", disk_full=True)
+
+
+def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: Path) -> None:
+    """Who makes room by hand, and asks again, was told that a collection was going on until the daemon ended."""
+    host = Full()
+    collecting = Collecting(host, tmp_path)
+    with pytest.raises(StoreFailed):
+        collecting.begin(Asked(), lambda body: None)
+    assert not collecting.going_on
+    host.full = False
+    collecting.begin(Asked(), lambda body: None)
+    assert collecting.going_on
+    assert host.jobs == ["gc"]
 
 
 def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> None:

@@ -502,6 +502,28 @@ def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Wor
     assert len(os.listdir("/proc/self/fd")) == fds
 
 
+def test_a_sweep_that_can_let_nothing_go_is_not_followed_by_another_at_once(workspace: Workspace) -> None:
+    """Each looks at all of them: of some hundred that others held open the loop took all of a processor."""
+    writes = []
+    for number in range(MOST + AT_ONCE + 50):
+        path = f"{number}.txt"
+        (workspace.root / path).write_bytes(b"before\n")
+        writes.append(put(workspace, path, b"after\n"))
+    staged = workspace.stage_all(writes)
+    for one in staged:
+        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+    assert workspace.crowded()
+    workspace.sweep(0.0)
+    assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE + 50, False)
+    workspace.release(staged[-60:])  # those that came first stay, and hold up no others
+    workspace.sweep(0.0)
+    assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE - 10, True)
+    workspace.sweep(0.0)
+    assert not workspace.crowded()
+    workspace.release(staged)
+    settle(workspace)
+
+
 def test_lingering_is_bounded(workspace: Workspace) -> None:
     """Each costs a descriptor; the oldest go first."""
     (workspace.root / "f").write_bytes(b"")

@@ -42,11 +42,14 @@ class Host(Protocol):
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""
 
-    def start_job(self, work: Job, what: str, failed: Failed) -> None:
-        """Run `work` on a worker thread, and what it returns in the loop.
+    def start_job(self, work: Job, what: str, failed: Failed | None = None) -> None:
+        """Run `work` on a worker thread, and in the loop what it returns. `failed` is told of an error of either.
 
-        A fault in it is logged, and `failed` is given the reply that says so, by the name `what`.
+        Where there is no `failed`, it is logged by the name `what`.
         """
+
+    def told(self, what: str, error: Exception) -> dict[str, Any]:
+        """The reply that tells a caller of an error that is being handled: logged, and what follows from it is done."""
 
     def settle(self) -> None:
         """Commit everything that is noted, so that the store holds all that happened."""

@@ -62,22 +62,19 @@ def _make_page(export: Export, call: Call, host: Host) -> None:
     def work() -> Callable[[], None]:
         try:
             export.next_page(host.clock.mono_s)
-            body = _reply(export)
-        except (Damaged, NotHeld) as error:
-            body = Refused("journal_damaged", f"The export cannot go on: {error}", "run_verify").reply()
-        except StoreFailed as error:
-            body = Refused("fault", f"The export cannot go on: {error}", "begin_again").reply()
         finally:
             export.busy = False
+        return lambda: host.answer(call, _reply(export))
 
-        def answer() -> None:
-            if not body["ok"]:
-                host.exporting.end(export)
-            host.answer(call, body)
+    def failed(error: Exception) -> None:
+        host.exporting.end(export)
+        if isinstance(error, StoreFailed):  # by a read: nothing is wrong with what is written
+            host.answer(call, Refused("fault", f"The export cannot go on: {error}", "begin_again").reply())
+        else:
+            error = Damaged(str(error)) if isinstance(error, NotHeld) else error
+            host.answer(call, host.told("export", error))
 
-        return answer
-
-    host.start_job(work, "export", lambda body: host.answer(call, body))
+    host.start_job(work, "export", failed)
 
 
 def _begun(params: ExportParams, call: Call, host: Host) -> Export:

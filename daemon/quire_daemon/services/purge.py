@@ -85,29 +85,15 @@ class _Purge:
 
     def _work(self, step: Callable[[], Callable[[], None]]) -> None:
         """`step` on a worker thread, then what it returns in the loop; whatever fails is the answer."""
+        self._host.start_job(step, "purge", self._fail)
 
-        def then(act: Callable[[], None]) -> None:
-            try:
-                act()
-            except Refused as refused:
-                self._answer(refused.reply())
-            except StoreFailed as error:
-                self._answer(Refused("disk_full" if error.disk_full else "busy", _told(error), "retry").reply())
-            except Damaged as error:
-                self._answer(Refused("journal_damaged", _told(error), "run_verify").reply())
-
-        def work() -> Callable[[], None]:
-            try:
-                act = step()
-            except (Refused, StoreFailed, Damaged) as error:
-                failed = error
-
-                def act() -> None:
-                    raise failed
-
-            return lambda: then(act)
-
-        self._host.start_job(work, "purge", self._answer)
+    def _fail(self, error: Exception) -> None:
+        if isinstance(error, StoreFailed):
+            self._answer(Refused("disk_full" if error.disk_full else "busy", _told(error), "retry").reply())
+        elif isinstance(error, Damaged):
+            self._answer(Refused("journal_damaged", _told(error), "run_verify").reply())
+        else:
+            self._answer(self._host.told("purge", error))
 
     def _answer(self, body: dict[str, Any]) -> None:
         if self._compaction is not None:

@@ -42,7 +42,7 @@ def run(call: Call, host: Host) -> None:
         return lambda: _answer(call, host, examined)
 
     host.settle()
-    host.start_job(work, "repair", lambda body: host.answer(call, body))
+    host.start_job(work, "repair", lambda error: host.answer(call, host.told("repair", error)))
 
 
 def _answer(call: Call, host: Host, examined: Examined) -> None:

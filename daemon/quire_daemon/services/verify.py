@@ -57,7 +57,7 @@ def run(call: Call, host: Host) -> None:
         return lambda: host.answer(call, body)
 
     host.settle()
-    host.start_job(work, "verify", lambda body: host.answer(call, body))
+    host.start_job(work, "verify", lambda error: host.answer(call, host.told("verify", error)))
 
 
 def _part(asked: str) -> tuple[bool, tuple[int, int]]:

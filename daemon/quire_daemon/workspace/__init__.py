@@ -21,7 +21,7 @@ from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import probe
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.lingering import MOST, Displaced, Lingering, unlink
+from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.places import Places
@@ -284,8 +284,8 @@ class Workspace:
         return len(self._lingering.items)
 
     def crowded(self) -> bool:
-        """Whether more are being watched than there should be: the next sweep should come soon."""
-        return self.lingering() > MOST
+        """Whether more are being watched than there should be, and a sweep that comes at once would help."""
+        return self._lingering.crowded
 
     def stands(self) -> bool:
         """Whether the workspace and its `.quire` are the folders that were opened, still at their paths."""

@@ -21,7 +21,8 @@ GRACE_S: Final = 1.0
 """How long a displaced inode is watched. An open() takes microseconds; a second covers a process that lost its core."""
 
 MOST: Final = 256
-"""At most so many (each is a descriptor); beyond, the oldest are let go before their time."""
+"""At most so many (each is a descriptor); beyond, the oldest are let go before their time, but for those that somebody
+has open for writing, or that a batch may still want back."""
 
 AT_ONCE: Final = 128
 """Of those beyond, so many are let go in one sweep: after a write of a thousand files others are waiting by then."""
@@ -54,6 +55,7 @@ class Lingering(msgspec.Struct, eq=False):
     tmp: int
     items: list[Displaced] = msgspec.field(default_factory=list)
     spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
+    crowded: bool = False  # too many, and a sweep that follows at once lets more of them go
 
     def add(self, item: Displaced, links: int | None = None) -> None:
         """Watch `item`; its descriptor is taken over. `links`: how many names it has, where that has just been seen.
@@ -64,6 +66,7 @@ class Lingering(msgspec.Struct, eq=False):
             kernel.give_lease_back(item.held.fd)
             item.held.leased = False
         self.items.append(item)
+        self.crowded = self.crowded or len(self.items) > MOST
 
     def find(self, name: str) -> Displaced | None:
         """The watched file that is called `name`."""
@@ -82,17 +85,20 @@ class Lingering(msgspec.Struct, eq=False):
 
     def sweep(self, mono_s: float) -> list[Late]:
         """Answer lease breaks, let go what was watched long enough, and say what was written late."""
-        surplus = min(len(self.items) - MOST, AT_ONCE)
+        before, surplus = len(self.items), min(len(self.items) - MOST, AT_ONCE)
         late: list[Late] = []
         rest: list[Displaced] = []
-        for at, item in enumerate(self.items):
+        for item in self.items:
             if item.since is None:
                 item.since = mono_s
             self._answer_break(item)
-            grace_over = at < surplus or mono_s - item.since > GRACE_S
+            grace_over = surplus > 0 or mono_s - item.since > GRACE_S
             if item.pinned or not self._is_quiet(item, grace_over) or not self._is_done(item, late, grace_over):
                 rest.append(item)
+            else:
+                surplus -= 1
         self.items[:] = rest
+        self.crowded = MOST < len(rest) < before  # where nothing could go, nothing would at once
         return late
 
     def drop_spent(self) -> None:

@@ -1,0 +1,410 @@
+"""What others do to the tree is looked at until it is journaled: no disk that is full and no error loses any of it.
+
+In turns, as in the daemon, but with a clock and long work that do what a test says, a journal in memory, and a watcher
+that was not started: paths are named as a service names them (`Host.look_at`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from in_turn import JobsInTurn
+
+from quire_daemon.config import Settings
+from quire_daemon.gather import Gather, Observation
+from quire_daemon.ignore import Ignore
+from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
+from quire_daemon.recorder import Recorder
+from quire_daemon.watcher import Watcher
+from quire_daemon.workspace import Look, Workspace
+from quire_journal.events import OutsideWritten, WorkspaceScanned
+from quire_journal.journal import Journal
+from quire_journal.log import Damaged, StoreFailed
+from quire_journal.stores.memory import MemoryStore
+
+BEGAN_NS = 1_700_000_000 * 10**9
+
+
+class Hands:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.at_s = 1000.0
+
+    def mono_s(self) -> float:
+        return self.at_s
+
+    def now_ns(self) -> int:
+        return BEGAN_NS + int(self.at_s * 1e9)
+
+
+class Choosy(Gather):
+    """A gather that some paths cannot be looked at with, as when a disk cannot read them."""
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*given)  # type: ignore[arg-type]
+        self.refuses: dict[str, Exception] = {}
+
+    def observe(
+        self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
+    ) -> Observation:
+        if path in self.refuses:
+            raise self.refuses[path]
+        return super().observe(path, evidence, unfinished_ok, named_ns, look)
+
+
+class Turns:
+    """A daemon's turns over a checkout, as far as they are about what others do."""
+
+    def __init__(self, root: Path, store: MemoryStore | None = None, scan_minutes: float = 0.0) -> None:
+        self.root, self.clock, self.store = root, Hands(), store or MemoryStore()
+        self.workspace = Workspace(root)
+        self.recorder = Recorder(Journal.open(self.store, BEGAN_NS), self.clock)
+        ignore = Ignore(root)
+        self.gather = Choosy(self.workspace, self.recorder, ignore, Settings())
+        self.set(scan_minutes)
+        self.errors: list[Exception] = []
+        self.jobs = JobsInTurn(self.guarded)
+        watcher = Watcher(root, ignore.ignored, lambda: None)
+        self.outside = Outside(self.gather, self.recorder, watcher, ignore, root, self.jobs.start, lambda: None)
+
+    def set(self, scan_minutes: float) -> None:
+        """The settings say that the tree is compared so often."""
+        settings = self.gather.settings
+        capture = msgspec.structs.replace(settings.capture, scan_minutes=scan_minutes)
+        self.gather.settings = msgspec.structs.replace(settings, capture=capture)
+
+    def guarded(self, what: str, act: Callable[[], None]) -> None:
+        """As `App`: an error of background work is told, and ends nothing."""
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001
+            self.errors.append(error)
+
+    def turn(self, later_s: float = 0.0) -> None:
+        """One turn, so much later."""
+        self.clock.at_s += later_s
+        self.jobs.take_results()
+        self.guarded("outside", lambda: self.outside.look(self.clock.at_s, hurried=False))
+        if self.recorder.waiting and self.store.fault is None:
+            self.recorder.commit()
+
+    def turns(self, later_s: float = 0.0) -> None:
+        """So many that everything is through that needs no waiting."""
+        self.turn(later_s)
+        for _ in range(6):
+            self.turn()
+
+    def opened(self) -> Turns:
+        """With the first capture behind it."""
+        self.outside.open()
+        self.turns()
+        assert self.outside.progress()["finished"]
+        return self
+
+    def write(self, path: str, text: str) -> None:
+        """Another program writes a file, and nobody tells of it."""
+        (self.root / path).write_text(text)
+
+    def told(self, path: str, text: str) -> None:
+        """Another program writes a file, and the watcher tells of it."""
+        self.write(path, text)
+        self.outside.name(path, "watched", self.clock.at_s)
+
+    def full(self) -> None:
+        """The disk takes nothing from now on."""
+
+        def fault() -> None:
+            raise StoreFailed("the disk is full", disk_full=True)
+
+        self.store.fault = fault
+
+    def texts(self, path: str) -> list[str]:
+        """Every version of the file in the journal."""
+        with self.recorder.history() as history:
+            return [history.text_of(v.blob).data.decode() for v in history.versions(path) if not v.gone]
+
+    def scans(self) -> list[str]:
+        """The reasons of the comparisons in the log."""
+        return [e.reason for e in self.events() if isinstance(e, WorkspaceScanned)]
+
+    def events(self) -> list[object]:
+        with self.recorder.history() as history:
+            return [record.event() for record in history.records()]
+
+    def waits_s(self) -> float:
+        """How long the loop may sleep."""
+        return self.outside.next_look_s(self.clock.at_s) - self.clock.at_s
+
+
+@pytest.fixture
+def turns(tmp_path: Path) -> Iterator[Turns]:
+    one = Turns(tmp_path)
+    yield one
+    one.workspace.close()
+
+
+# ── a store that takes nothing ──
+
+
+def test_what_others_write_while_the_disk_is_full_is_journaled_when_it_takes_again(turns: Turns) -> None:
+    turns.opened()
+    turns.full()
+    turns.told("a", "one\n")
+    turns.told("b", "bee\n")
+    turns.turns()
+    assert [type(error) for error in turns.errors] == [StoreFailed]
+    assert turns.texts("a") == []
+    turns.turns(AGAIN_S)
+    assert len(turns.errors) == 2, "it is tried once a second, not in each turn"
+    turns.store.fault = None
+    turns.turns(AGAIN_S)
+    assert (turns.texts("a"), turns.texts("b")) == (["one\n"], ["bee\n"])
+    turns.turns(10 * AGAIN_S)
+    assert len(turns.errors) == 2
+
+
+def test_what_is_written_again_meanwhile_is_journaled_as_it_is_at_last(turns: Turns) -> None:
+    turns.opened()
+    turns.full()
+    turns.told("a", "one\n")
+    turns.turns()
+    turns.told("a", "two\n")
+    turns.turns()
+    turns.store.fault = None
+    turns.turns(2 * AGAIN_S)
+    assert turns.texts("a") == ["two\n"]
+
+
+def test_nobody_waits_for_what_the_store_does_not_take(turns: Turns) -> None:
+    turns.opened()
+    turns.full()
+    turns.told("a", "one\n")
+    assert not turns.outside.idle()
+    turns.turns()
+    assert turns.outside.idle()
+    turns.told("a", "two\n")
+    assert not turns.outside.idle()
+
+
+def test_a_first_capture_that_the_disk_does_not_take_is_made_when_it_takes_again(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.full()
+    turns.outside.open()
+    turns.turns()
+    assert turns.texts("a") == []
+    turns.store.fault = None
+    turns.turns(2 * AGAIN_S)
+    assert turns.texts("a") == ["one\n"]
+    assert turns.scans() == ["start"]
+
+
+# ── a path that cannot be looked at ──
+
+
+def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Turns) -> None:
+    turns.opened()
+    turns.told("a", "one\n")
+    turns.told("bad", "none\n")
+    turns.told("c", "three\n")
+    turns.gather.refuses["bad"] = OSError(5, "Input/output error")
+    turns.turn()
+    assert turns.texts("a") == ["one\n"]
+    turns.turns()
+    assert turns.texts("c") == ["three\n"]
+    assert len(turns.errors) == 1
+    assert turns.outside.idle(), "nobody waits for it"
+    turns.gather.refuses.clear()
+    turns.turns(AGAIN_S)
+    assert turns.texts("bad") == ["none\n"]
+
+
+def test_a_path_that_can_never_be_looked_at_is_tried_more_and_more_seldom(turns: Turns) -> None:
+    turns.opened()
+    turns.gather.refuses["bad"] = OSError(5, "Input/output error")
+    turns.told("bad", "none\n")
+    for _ in range(600):
+        turns.turn(1.0)
+    assert 10 <= len(turns.errors) <= 20
+
+
+def test_a_scan_ends_though_a_path_cannot_be_looked_at(turns: Turns) -> None:
+    turns.opened()
+    turns.write("a", "one\n")
+    turns.write("bad", "none\n")
+    turns.gather.refuses["bad"] = OSError(5, "Input/output error")
+    turns.outside.scan("rules")
+    turns.turns()
+    assert turns.scans() == ["start", "rules"]
+    assert turns.texts("a") == ["one\n"]
+
+
+# ── comparisons ──
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), StoreFailed("the disk is full", disk_full=True)])
+def test_a_comparison_that_breaks_off_is_made_again(turns: Turns, error: Exception) -> None:
+    """Also where the settings want none by themselves."""
+    turns.opened()
+    turns.write("a", "one\n")
+    turns.jobs.fails["scan"] = error
+    turns.outside.scan("rules")
+    turns.turns()
+    assert turns.errors == [error]
+    assert 0 < turns.waits_s() <= AGAIN_S
+    turns.turns(AGAIN_S)
+    assert turns.texts("a") == ["one\n"]
+    assert turns.scans() == ["start", "rules"]
+
+
+def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.jobs.fails["scan"] = OSError(24, "Too many open files")
+    turns.outside.open()
+    turns.turns()
+    assert not turns.outside.progress()["captured"]
+    turns.turns(AGAIN_S)
+    assert turns.scans() == ["start"]
+    assert [e.evidence for e in turns.events() if isinstance(e, OutsideWritten)] == ["captured"]
+
+
+def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(turns: Turns) -> None:
+    turns.opened()
+    turns.outside.scan("rules")
+    for _ in range(600):
+        turns.jobs.fails["scan"] = OSError(24, "Too many open files")
+        turns.turn(1.0)
+    assert 10 <= len(turns.errors) <= 20
+
+
+def test_a_journal_that_the_first_comparison_cannot_read_ends_the_daemon(turns: Turns) -> None:
+    """The next start checks it; a later comparison only tells of it."""
+    turns.jobs.fails["scan"] = Damaged("a row cannot be read")
+    turns.outside.open()
+    turns.turns()
+    assert [(type(e), getattr(e, "everywhere", False)) for e in turns.errors] == [(Damaged, True)]
+    turns.turns(AGAIN_S)
+    turns.jobs.fails["scan"] = Damaged("a row cannot be read")
+    turns.outside.scan("rules")
+    turns.turns()
+    assert [getattr(e, "everywhere", False) for e in turns.errors] == [True, False]
+
+
+def test_without_scan_minutes_the_tree_is_compared_once_and_the_loop_sleeps(turns: Turns) -> None:
+    turns.opened()
+    turns.write("a", "one\n")
+    for _ in range(100):
+        assert turns.waits_s() >= 60
+        turns.turn(60.0)
+    assert turns.scans() == ["start"]
+    assert turns.texts("a") == []
+
+
+def test_with_scan_minutes_the_tree_is_compared_so_often(tmp_path: Path) -> None:
+    turns = Turns(tmp_path, scan_minutes=5).opened()
+    for minute in range(21):
+        turns.write("a", f"{minute}\n")
+        turns.turns(60.0)
+    assert turns.scans() == ["start", *["periodic"] * 4]
+    turns.workspace.close()
+
+
+def test_scan_minutes_count_as_soon_as_the_settings_change(turns: Turns) -> None:
+    turns.opened()
+    turns.set(1.0)
+    turns.outside.retime()
+    assert turns.waits_s() == 60
+    turns.turns(60.0)
+    assert turns.scans() == ["start", "periodic"]
+    turns.set(0.0)
+    turns.outside.retime()
+    turns.turns(1000.0)
+    assert turns.scans() == ["start", "periodic"]
+
+
+def test_the_loop_sleeps_while_a_comparison_takes_longer_than_the_time_between_two(tmp_path: Path) -> None:
+    turns = Turns(tmp_path, scan_minutes=0.1)
+    turns.outside.open()
+    for _ in range(3):
+        turns.clock.at_s += 60
+        assert turns.waits_s() >= 6
+        turns.guarded("outside", lambda: turns.outside.look(turns.clock.at_s, hurried=False))
+    turns.workspace.close()
+
+
+def test_a_comparison_that_is_asked_for_during_one_follows_it(turns: Turns) -> None:
+    turns.outside.open()
+    turns.outside.scan("overflow")
+    turns.outside.scan("rules")
+    turns.turns()
+    assert turns.scans() == ["start", "rules"]
+
+
+# ── after a restart ──
+
+
+def again(turns: Turns) -> Turns:
+    """Another daemon over the same journal."""
+    return Turns(turns.root, turns.store)
+
+
+def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.opened()
+    later = again(turns)
+    turns.write("a", "two\n")
+    later.outside.open()
+    assert not later.outside.idle()
+    assert 0 < later.waits_s() < 2 * FIRST_S
+    later.outside.hurry()
+    later.turns()
+    assert later.outside.idle()
+    assert later.texts("a") == ["one\n", "two\n"]
+    later.workspace.close()
+
+
+def test_nobody_waits_for_a_first_capture_that_was_interrupted_and_goes_on(turns: Turns) -> None:
+    """It may take minutes, as any other; replies say that it goes on."""
+    turns.told("a", "one\n")
+    turns.turns()
+    assert (turns.texts("a"), turns.scans()) == (["one\n"], [])
+    turns.write("b", "bee\n")
+    later = again(turns)
+    later.outside.open()
+    assert later.outside.idle()
+    assert later.outside.coverage()["state"] == "degraded"
+    later.turns()
+    assert later.texts("b") == ["bee\n"]
+    later.workspace.close()
+
+
+# ── files that stay open ──
+
+
+def test_nobody_waits_for_a_file_that_a_program_keeps_open(turns: Turns) -> None:
+    """What is in it is journaled as unfinished; it is looked at again until it is closed, which may be never."""
+    turns.opened()
+    with (turns.root / "log").open("w") as log:
+        log.write("one\n")
+        log.flush()
+        turns.outside.name("log", "watched", turns.clock.at_s)
+        turns.turns()
+        if turns.texts("log"):
+            pytest.skip("nothing here tells who has a file open")
+        assert not turns.outside.idle()
+        turns.turns(1.0)
+        assert turns.texts("log") == ["one\n"]
+        assert turns.outside.idle()
+        log.write("two\n")
+        log.flush()
+        turns.outside.name("log", "watched", turns.clock.at_s)
+        assert not turns.outside.idle(), "something has happened to it"
+        turns.turns(UNFINISHED_S)
+        assert turns.outside.idle()
+    os.utime(turns.root / "log")
+    turns.turns(AGAIN_S)
+    assert turns.texts("log") == ["one\n", "one\ntwo\n"]
