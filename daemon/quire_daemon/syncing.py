@@ -1,8 +1,9 @@
-"""One thread that waits for the disk in the place of the loop: one small write at a time.
+"""What waits for the disk in the place of the loop: the kernel (`Asked`), or one thread, one small write at a time.
 
 A pool of threads does it too, and is there for more than one. But each item of a pool costs a future with its
 condition, and its idle threads wait for one lock: who gets the item wakes the next of them, who finds nothing. With the
-interpreter's lock to be handed on each time, a sync took the loop's turn away 5 times; here it is twice.
+interpreter's lock to be handed on each time, a sync took the loop's turn away 5 times; here it is twice. The kernel
+does not take it away at all, so the thread is for where it cannot be asked.
 """
 
 from __future__ import annotations
@@ -45,6 +46,28 @@ class Sync:
         """Wait for it. Raises what it raised."""
         self.wait()
         if self._error is not None:
+            raise self._error
+
+
+class Asked:
+    """Work that the kernel is at, of which `wait` waits for the end."""
+
+    __slots__ = ("_error", "_wait")
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self._wait: Callable[[], None] | None = wait
+        self._error: BaseException | None = None
+
+    def result(self) -> None:
+        """Wait for it. Raises what `wait` raised, also when it is asked again."""
+        wait, self._wait = self._wait, None
+        if wait is not None:
+            try:
+                wait()
+            except BaseException as error:
+                self._error = error
+                raise
+        elif self._error is not None:
             raise self._error
 
 
