@@ -2,6 +2,10 @@
 
 A request is the words and the environment of the daemon, and three descriptors: its log, its stderr, and where to
 write its exit status when it has ended. The answer is its process id.
+
+A daemon starts programs, too: one that searches, one that parses, one that checks a journal. A daemon that was forked
+has these forked as well (`Children`): not from itself, which has threads and a database by then, but from a process
+that was forked from it before it had either, and does nothing else. They are the daemon's own children all the same.
 """
 
 from __future__ import annotations
@@ -10,14 +14,26 @@ import contextlib
 import gc
 import json
 import os
+import re
+import resource
 import select
 import socket
+import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping
-from typing import Final, NoReturn
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 MOST: Final = 1 << 20
 """Bytes of one request."""
+
+PROGRAMS: Final = tuple(f"quire_daemon.{name}" for name in ("examiner", "parsing", "purger", "reader", "searcher"))
+"""What a daemon runs as `python -m NAME` with arguments, and is forked here."""
+
+PR_SET_CHILD_SUBREAPER: Final = 36  # see prctl(2)
 
 
 def serve(line: socket.socket) -> None:
@@ -53,28 +69,44 @@ def become(words: list[str], environ: dict[str, str], log: int, errors: int) -> 
     """Be the daemon that `words` would start."""
     from quire_daemon.__main__ import main
 
-    be(main, ["quired", *words[3:]], words, environ, (os.open(os.devnull, os.O_RDONLY), log, errors))
+    def with_children() -> int:
+        os.setsid()
+        Children.of_this()
+        return main()
+
+    streams = {0: os.open(os.devnull, os.O_RDONLY), 1: log, 2: errors}
+    be(with_children, ["quired", *words[3:]], words, environ, streams)
 
 
 def be(
-    main: Callable[[], int],
+    main: Callable[[], int | None],
     argv: list[str],
     words: list[str],
     environ: Mapping[str, str],
-    streams: tuple[int, int, int],
+    descriptors: Mapping[int, int],
 ) -> NoReturn:
-    """Be the program that `words` would start, in a process just forked; the descriptors become 0, 1 and 2."""
+    """Be the program that `words` would start, in a process just forked.
+
+    `descriptors`: by the number that each shall have. No other one stays open.
+    """
     status = 1
     try:
-        os.setsid()
-        for here, there in enumerate(streams):
-            os.dup2(there, here)
-        os.closerange(3, max(map(int, os.listdir("/proc/self/fd"))) + 1)
+        # First out of the way: what has the number of another one would be lost.
+        above = 1 + max(*map(int, os.listdir("/proc/self/fd")), *descriptors)
+        for there, here in descriptors.items():
+            os.dup2(here, above + there)
+        for there in descriptors:
+            os.dup2(above + there, there)
+        for number in range(2 * above):
+            if number not in descriptors:
+                with contextlib.suppress(OSError):
+                    os.close(number)
         os.environ.clear()
         os.environ.update(environ)
         sys.argv[:] = argv
         sys.orig_argv[:] = words
-        status = main()
+        status = main() or 0
+        sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:
         sys.excepthook(*sys.exc_info())  # as at the end of a program
@@ -83,11 +115,99 @@ def be(
         os._exit(status)
 
 
+class Children:
+    """Forks, for a daemon that was forked, what it would start as programs."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self._turn = threading.Lock()
+
+    @classmethod
+    def of_this(cls) -> None:
+        """From now on this process, which has one thread, has its children forked; they are its own none the less."""
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if not os.fork():
+            line.close()
+            _breed(theirs)
+        theirs.close()
+        _Forked.children = cls(line)
+        subprocess.Popen = _Forked  # type: ignore[misc]
+
+    def fork(self, words: list[str], descriptors: Mapping[int, int]) -> int:
+        """The process id of a child that is what `words` would start."""
+        mask = int(re.search(r"Umask:\s*(\d+)", Path("/proc/self/status").read_text())[1], 8)
+        inherited = mask, resource.getrlimit(resource.RLIMIT_NOFILE)
+        request = json.dumps([words, [*descriptors], inherited]).encode()
+        with self._turn:
+            socket.send_fds(self._line, [request], [*descriptors.values()])
+            return int(self._line.recv(16))
+
+
+class _Forked(subprocess.Popen[Any]):
+    """In place of `subprocess.Popen`; other programs are started as ever."""
+
+    children: Children
+
+    def _execute_child(self, args: Any, *given: Any) -> None:
+        """As `subprocess` has it. `given[3]` are the descriptors to pass on, at 9 to 14 the two ends of each pipe."""
+        if not (isinstance(args, list) and args[0] == sys.executable and any(word in PROGRAMS for word in args)):
+            super()._execute_child(args, *given)  # type: ignore[misc]
+            return
+        pipes = given[9:15]
+        streams = (pipes[0], pipes[3], pipes[5])
+        try:
+            here = {there: there if fd == -1 else fd for there, fd in enumerate(streams)}
+            self.pid = self.children.fork(args, here | {fd: fd for fd in given[3]})
+            self._child_created = True
+        finally:
+            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+
+
+def _breed(line: socket.socket) -> NoReturn:
+    """Fork for each request, until the daemon has ended."""
+    while True:
+        request, given, _, _ = socket.recv_fds(line, MOST, 16)
+        if not request:
+            os._exit(0)
+        told, tell = os.pipe()
+        # A child of a child that ends at once: with that it becomes one of the daemon.
+        between = os.fork()
+        if not between:
+            between = os.getpid()
+            pid = os.fork()
+            if pid:
+                os.write(tell, b"%d" % pid)
+                os._exit(0)
+            while os.getppid() == between:
+                time.sleep(0.0005)
+            words, numbers, (mask, files) = json.loads(request)
+            os.umask(mask)
+            resource.setrlimit(resource.RLIMIT_NOFILE, files)
+            _be_child(words, dict(zip(numbers, given, strict=True)))
+        os.waitpid(between, 0)
+        line.send(os.read(told, 16))
+        for one in (told, tell, *given):
+            os.close(one)
+
+
+def _be_child(words: list[str], descriptors: Mapping[int, int]) -> NoReturn:
+    """Be the program that `words` would start."""
+    at = words.index("-m")
+    program = import_module(words[at + 1])
+    Path("/proc/self/comm").write_text(words[at + 1].rpartition(".")[2])  # what `Live.programs` looks for
+    be(program.main, words[at + 1 :], words, os.environ.copy(), descriptors)
+
+
 def main() -> None:
     from quire_daemon import __main__, app, config, examining, faults, recovery, server, soundness  # noqa: F401
     from quire_journal import replay  # noqa: F401
     from quire_journal.stores import lmdb  # noqa: F401
 
+    for program in PROGRAMS:
+        import_module(program)
     config.load(None, None)  # what is made at its first use has been made then
     gc.collect()
     gc.freeze()  # a daemon leaves what was imported alone

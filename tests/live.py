@@ -146,6 +146,18 @@ class Live:
         """The one daemon that holds the lock."""
         return int(json.loads((self.state_dir / "lock").read_text())["pid"])
 
+    def programs(self, name: str) -> list[int]:
+        """The daemon's own processes that are `python -m quire_daemon.NAME`, or forked in its place (`forking`)."""
+        found = []
+        tasks = f"/proc/{self.daemon_pid()}/task"
+        for task in os.listdir(tasks):
+            for child in Path(tasks, task, "children").read_text().split():
+                with contextlib.suppress(OSError):
+                    said = _told(child, "comm").strip(), *_told(child, "cmdline").split(b"\0")
+                    if (name.encode() == said[0] or b"quire_daemon." + name.encode() in said) and not _dead(int(child)):
+                        found.append(int(child))
+        return found
+
     def died(self, pid: int, within_s: float = 0.5) -> bool:
         """Has this daemon ended? The kernel drops a dying process's locks and sockets a moment before the process."""
         until = time.monotonic() + within_s
@@ -315,7 +327,9 @@ class Fork:
             self.pid = os.fork()
         if not self.pid:
             start.apart = apart  # the real one: our line to the nursery is closed there
-            forking.be(partial(_as_a_program, act), ["a fork"], sys.orig_argv, {**os.environ}, (given, said, 2))
+            forking.be(
+                partial(_as_a_program, act), ["a fork"], sys.orig_argv, {**os.environ}, {0: given, 1: said, 2: 2}
+            )
         os.close(given)
         os.close(said)
         self.stdin = os.fdopen(self._stdin, "w")
@@ -344,6 +358,7 @@ class Fork:
 
 
 def _as_a_program(act: Callable[[], int | None]) -> int:
+    os.setsid()
     gc.freeze()
     for fd, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         setattr(sys, name, os.fdopen(fd, mode, 1, encoding="utf-8", closefd=False))

@@ -20,18 +20,17 @@ pytestmark = [
 WORDS = [sys.executable, "-m", "quire_daemon"]
 
 
-def seen(at: Live) -> dict[str, object]:
-    """What a daemon began with, and what it made of it, without what is its own: numbers and folders.
+def seen(at: Live, pid: int) -> dict[str, object]:
+    """What a process began with, and what it made of it, without what is its own: numbers and folders.
 
     libffi may hold its own file open, for the code that it makes for callbacks: which imports came first decides where.
     """
-    at.connect()
-    pid = at.daemon_pid()
     proc = Path("/proc") / str(pid)
     lines = dict(line.split(":\t", 1) for line in (proc / "status").read_text().splitlines())
     links = [os.readlink(proc / "fd" / number) for number in sorted(os.listdir(proc / "fd"), key=int)]
     return {
-        "session": os.getsid(pid) == pid,
+        "session": os.getsid(pid) == at.daemon_pid(),
+        "parent is the daemon": f"{at.daemon_pid()}" == lines["PPid"].strip(),
         "folder": os.readlink(proc / "cwd"),
         "open": [
             link.replace(str(at.top), "")
@@ -48,10 +47,28 @@ def test_session_folder_descriptors_limits_and_signals_are_those_of_a_program() 
     for forked in (False, True):
         at = Live(forked=forked)
         try:
-            views.append(seen(at))
+            at.connect()
+            views.append(seen(at, at.daemon_pid()))
         finally:
             at.close()
     assert views[0] == views[1]
+
+
+def test_what_a_forked_daemon_starts_is_its_child_and_as_a_program() -> None:
+    views = []
+    for forked in (False, True):
+        at = Live(forked=forked)
+        try:
+            at.write("a.txt", "count 0\n")
+            ok(at.connect().call("regex_replace", {"file": "a.txt", "pattern": r"\d", "replacement": "n"}))
+            (searcher,) = at.programs("searcher")
+            views.append(seen(at, searcher))
+            os.kill(at.daemon_pid(), signal.SIGKILL)
+            assert at.died(searcher, 15)
+        finally:
+            at.close()
+    assert views[0] == views[1]
+    assert views[0]["parent is the daemon"]
 
 
 def test_its_end_is_told_as_to_a_parent(daemon) -> None:
