@@ -68,6 +68,10 @@ _SPLICED_BYTES: Final = 96
 the ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
 0.02 ms, and tells them in ten."""
 _SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
+_WORTH_A_LINK: Final = 0.8
+"""A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
+history stood in keyframes that a delta would have saved. What saves less is not worth the link that readers follow."""
+_FEW_BYTES: Final = 1 << 16  # of a keyframe that is packed in the loop, up to which `_DELTA_LEVEL` takes 0.3 ms more
 
 
 class NotHeld(KeyError):
@@ -101,7 +105,7 @@ class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place is divisible by 32^k."""
+    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place is divisible by 32^k, if not `first`."""
 
     count: int  # blobs since the keyframe, which has place 0
     first: tuple[int, bytes]  # number and address of that keyframe
@@ -109,7 +113,7 @@ class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def starting(cls, number: int, blob: bytes) -> Chain:
-        return cls(1, (number, blob), ((number, blob),))
+        return cls(1, (number, blob), ())
 
     @property
     def base(self) -> tuple[int, bytes]:
@@ -198,10 +202,7 @@ _decode_between: Final = msgspec.msgpack.Decoder(_Between).decode
 def compress(data: bytes) -> Frame:
     """`data` as a keyframe, for workers: pure; other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
     _require_size(data)
-    packed = _pack(data, b"")
-    if len(packed) < len(data):
-        return Frame(blob_id(data), len(data), BARE_PACKED, packed)
-    return Frame(blob_id(data), len(data), PLAIN, data)
+    return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
 
 
 def put(
@@ -226,10 +227,12 @@ def put(
     if chain is None and path is not None:
         chain = _starting(w, before())
     if not _join(w, blob, path, chain):
-        stored = _delta(w, data, chain, bytes_of or functools.partial(get, cache=cache)) if chain is not None else None
+        whole = functools.cache(lambda: _whole(data))
+        base_of = bytes_of or functools.partial(get, cache=cache)
+        stored = _delta(w, data, chain, base_of, whole) if chain is not None else None
         if stored is None:
-            frame = compress(data)
-            stored = Stored(0, 0, frame.size, frame.kind, frame.body)
+            kind, frame = whole()
+            stored = Stored(0, 0, len(data), kind, frame)
         _add(w, _next_number(w), blob, stored, path, chain)
     if cache is not None:
         cache.keep(blob, data)
@@ -420,8 +423,24 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None,
         w.put("chains", _chain_key(path), _encode(grown))
 
 
-def _delta(r: Reading, data: bytes, chain: Chain, bytes_of: Callable[[Reading, bytes], bytes]) -> Stored | None:
-    """`data` against its base in `chain`; None where a keyframe is better."""
+def _whole(data: bytes) -> tuple[int, bytes]:
+    """Kind and frame of `data` by itself, where nobody waits for thousands of them."""
+    return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
+
+
+def _packed_or_plain(data: bytes, level: int) -> tuple[int, bytes]:
+    packed = _pack(data, b"", level)
+    return (BARE_PACKED, packed) if len(packed) < len(data) else (PLAIN, data)
+
+
+def _delta(
+    r: Reading,
+    data: bytes,
+    chain: Chain,
+    bytes_of: Callable[[Reading, bytes], bytes],
+    whole: Callable[[], tuple[int, bytes]],
+) -> Stored | None:
+    """`data` against its base in `chain`; None where a keyframe, which `whole` makes, is better."""
     number, blob = chain.base
     try:
         base_stored = _stored(r, number)
@@ -433,9 +452,9 @@ def _delta(r: Reading, data: bytes, chain: Chain, bytes_of: Callable[[Reading, b
     spliced = _splice(data, base)
     if spliced is not None:
         return Stored(number, base_stored.links + 1, len(data), SPLICED, spliced)
-    packed = _pack(data, base)
-    # Compared with plain zstd only where the bytes themselves leave a doubt: that takes as long as the delta.
-    if len(packed) * _SURE_GAIN > len(data) and len(packed) * 2 > min(len(data), len(_pack(data, b""))):
+    packed = _pack(data, base, _DELTA_LEVEL)
+    # Compared with a keyframe only where the bytes themselves leave a doubt: that takes as long as the delta.
+    if len(packed) * _SURE_GAIN > len(data) and len(packed) > _WORTH_A_LINK * len(whole()[1]):
         return None
     return Stored(number, base_stored.links + 1, len(data), BARE_DELTA, packed)
 
@@ -461,12 +480,12 @@ def _window_bounds() -> tuple[int, int]:
     return zstd.CompressionParameter.window_log.bounds()
 
 
-def _pack(data: bytes, prefix: bytes) -> bytes:
-    """zstd of `data`, without its first four bytes."""
+def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
+    """zstd of `data`, without its first four bytes. What is large is packed at `_LEVEL`, whatever `level` says."""
     far = len(data) + len(prefix) >= _FAR_BYTES
     window = _window_log(len(data) + len(prefix))
     options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _DELTA_LEVEL if prefix and not far else _LEVEL,
+        zstd.CompressionParameter.compression_level: _LEVEL if far else level,
         zstd.CompressionParameter.checksum_flag: 1,
         # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file. Below
         # that the second finds nothing more and costs a third of the time.
