@@ -105,7 +105,7 @@ class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place is divisible by 32^k, if not `first`."""
+    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place 32^k divides, where not `first`."""
 
     count: int  # blobs since the keyframe, which has place 0
     first: tuple[int, bytes]  # number and address of that keyframe
