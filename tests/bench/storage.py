@@ -1,6 +1,6 @@
 """What a real history takes up in the journal, beside what it takes up in git.
 
-    scripts/bench storage --repo PATH [--commits N] [--in FOLDER] [--json]
+    scripts/bench storage --repo PATH [--repo PATH ...] [--commits N] [--in FOLDER] [--json]
 
 Every commit along first parents is told to a journal, each file that it changed as a version, through the journal's
 own library: records, blobs and views are those that edits make. Then: bytes a version, by table. Beside it stands the
@@ -8,7 +8,8 @@ same linear history in git, loose as it comes to be, and packed (`git gc --aggre
 
 Content is the tables of blobs and their pieces, with what finds them (addresses, chains). A page that is used but not
 full counts whole; the file also has pages that are free, to be used again. What content consists of is told apart: no
-store makes a delta of a file's first version, or of most that are no text.
+store makes a delta of a file's first version, or of most that are no text. Histories differ in these more than in
+anything else, so more than one can be named; `--json` prints a line for each.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import lmdb
 
@@ -130,24 +132,19 @@ def in_git(repo: Path, most: int) -> dict[str, int]:
         }
 
 
-def main() -> None:
-    """Measure, and print a table or JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repo", type=Path, required=True, help="a git repository; its HEAD is replayed")
-    parser.add_argument("--commits", type=int, default=0, help="only the newest so many; 0: all")
-    parser.add_argument("--in", dest="folder", help="keep the journal in this folder")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="quire-bench-", dir=options.folder) as name:
+def measured(repo: Path, most: int, scratch: str | None) -> dict[str, Any]:
+    """The figures of one history."""
+    with tempfile.TemporaryDirectory(prefix="quire-bench-", dir=scratch) as name:
         folder = Path(name)
-        count, versions, took = told(options.repo, folder, options.commits)
+        count, versions, took = told(repo, folder, most)
         tables, kinds = by_table(folder), content_by_kind(folder)
         file_bytes = (folder / "db" / "data.mdb").stat().st_size
         content, whole = pages_of(tables)
         compacted(folder)
         small_content, small_whole = pages_of(by_table(folder))
-    beside = in_git(options.repo, options.commits)
-    figures = {
+    beside = in_git(repo, most)
+    return {
+        "repo": repo.resolve().name,
         "commits": count,
         "versions": versions,
         "seconds": round(took, 1),
@@ -166,26 +163,45 @@ def main() -> None:
         "content by kind": kinds,
         "tables": tables,
     }
-    if options.json:
-        print(json.dumps(figures))
-        return
-    print(f"{count} commits, {versions} versions, told in {took:.1f} s\n")
+
+
+def show(figures: dict[str, Any]) -> None:
+    """The figures of one history, for people."""
+    versions = figures["versions"]
+    print(f"{figures['repo']}: {figures['commits']} commits, {versions} versions, told in {figures['seconds']} s\n")
     print(f"{'table':20}{'entries':>10}{'held':>12}{'pages':>12}{'a version':>11}")
-    for table, row in sorted(tables.items(), key=lambda item: -item[1]["pages"]):
+    for table, row in sorted(figures["tables"].items(), key=lambda item: -item[1]["pages"]):
         if row["pages"]:
             share = row["pages"] / versions
             print(f"{table:20}{row['entries']:>10,}{row['held']:>12,}{row['pages']:>12,}{share:>11.1f}")
     print()
-    for kind, row in kinds.items():
+    for kind, row in figures["content by kind"].items():
         each = row["held"] / max(row["entries"], 1)
         print(f"blobs {kind:32}{row['entries']:>8,}{row['held']:>12,} bytes, {each:.0f} each")
     print(f"\n{'bytes a version':28}{'':>10}")
     for what, size in figures["bytes a version"].items():
         target = f"   (target {TARGETS[what]})" if what in TARGETS else ""
         print(f"{what:28}{size:>10}{target}")
-    print(
-        f"content / git packed {figures['content / git packed']} ×, all {figures['all / git packed']} ×   (target 2 ×)"
+    content, whole = figures["content / git packed"], figures["all / git packed"]
+    print(f"content / git packed {content} ×, all {whole} ×   (target 2 ×)\n")
+
+
+def main() -> None:
+    """Measure, and print a table or JSON for each repository."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--repo", type=Path, required=True, action="append", help="a git repository; its HEAD is replayed"
     )
+    parser.add_argument("--commits", type=int, default=0, help="only the newest so many; 0: all")
+    parser.add_argument("--in", dest="folder", help="keep the journal in this folder while it is measured")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    for repo in options.repo:
+        figures = measured(repo, options.commits, options.folder)
+        if options.json:
+            print(json.dumps(figures), flush=True)
+        else:
+            show(figures)
 
 
 if __name__ == "__main__":
