@@ -83,14 +83,12 @@ class Accepting:
             raise Refused("unknown_tool", message)
         if tool.writes or tool.journals:
             self.asked_s = self._clock.mono_s()
-        raw = bytes(request.args)
-        params = calls.decode(tool, raw)
+        params = calls.decode(tool, bytes(request.args))
         return Call(
             incoming,
             tool,
             params,
             self._who(incoming.identity, incoming.peer, request.caller, tool is NATIVE_TOOL),
-            raw,
             request.op[:16],
             str(getattr(params, "idempotency_key", "") or ""),
             self._clock.mono_s() + self._gather.settings.edit.busy_wait_ms / 1000,

@@ -37,7 +37,6 @@ class Call(msgspec.Struct):
     tool: Tool[Any]
     params: Any
     who: Who
-    raw_args: bytes
     op: bytes
     key: str  # idempotency key
     give_up_s: float  # monotonic: when waiting for a held-open file ends
@@ -56,8 +55,9 @@ class Call(msgspec.Struct):
 
     @property
     def arguments(self) -> bytes:
-        """What the idempotency key stands for."""
-        return hashlib.sha256(self.tool.name.encode() + b"\0" + self.raw_args).digest()
+        """What the idempotency key stands for, in whatever order it was said."""
+        said = msgspec.msgpack.encode(self.params, order="sorted")
+        return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
 
 class Going(msgspec.Struct):

@@ -64,7 +64,7 @@ class Scene:
     def begin(self, bind: str = "session", ttl_s: int = 600) -> int:
         """A burst of Ann's, as the loop notes it."""
         request = Request(1, "burst")
-        call = Call(Incoming(b"ann", Peer(1000, 1), request), BURST_TOOL, None, self.ann, b"", b"", "", 0.0, 0)
+        call = Call(Incoming(b"ann", Peer(1000, 1), request), BURST_TOOL, None, self.ann, b"", "", 0.0, 0)
         event = BurstBegun("", "tool_call", self.clock.ns + ttl_s * SECOND, False, bind)
         seq = self.recorder.note(event, self.ann.writer)
         self.bursting.noted(call, [event], [seq])

@@ -70,7 +70,7 @@ class Scene:
         writer = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, by, "s1"))
         params = msgspec.convert(args, TOOLS[tool].params)
         incoming = Incoming(by.encode(), Peer(1000, 1), Request(1, tool))
-        return Call(incoming, TOOLS[tool], params, Who(writer, key, by, "s1"), b"", b"", "", 0.0, 0)
+        return Call(incoming, TOOLS[tool], params, Who(writer, key, by, "s1"), b"", "", 0.0, 0)
 
     def claim(self, by: str, kind: str = "exclusive", **more: Any) -> Call:
         return self.call("claim", by, path="f.txt", kind=kind, **more)

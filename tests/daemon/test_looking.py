@@ -71,7 +71,7 @@ class Scene:
         params = msgspec.convert(args, TOOLS[tool].params)
         incoming = Incoming(b"ann", Peer(1000, 1), Request(1, tool))
         who = Who(WriterId(self.ann), caller_key(1000, "ann", "s1"), "ann", "s1")
-        return Call(incoming, TOOLS[tool], params, who, b"", b"", "", 0.0, 0)
+        return Call(incoming, TOOLS[tool], params, who, b"", "", 0.0, 0)
 
     def undo(self) -> Call:
         return self.call("undo", last=len(FILES))

@@ -104,7 +104,7 @@ class Scene:
         seqs = tuple(self.recorder.note(event, who.writer, batch) for event in decision.events)
         for data in decision.blobs:
             self.recorder.note_blob(data, None)
-        call = Call(cast("Any", None), HASHLINE_TOOL, params, who, b"", b"", "", 0.0, 0)
+        call = Call(cast("Any", None), HASHLINE_TOOL, params, who, b"", "", 0.0, 0)
         return Going(call, decision, seqs, batch)
 
     def perform(self, going: Going) -> Outcome:
