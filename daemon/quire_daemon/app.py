@@ -127,6 +127,7 @@ class App:
             self.gather,
             self.watcher,
             self.outside,
+            self.performing,
             self.leasing,
             self.bursting,
             self.presence,

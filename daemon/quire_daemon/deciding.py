@@ -25,7 +25,7 @@ from quire_daemon.handlers.notices import decided
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
-from quire_daemon.performing import most_open, names, require_room
+from quire_daemon.performing import Performing, most_open, names, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.reserve import Reserve
 from quire_daemon.search import NeedsSearch, Search
@@ -54,6 +54,7 @@ class Deciding:
         gather: Gather,
         watcher: Watcher,
         outside: Outside,
+        performing: Performing,
         leasing: Leasing,
         bursting: Bursting,
         presence: Presence,
@@ -64,7 +65,7 @@ class Deciding:
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking = Looking(gather)
-        self._watcher, self._outside = watcher, outside
+        self._watcher, self._outside, self._performing = watcher, outside, performing
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._searching, self._reserve, self._answering = searching, reserve, answering
         self._lost_root = lost_root
@@ -188,6 +189,7 @@ class Deciding:
                 self._leasing.before(call),
                 looks.kept_off,
                 looks.implied,
+                self._performing.landed,
             )
             decision = self._under_leases(call, world)
         if decision.writes and (why := self._gather.workspace.read_only):

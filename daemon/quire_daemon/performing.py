@@ -162,6 +162,11 @@ class Performing:
         self.rider: Rider | None = None
 
     @property
+    def landed(self) -> Seq:
+        """Up to which record the writes are on disk that the log does not call settled; 0: there are none."""
+        return self._settle_upto
+
+    @property
     def unsettled(self) -> bool:
         """Are there writes on disk that the log does not call settled?"""
         return bool(self._settle_upto)

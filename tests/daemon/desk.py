@@ -52,6 +52,7 @@ class Desk:
         self.settings = Settings()
         self.health: dict[str, Any] = {}
         self.present: dict[bytes, Present] = {}
+        self.landed = 0
         self.search: Callable[[Search], Answer] = run
         self.ann = self.introduce("ann", "s1")
         self.ben = self.introduce("ben", "s2")
@@ -145,6 +146,7 @@ class Desk:
                 health=self.health,
                 present=self.present,
                 implied=implied,
+                landed=self.landed,
             )
             try:
                 decision = self._decided(tool, params, world)

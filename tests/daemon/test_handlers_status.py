@@ -112,6 +112,17 @@ def test_an_operation_is_unknown_until_it_is_settled_then_applied_then_supersede
     assert [s["version"] for s in reply["superseded_by"]] == [f"v{later}"]
 
 
+def test_an_operation_that_has_landed_is_applied_before_the_log_calls_it_settled() -> None:
+    desk = Desk()
+    batch = write_with_op(desk)
+    desk.landed = batch - 1
+    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "unknown"
+    desk.landed = batch
+    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "applied"
+    desk.outside("f.txt", lines("y"))
+    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "superseded"
+
+
 def test_an_abandoned_operation_was_not_applied() -> None:
     desk = Desk()
     desk.note(WritesAbandoned((write_with_op(desk),), "swap"), who=desk.ann)

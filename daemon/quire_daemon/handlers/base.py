@@ -94,6 +94,7 @@ class World(msgspec.Struct, frozen=True):
         default_factory=dict
     )  # implied files that were not looked at: path → code
     implied: Implied = Implied()  # what the tool's `implies` said of this call
+    landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
 
 
 class Put(msgspec.Struct, frozen=True):

@@ -203,7 +203,8 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
     """The reply: `outcome` and, for an operation that the journal knows, `batch` and `superseded_by`.
 
     `applied`; `superseded`: applied, and a file of it has changed since; `not_applied`; `unknown`: being written at
-    this moment, or not known to be on disk, ask again. The journal notes an operation before it performs it, so one
+    this moment, or not known to be on disk, ask again. What has landed is applied before the log calls it settled: the
+    caller may have been told so. The journal notes an operation before it performs it, so one
     that it does not know (`known: false`) was not applied; a client asks only when its request cannot come any more.
     """
     try:
@@ -216,7 +217,7 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
     if batch is None:
         return Decision(_op_reply(params.op, "not_applied", known=False))
     state = world.history.batch_state(batch)
-    if state != "applied":
+    if state != "applied" and not (state == "unsettled" and batch <= world.landed):
         return Decision(_op_reply(params.op, "not_applied" if state == "abandoned" else "unknown", batch=batch))
     later = list(_superseding(world.history, batch))
     return Decision(
