@@ -143,6 +143,7 @@ class Deciding:
     def _decide(self, call: Call, paths: set[str]) -> Going | None:
         """Gather and decide one call; answered here when nothing is to be written."""
         self._check_time(call)
+        self._name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
             service.run(call, self._host)
@@ -266,6 +267,14 @@ class Deciding:
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
                 "retry",
             )
+
+    def _name_inside(self, call: Call) -> None:
+        """Absolute paths that the journal is asked about become those that it knows. Raises `Refused`."""
+        for name in call.tool.asks:
+            given = getattr(call.params, name)
+            asked = self._gather.asked(given) if isinstance(given, str) else [self._gather.asked(one) for one in given]
+            if asked != given:
+                call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def _take_turn(self, call: Call) -> None:
         """One operation id and one idempotency key are decided once a turn; the second sees what came of the first.

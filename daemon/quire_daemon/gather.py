@@ -18,6 +18,7 @@ from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.crawl import is_bare
 from quire_daemon.handlers.base import FileNow
+from quire_daemon.handlers.ground import is_glob
 from quire_daemon.ignore import Ignore
 from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
@@ -94,6 +95,22 @@ class Gather:
         self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
+
+    def asked(self, given: str) -> str:
+        """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
+
+        A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
+        Raises `Refused` for another absolute path that leads elsewhere.
+        """
+        if not given.startswith("/"):
+            return given
+        given = mapped(given, self.settings.paths.folders)
+        try:
+            return self.workspace.below(given, self.settings.policy)
+        except Refused as refused:
+            if refused.code == "outside_workspace" and is_glob(given):
+                return given
+            raise
 
     def file(self, given: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
         """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.

@@ -19,6 +19,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
 from quire_journal.ids import blob_id
 from quire_journal.journal import Journal
+from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 
 TOKEN = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
@@ -68,6 +69,24 @@ def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -
     assert second is not None
     assert (second.data, second.blob) == (f"{LINES}more\n".encode(), blob_id(f"{LINES}more\n".encode()))
     workspace.close()
+
+
+def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(gather: Gather) -> None:
+    root = str(gather.workspace.root)
+    for given, asked in [
+        ("a/b", "a/b"),
+        ("*.py", "*.py"),
+        (root, "."),
+        (f"{root}/a/b", "a/b"),
+        (f"{root}/*.py", "*.py"),
+        (f"{root}/../x", "../x"),  # for `relative_path` to refuse
+        ("/src/*.py", "/src/*.py"),  # begins at the top, as in .gitignore
+    ]:
+        assert gather.asked(given) == asked
+    for given, code in [(f"{root}x/a", "outside_workspace"), ("/", "outside_workspace"), ("/a\0*", "schema_invalid")]:
+        with pytest.raises(Refused) as refused:
+            gather.asked(given)
+        assert refused.value.code == code
 
 
 def saved(gather: Gather, text: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+import pytest
 from desk import Desk, lines
 
 from cases import every
@@ -111,7 +113,6 @@ def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
     [
         ("src/a.py", ["ann", "first"]),
         ("./src/a.py", ["ann", "first"]),
-        ("/anywhere/src/a.py", ["ann", "first"]),
         ("src", ["moved", "ann", "first"]),
         ("*.md", ["moved", "ben"]),
         ("src/**/*.py", ["ann", "first"]),
@@ -123,6 +124,43 @@ def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
 def test_a_path_is_a_file_a_folder_or_a_glob(path: str, expected: list[str]) -> None:
     desk, made = busy_desk()
     assert seqs(desk.call(LOG_TOOL, desk.ann, path=path)) == [made[name] for name in expected]
+
+
+@every("path", ["/anywhere/src/a.py", "..", "../src/a.py", "src/../../src/a.py", "../*.py"])
+def test_what_is_elsewhere_is_refused_even_when_it_is_called_like_a_file_of_ours(path: str) -> None:
+    desk, _ = busy_desk()
+    assert desk.call(LOG_TOOL, desk.ann, path=path)["error"] == "outside_workspace"
+    assert desk.call(SINCE_TOOL, desk.ann, cursor="seq:1", path=path)["error"] == "outside_workspace"
+
+
+@every(
+    ("path", "expected"),
+    [
+        ("p/[id].tsx", ["p/[id].tsx"]),
+        ("./p/[id].tsx", ["p/[id].tsx"]),
+        ("p/[i]d.tsx", []),
+        ("p/[i].tsx", ["p/i.tsx"]),
+        ("[slug]", ["[slug]/x"]),
+        ("[slug]/", ["[slug]/x"]),
+        ("[slug]/*", ["s/x"]),
+        ("a*b", ["a*b"]),
+        ("a*", ["a*b", "axb"]),
+    ],
+)
+def test_a_name_with_the_signs_of_a_glob_that_the_journal_knows_is_that_file_or_folder(
+    path: str, expected: list[str]
+) -> None:
+    desk = Desk()
+    for name in ("p/[id].tsx", "p/i.tsx", "[slug]/x", "s/x", "a*b", "axb"):
+        desk.outside(name, lines("x"))
+    listed = desk.call(LOG_TOOL, desk.ann, path=path, order="oldest")["records"]
+    assert [record["path"] for record in listed] == expected
+
+
+def test_news_are_waited_for_not_backwards() -> None:
+    desk, _ = busy_desk()
+    with pytest.raises(msgspec.ValidationError, match="`wait_ms` must not be negative"):
+        desk.call(SINCE_TOOL, desk.ann, wait_ms=-1)
 
 
 @every(

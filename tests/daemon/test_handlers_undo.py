@@ -116,9 +116,20 @@ def test_a_path_narrows_an_undo_to_one_file_of_a_batch() -> None:
     desk.write_all({"a": lines("A"), "b": lines("B")}, desk.ann)
     assert desk.call(UNDO_TOOL, desk.ann, path="./a")["ok"]
     assert (desk.text("a"), desk.text("b")) == (lines("a"), lines("B"))
-    assert desk.call(UNDO_TOOL, desk.ann, path="/checkout/a")["error"] == "not_found"
+    assert desk.call(UNDO_TOOL, desk.ann, path="./a")["error"] == "not_found"
+    assert desk.call(UNDO_TOOL, desk.ann, path="/elsewhere/b")["error"] == "outside_workspace"
+    assert desk.text("b") == lines("B")
     assert desk.call(UNDO_TOOL, desk.ann, path="b")["ok"]
     assert desk.text("b") == lines("b")
+
+
+def test_an_undo_of_a_file_that_is_called_like_a_glob_leaves_what_the_glob_would_match() -> None:
+    desk = Desk()
+    for name in ("[id].tsx", "i.tsx"):
+        desk.outside(name, lines("a"))
+        desk.write(name, lines("b"), desk.ann)
+    assert desk.call(UNDO_TOOL, desk.ann, path="[id].tsx")["ok"]
+    assert (desk.text("[id].tsx"), desk.text("i.tsx")) == (lines("a"), lines("b"))
 
 
 def test_points_turns_and_sessions_narrow_the_choice() -> None:

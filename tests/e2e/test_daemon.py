@@ -46,6 +46,41 @@ def test_the_log_tells_at_once_of_the_refusal_and_of_the_read_before_it(served: 
             served.write("told.txt", f"{before[0]['seq']}\n")
 
 
+def test_what_was_answered_as_applied_is_so_for_who_asks_right_after_it(served: live.Live) -> None:
+    with served.connect("ada") as client:
+        written = live.ok(client.call("write_file", {"path": "asked.txt", "content": "one\n"}))
+        assert client.op_status(written["op"])["outcome"] == "applied"
+        edited = client.call("edit_replace", {"path": "asked.txt", "old_text": "one", "new_text": "two"})
+        assert [client.op_status(one["op"])["outcome"] for one in (written, edited)] == ["superseded", "applied"]
+
+
+def test_the_journal_is_asked_about_absolute_paths_of_the_workspace_and_no_others(served: live.Live) -> None:
+    with served.connect("ada") as client:
+        at = live.ok(client.call("write_file", {"path": "far/named.txt", "content": "one\n"}))["version"]
+        live.ok(client.call("edit_replace", {"path": "far/named.txt", "old_text": "one", "new_text": "two"}))
+        for path in ("far/named.txt", "far", "far/*.txt"):
+            assert len(client.call("log", {"path": f"{served.root}/{path}"})["records"]) == 2
+            assert len(client.call("diff", {"from": at, "paths": [f"{served.root}/{path}"]})["files"]) == 1
+        for tool, more in [("undo", {}), ("restore", {"at": at}), ("rollback", {"to": at}), ("release", {})]:
+            live.refused(client.call(tool, {"path": "/elsewhere/far/named.txt", **more}), "outside_workspace")
+        assert served.read("far/named.txt") == b"two\n"
+        live.ok(client.call("undo", {"path": f"{served.root}/far/named.txt"}))
+        assert served.read("far/named.txt") == b"one\n"
+
+
+def test_an_idempotency_key_stands_for_arguments_in_any_order(served: live.Live) -> None:
+    edits = [{"old_text": "a", "new_text": "b"}]
+    served.write("order.txt", "a a a\n")
+    with served.connect("ada") as client:
+        first = live.ok(client.call("multi_edit", {"path": "order.txt", "edits": edits, "idempotency_key": "k"}))
+        turned = [dict(reversed(edits[0].items()))]
+        again = client.call("multi_edit", {"idempotency_key": "k", "edits": turned, "path": "order.txt"})
+        assert live.ok(again)["version"] == first["version"]
+        other = client.call("multi_edit", {"path": "order.txt", "edits": edits * 2, "idempotency_key": "k"})
+        live.refused(other, "schema_invalid")
+    assert served.read("order.txt") == b"b a a\n"
+
+
 def test_refusals_without_end_are_all_answered_and_not_all_journaled(served: live.Live) -> None:
     served.write("again.txt", "one\n")
     with served.connect("eve") as client:

@@ -166,6 +166,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at
     implies: Callable[[P, History, Who], Implied] | None = None  # more paths, which only the journal knows
+    asks: Sequence[str] = ()  # arguments with files, folders or globs that the journal is asked about, not the disk
     needs_health: bool = False  # `World.health` is filled in
     needs_coverage: bool = False  # its `coverage` is
     needs_presence: bool = False  # `World.present` is filled in

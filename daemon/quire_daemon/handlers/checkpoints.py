@@ -183,5 +183,13 @@ def _no_paths(params: CheckpointParams) -> Sequence[str]:
 
 
 CHECKPOINT_TOOL: Final = Tool(
-    "checkpoint", CheckpointParams, _no_paths, decide, writes=True, needs_text=False, catch_up=True, needs_coverage=True
+    "checkpoint",
+    CheckpointParams,
+    _no_paths,
+    decide,
+    writes=True,
+    needs_text=False,
+    catch_up=True,
+    needs_coverage=True,
+    asks=("path", "paths"),
 )

@@ -8,7 +8,6 @@ may renew all the same, so a wait has a deadline.
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Sequence
 from typing import Any, Final, Literal
 
@@ -27,7 +26,7 @@ from quire_daemon.handlers.held import (
     quoted,
     share_ground,
 )
-from quire_daemon.handlers.log_filter import relative_path
+from quire_daemon.handlers.log_filter import is_pattern, relative_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
 from quire_journal.points import rfc3339
@@ -325,8 +324,8 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
     held = in_force(world)
     if params.all:
         return [one for one in held if one.holder == world.who.key]
-    wanted = {posixpath.normpath(params.path), relative_path(params.path, world.history)}
-    found_there = [one for one in held if one.path in wanted]
+    wanted = relative_path(params.path)
+    found_there = [one for one in held if one.path == wanted]
     if not found_there:
         raise Refused("not_found", f"There is no lease on {params.path}.", "claims", path=params.path)
     return found_there
@@ -369,10 +368,10 @@ def _about(path: str, held: Sequence[Lease], world: World) -> list[Lease]:
     """Those whose ground the file, folder or glob `path` meets."""
     if not path:
         return list(held)
-    if is_glob(path):
+    if is_pattern(path, world.history):
         asked = [_asked(path, GLOB)]
     else:
-        asked = [_asked(relative_path(path, world.history), form) for form in (FILE, FOLDER)]
+        asked = [_asked(relative_path(path), form) for form in (FILE, FOLDER)]
     return [one for one in held if any(meet(one, ground) for ground in asked)]
 
 
@@ -394,5 +393,7 @@ def _how_broken(held: Lease, world: World) -> dict[str, Any]:
 CLAIM_TOOL: Final = Tool(
     "claim", ClaimParams, lambda params: (params.path,) if params.path else (), decide_claim, writes=True
 )
-RELEASE_TOOL: Final = Tool("release", ReleaseParams, lambda params: (), decide_release, writes=True, needs_text=False)
-CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, lambda params: (), decide_claims, needs_text=False)
+RELEASE_TOOL: Final = Tool(
+    "release", ReleaseParams, lambda params: (), decide_release, writes=True, needs_text=False, asks=("path",)
+)
+CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, lambda params: (), decide_claims, needs_text=False, asks=("path",))

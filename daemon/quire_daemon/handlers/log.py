@@ -86,6 +86,10 @@ class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     limit: int = 200
     wait_ms: int = 0
 
+    def __post_init__(self) -> None:
+        if self.wait_ms < 0:
+            raise ValueError("`wait_ms` must not be negative")
+
 
 # ── a record as replies show it ──────────────────────────────────────────────
 
@@ -293,5 +297,9 @@ def _no_paths(params: LogParams | SinceParams) -> Sequence[str]:
     return ()
 
 
-LOG_TOOL: Final = Tool("log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True, all_noted=True)
-SINCE_TOOL: Final = Tool("since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True, all_noted=True)
+LOG_TOOL: Final = Tool(
+    "log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
+)
+SINCE_TOOL: Final = Tool(
+    "since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
+)

@@ -42,6 +42,7 @@ BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _GLOB: Final = re.compile(r"[*?\[]")
+_STARS: Final = re.compile(r"[*?]")
 
 
 def writer_filter(named: str, history: History) -> Callable[[int], bool]:
@@ -65,50 +66,67 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
     return is_named
 
 
-def relative_path(given: str, history: History) -> str:
-    """A path from the arguments as the journal spells it.
+def relative_path(given: str) -> str:
+    """A path from the arguments as the journal spells it. Raises `Refused` for one that leads out of the workspace.
 
-    Questions about the past are not asked of the disk, so an absolute path is cut to the longest end that the
-    journal knows; one that it does not know matches nothing.
+    Questions about the past are not asked of the disk: no link is followed, and an absolute path of the workspace has
+    been made a relative one before (`Tool.asks`).
     """
     plain = posixpath.normpath(given)
-    if not plain.startswith("/"):
-        return plain
-    names = plain.split("/")[1:]
-    ends = ("/".join(names[i:]) for i in range(len(names)))
-    return next((end for end in ends if history.file(end) is not None), plain)
+    if _leads_out(plain):
+        raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
+    return plain
+
+
+def _leads_out(plain: str) -> bool:
+    return plain == ".." or plain.startswith(("../", "/"))
+
+
+def is_pattern(given: str, history: History) -> bool:
+    """Is it a glob? A name with `*`, `?` or `[` in it that the journal knows is that file, or folder (`[id].tsx`)."""
+    if not _GLOB.search(given):
+        return False
+    plain = posixpath.normpath(given)
+    if history.file(plain) is not None:
+        return False
+    if "[" not in plain or _STARS.search(plain):  # a folder is not called so, and most globs have them
+        return True
+    inside = f"{plain}/"
+    return not history.path_numbers(f"in {inside}", lambda path: path.startswith(inside), inside, most=0)
 
 
 def path_filter(given: str, history: History) -> Callable[[str], object]:
     """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?
 
     The answer counts as true or false. It is asked of every path that there is, so it is an expression's own `match`.
-    Raises `Refused` for a glob that is none.
+    Raises `Refused` for a glob that is none, and for what leads out of the workspace.
     """
     if not given:
         return lambda path: True
-    if _GLOB.search(given):
+    if is_pattern(given, history):
+        if posixpath.normpath(given).startswith("../"):
+            raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
         try:
             return globs.matches(given)
         except ValueError as error:
             raise Refused("schema_invalid", f"path: {given!r} is not a glob: {error}.", argument="path") from None
-    wanted = relative_path(given, history)
+    wanted = relative_path(given)
     return (lambda path: True) if wanted == "." else re.compile(f"{re.escape(wanted)}(?:/|\\Z)").match
 
 
 def common_part(given: str, history: History) -> str:
     """What every path has in it that `path_filter` lets through; "" when nothing is known."""
-    if _GLOB.search(given):
+    if is_pattern(given, history):
         return globs.common_part(given)
-    wanted = relative_path(given, history)
+    wanted = relative_path(given)
     return "" if wanted == "." else wanted
 
 
 def single_path(given: str, history: History) -> str | None:
     """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
-    if not given or _GLOB.search(given):
+    if not given:
         return None
-    wanted = relative_path(given, history)
+    wanted = posixpath.normpath(given)
     head = history.file(wanted)
     return wanted if head is not None and head.entry != FOLDER else None
 

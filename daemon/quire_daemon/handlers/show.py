@@ -73,7 +73,7 @@ def _found(params: ShowParams, history: History) -> tuple[Record, Version | None
     """(record, the version it made, its path). Raises `Refused`."""
     seq = int(parse_point(params.version, history))
     if params.path:
-        asked = relative_path(params.path, history)
+        asked = relative_path(params.path)
         version = history.version(asked, seq) or history.version_at(asked, seq)
         record = history.record(version.seq) if version is not None else None
         if record is None:
@@ -234,5 +234,7 @@ def _no_paths(params: ShowParams | DiffParams) -> Sequence[str]:
     return ()
 
 
-SHOW_TOOL: Final = Tool("show", ShowParams, _no_paths, decide_show, needs_text=False)
-DIFF_TOOL: Final = Tool("diff", DiffParams, _no_paths, decide_diff, needs_text=False, catch_up=True)
+SHOW_TOOL: Final = Tool("show", ShowParams, _no_paths, decide_show, needs_text=False, asks=("path",))
+DIFF_TOOL: Final = Tool(
+    "diff", DiffParams, _no_paths, decide_diff, needs_text=False, catch_up=True, asks=("path", "paths")
+)

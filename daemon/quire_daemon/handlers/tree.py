@@ -174,5 +174,5 @@ def _no_paths(params: TreeParams | BlobsParams) -> Sequence[str]:
     return ()
 
 
-TREE_TOOL: Final = Tool("tree", TreeParams, _no_paths, decide_tree, needs_text=False, catch_up=True)
+TREE_TOOL: Final = Tool("tree", TreeParams, _no_paths, decide_tree, needs_text=False, catch_up=True, asks=("path",))
 BLOBS_TOOL: Final = Tool("blobs", BlobsParams, _no_paths, decide_blobs, needs_text=False)

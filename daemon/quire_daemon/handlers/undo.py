@@ -178,7 +178,11 @@ def _no_paths(params: Params) -> Sequence[str]:
     return ()
 
 
-UNDO_TOOL: Final = Tool("undo", UndoParams, _no_paths, decide, writes=True, implies=implied_by)
-REDO_TOOL: Final = Tool("redo", RedoParams, _no_paths, decide, writes=True, implies=implied_by)
-ROLLBACK_TOOL: Final = Tool("rollback", RollbackParams, _no_paths, decide, writes=True, implies=implied_by)
-RESTORE_TOOL: Final = Tool("restore", RestoreParams, _no_paths, decide, writes=True, implies=implied_by)
+UNDO_TOOL: Final = Tool("undo", UndoParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
+REDO_TOOL: Final = Tool("redo", RedoParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
+ROLLBACK_TOOL: Final = Tool(
+    "rollback", RollbackParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
+)
+RESTORE_TOOL: Final = Tool(
+    "restore", RestoreParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
+)

@@ -180,6 +180,10 @@ class Workspace:
         """
         return self._places.place(given, writing, policy)
 
+    def below(self, given: str, policy: Policy) -> str:
+        """The absolute path `given` as one below the workspace. Raises Refused (schema_invalid, outside_workspace)."""
+        return self._places.below(given, policy)
+
     def look(self, path: str) -> Look:
         """What is at `path`, without opening it or following a link. Raises Refused (a closed folder)."""
         return self._beneath.look(path)

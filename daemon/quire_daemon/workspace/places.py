@@ -68,6 +68,14 @@ class Places:
             raise Refused("permission_denied", f"{given} is a link that leads to nothing.", path=given)
         return Place(path, "" if route.named == path else route.named, route.look)
 
+    def below(self, given: str, policy: Policy) -> str:
+        """The absolute path `given` as one below the workspace: what is there is not looked at, and no link followed.
+
+        Raises Refused (schema_invalid, outside_workspace).
+        """
+        self._check_shape(given)
+        return "/".join(self._relative(given, policy)) or "."
+
     def _check_shape(self, given: str) -> None:
         problem = ""
         try:
