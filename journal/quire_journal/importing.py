@@ -3,13 +3,17 @@
 Only into a store that holds no record. The records are not judged again: they are what happened, elsewhere. Every
 hash is checked, of blobs and of records; a record of which a later one says that it was replaced (after a purge) may
 differ from what the next one remembers. Paths must lead to something inside a workspace that is not git's or Quire's
-own, and modes, sizes and kinds must be ones that a disk can have. The bytes of every version must have come, or be said
-to be missing. The views are folded from the records as always.
+own, and modes, sizes and kinds must be ones that a disk can have. Dates do not go back, and a
+batch begins no later than its records. The bytes of every version must have come, or be said to be missing. The views
+are folded from the records as always.
+
+An export may be made by hand, or by an enemy: whatever a line holds, it is taken whole or refused by its number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import msgspec
@@ -41,11 +45,12 @@ from quire_journal.export.lines import (
     stored_record,
 )
 from quire_journal.ids import blob_id, leads_inside
-from quire_journal.log import Reading, Store, Writing, u64
+from quire_journal.log import Reading, Store, StoreFailed, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
+from quire_journal.views.files import version_at
 from quire_journal.views.losses import hash_of_replaced
 
 _CHUNK_LINES: Final = 500
@@ -56,6 +61,9 @@ _MOST_MODE: Final = 0o7777
 _MOST_SIZE: Final = (1 << 63) - 1
 _ADDRESS: Final = 32
 """Bytes of a sha256."""
+
+_MOST_WRITERS: Final = 1 << 32
+_MOST_NS: Final = (1 << 63) - 1
 
 _PLACED: Final = (FileWritten, FileMoved, ModeChanged, OutsideWritten, OutsideMoved, OutsideModeChanged)
 """What puts something at a path, from where it may be brought back; a refused edit may name any path."""
@@ -86,14 +94,39 @@ def import_lines(
             raise NotAnExport("the journal holds records already; an export is imported into an empty one")
     reading = _Import(store)
     for number, raw in enumerate(lines, 1):
-        try:
-            reading.take(decode_line(raw))
-        except (msgspec.MsgspecError, ValueError, TypeError, KeyError, OverflowError) as wrong:
-            raise NotAnExport(f"line {number}: {wrong}") from wrong
+        with _of_line(number):
+            line = decode_line(raw)
+            reading.take(number, line)
+        reading.commit_if_due()
         if number % _CHUNK_LINES == 0:
             progress(reading.events, reading.upto)
     reading.finish()
     return Imported(reading.events, reading.blobs, reading.missing)
+
+
+@contextmanager
+def _of_line(number: int) -> Iterator[None]:
+    """Whatever is wrong in this block is wrong with this line; but for a store that takes nothing."""
+    try:
+        yield
+    except StoreFailed:
+        raise
+    except (msgspec.MsgspecError, NotHeld, ValueError) as wrong:
+        raise NotAnExport(f"line {number}: {wrong}") from wrong
+    except Exception as wrong:  # it is not for the views to judge what a hand wrote
+        raise NotAnExport(f"line {number}: it cannot be taken ({type(wrong).__name__}: {wrong})") from wrong
+
+
+def _require_order(record: Record, at_ns: int) -> None:
+    """Raises `ValueError` for a record that cannot stand behind one that is dated `at_ns`."""
+    if not 0 < record.batch <= record.seq:
+        raise ValueError(f"record {record.seq} belongs to batch {record.batch}, which cannot have begun yet")
+    if record.at_ns < at_ns:
+        raise ValueError(f"record {record.seq} is dated before the one in front of it")
+    if record.at_ns > _MOST_NS:
+        raise ValueError(f"record {record.seq} is dated after the year 2262, when nanoseconds end")
+    if not 0 <= record.writer < _MOST_WRITERS:
+        raise ValueError(f"record {record.seq} is of writer {record.writer}, which cannot be")
 
 
 def _require_sense(seq: int, event: FileWritten | FileMoved | CaptureFailed | Event) -> None:
@@ -112,6 +145,16 @@ def _require_sense(seq: int, event: FileWritten | FileMoved | CaptureFailed | Ev
         raise ValueError(f"record {seq} is made from record {base}, which does not come before it")
 
 
+class _Waiting(NamedTuple):
+    """What a line brings, until it is committed."""
+
+    number: int
+    blob: BlobLine | None = None
+    stored: bytes = b""
+    record: Record | None = None
+    event: Event | None = None
+
+
 class _Import:
     """Takes lines, and commits them in pieces."""
 
@@ -121,14 +164,15 @@ class _Import:
         self._header: Header | None = None
         self._ended = False
         self._prev = GENESIS
-        self._bytes: list[BlobLine] = []
-        self._records: list[tuple[bytes, Record, Event | None]] = []
+        self._waiting: list[_Waiting] = []
+        self._at_ns = 0
         self._missing: set[bytes] = set()  # blobs of which the export says so
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
-        self._breaks: dict[int, bytes] = {}  # record → the link that the next one has to it, where that differs
+        self._breaks: dict[int, tuple[bytes, int]] = {}
+        """Record → the link that the next one has to it, where that differs, and the line of the next one."""
 
-    def take(self, line: Line) -> None:
+    def take(self, number: int, line: Line) -> None:
         """The next line. Raises `ValueError`."""
         if self._ended:
             raise ValueError("there is more after the end")
@@ -137,11 +181,13 @@ class _Import:
         elif self._header is None:
             raise ValueError("an export begins with its header")
         elif isinstance(line, BlobLine):
-            self._bytes.append(line)
+            if line.size != len(line.data) + line.head + line.tail:
+                raise ValueError(f"the blob {line.sha256} has another size than its {line.size} bytes")
+            self._waiting.append(_Waiting(number, line))
             self._held += len(line.data)
             self.blobs += 1
         elif isinstance(line, EventLine):
-            self._take_event(line)
+            self._take_event(number, line)
         elif isinstance(line, EndLine):
             if (line.events, line.hash) != (self.events, self._prev.hex()):
                 raise ValueError(f"the export had {line.events} events; {self.events} came in")
@@ -149,7 +195,10 @@ class _Import:
         elif isinstance(line, MissingLine):
             self.missing += 1
             self._missing.add(bytes.fromhex(line.sha256))
-        if self._held > _CHUNK_BYTES or len(self._records) >= _CHUNK_LINES:
+
+    def commit_if_due(self) -> None:
+        """Commit, where enough has come. Raises `NotAnExport`."""
+        if self._held > _CHUNK_BYTES or len(self._waiting) >= _CHUNK_LINES:
             self._commit()
 
     def finish(self) -> None:
@@ -158,12 +207,15 @@ class _Import:
             raise NotAnExport("the export has no end: it was cut off; make it again")
         self._commit()
         with self._store.reading() as r:
-            for seq, known in self._breaks.items():
+            for seq, (known, number) in self._breaks.items():
                 if link(hash_of_replaced(r, seq) or b"") != known:
-                    raise NotAnExport(f"record {seq + 1} does not hold the hash of record {seq}: one was changed")
-            for blob in not_held(r)[0]:
-                if blob not in self._missing:
-                    raise NotAnExport(f"the bytes {blob.hex()}, which a version has, are on no line")
+                    said = f"record {seq + 1} does not hold the hash of record {seq}: one was changed"
+                    raise NotAnExport(f"line {number}: {said}")
+            lacking = [blob for blob in not_held(r)[0] if blob not in self._missing]
+            if lacking:
+                named = (version_at(r, key, value) for key, value in r.scan("versions"))
+                seq = next(version.seq for version in named if version.blob == lacking[0])
+                raise NotAnExport(f"the bytes {lacking[0].hex()}, which record {seq} tells of, are on no line")
 
     def _begin(self, header: Header) -> None:
         if self._header is not None:
@@ -174,7 +226,7 @@ class _Import:
             raise ValueError(f"the export begins after record {header.after}; only one of the whole log is imported")
         self._header, self.upto = header, header.upto
 
-    def _take_event(self, line: EventLine) -> None:
+    def _take_event(self, number: int, line: EventLine) -> None:
         if line.seq != self.events + 1:
             raise ValueError(f"record {line.seq} stands where record {self.events + 1} is expected")
         stored = stored_record(line)
@@ -182,7 +234,8 @@ class _Import:
         if record.seq != line.seq:
             raise ValueError(f"the record at {line.seq} says that it is record {record.seq}")
         if link(record.prev) != link(self._prev):
-            self._breaks[line.seq - 1] = link(record.prev)
+            self._breaks[line.seq - 1] = link(record.prev), number
+        _require_order(record, self._at_ns)
         event = record.event()
         if isinstance(event, _PLACED):
             for path in (event.path, getattr(event, "to", event.path)):
@@ -192,20 +245,37 @@ class _Import:
                     raise ValueError(f"record {line.seq} tells of {path!r}, which is git's or Quire's own")
         if isinstance(event, (*_PLACED, CaptureFailed)):
             _require_sense(line.seq, event)
-        self._records.append((stored, record, event))
-        self._prev = record_hash(stored)
+        self._waiting.append(_Waiting(number, None, stored, record, event))
+        self._prev, self._at_ns = record_hash(stored), record.at_ns
         self._held += len(stored)
         self.events += 1
 
     def _commit(self) -> None:
+        """Put what waits into the store. Raises `NotAnExport` with the line that it cannot be done with."""
+        waiting, self._waiting, self._held = self._waiting, [], 0
+        try:
+            self._put_all(waiting)
+        except StoreFailed:
+            raise
+        except Exception:  # noqa: BLE001  nothing of it was stored: one by one, the line shows itself
+            self._cache = BlobCache(_CACHE_BYTES)
+            for one in waiting:
+                with _of_line(one.number):
+                    self._put_all([one])
+
+    def _put_all(self, waiting: Sequence[_Waiting]) -> None:
+        """All of it, or nothing."""
         with self._store.writing() as w:
-            for line in self._bytes:
-                self._put(w, line)
-            for stored, record, _ in self._records:
-                w.append("records", u64(record.seq), stored)
-                w.put("meta", HEAD_KEY, head_row(record.seq, record_hash(stored)))
-            replay.fold_all(w, [(record, event) for _, record, event in self._records], self._bytes_of)
-        self._bytes, self._records, self._held = [], [], 0
+            for one in waiting:
+                if one.blob is not None:
+                    self._put(w, one.blob)
+            records: list[tuple[Record, Event | None]] = []
+            for one in waiting:
+                if one.record is not None:
+                    w.append("records", u64(one.record.seq), one.stored)
+                    w.put("meta", HEAD_KEY, head_row(one.record.seq, record_hash(one.stored)))
+                    records.append((one.record, one.event))
+            replay.fold_all(w, records, self._bytes_of)
 
     def _put(self, w: Writing, line: BlobLine) -> None:
         data = line.data
@@ -213,13 +283,15 @@ class _Import:
             try:
                 base = blobs.get(w, bytes.fromhex(line.base), self._cache)
             except NotHeld as error:
-                raise NotAnExport(
+                raise ValueError(
                     f"the blob {line.sha256} is made of {line.base}, which is on no earlier line"
                 ) from error
+            if min(line.head, line.tail) < 0 or line.head + line.tail > len(base):
+                raise ValueError(f"the blob {line.sha256} takes more of {line.base} than its {len(base)} bytes")
             data = base[: line.head] + data + base[len(base) - line.tail :]
         address = blob_id(data)
         if address.hex() != line.sha256:
-            raise NotAnExport(f"the bytes of the blob {line.sha256} have another sha256")
+            raise ValueError(f"the bytes of the blob {line.sha256} have another sha256")
         blobs.put(w, data, line.path or None, self._cache, address)
 
     def _bytes_of(self, r: Reading, blob: bytes) -> bytes:
