@@ -35,7 +35,7 @@ CHUNK: Final = 1000
 """Rows of one transaction."""
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
-_RECORDS_OF_A_PAGE: Final = 64  # more do not fit: a record holds a hash
+_RECORDS_OF_A_PAGE: Final = 128  # more do not fit: a row is 18 bytes and a record, which holds a time and half a hash
 _FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
