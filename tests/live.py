@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import forking
 import quire_client
@@ -44,6 +44,28 @@ SEED = int(os.environ.get("QUIRE_SEED", "20261"))
 
 NURSERY = Nursery()
 """The one of this process; it costs nothing before a daemon is forked."""
+
+
+ROOM: Final = 2 << 30
+"""Bytes that a file system in memory has to have free, before journals of tests lie there."""
+
+
+def in_memory() -> Path | None:
+    """A folder for journals of tests in memory, or None: the usual place will do.
+
+    A daemon syncs its journal after each change, and waits for the disk most of the time that a test takes. Everything
+    but an end of the machine, which no test has, is the same there. A checkout is not: stamps of files behave otherwise
+    in memory (`Protection.stamps`), so it lies on the disk, as everything does at full length.
+    """
+    folder = Path("/dev/shm")
+    if (
+        LONG
+        or not os.access(folder, os.W_OK)
+        or not any(line.split()[1:3] == ["/dev/shm", "tmpfs"] for line in Path("/proc/mounts").read_text().splitlines())
+    ):
+        return None
+    free = os.statvfs(folder)
+    return folder if free.f_bavail * free.f_frsize > ROOM else None
 
 
 def length(short: T, full: T) -> T:
@@ -79,7 +101,8 @@ class Live:
         self.top = Path(tempfile.mkdtemp(prefix="quire-live-"))
         self.root = root or self.top / "checkout"
         self.root.mkdir(parents=True, exist_ok=True)
-        self.state_dir = state_dir or self.top / "state"
+        self._kept = Path(tempfile.mkdtemp(prefix="quire-live-", dir=in_memory()))
+        self.state_dir = state_dir or self._kept / "state"
         self.mark = secrets.token_hex(8)
         self._clients: list[quire_client.Client] = []
         self._before = dict(os.environ)
@@ -194,7 +217,8 @@ class Live:
         os.environ.clear()
         os.environ.update(self._before)
         start.apart = self._apart
-        shutil.rmtree(self.top, ignore_errors=True)
+        for folder in (self.top, self._kept):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _told(process: str, what: str) -> bytes:

@@ -118,12 +118,12 @@ def test_a_daemon_whose_state_folder_is_removed_ends_and_the_next_one_serves(dae
     with at.connect("ada", timeout_s=8.0) as client:
         live.ok(client.call("write_file", {"path": "a.txt", "content": "one\n"}))
         first = at.daemon_pid()
-        os.rename(at.state_dir, at.top / "moved")  # as a removal, but its log can be read
+        os.rename(at.state_dir, at.state_dir.parent / "moved")  # as a removal, but its log can be read
         live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
         assert at.daemon_pid() != first
         live.eventually("the first has ended", lambda: at.pids() == [at.daemon_pid()])
-    assert re.search('"(state_folder|journal)_gone"', (at.top / "moved" / "daemon.log").read_text())
-    assert not (at.top / "moved" / "journal" / "clean").exists()
+    assert re.search('"(state_folder|journal)_gone"', (at.state_dir.parent / "moved" / "daemon.log").read_text())
+    assert not (at.state_dir.parent / "moved" / "journal" / "clean").exists()
 
 
 def test_nothing_is_acknowledged_when_the_journal_is_removed_under_its_daemon(daemon: Any) -> None:
@@ -132,7 +132,7 @@ def test_nothing_is_acknowledged_when_the_journal_is_removed_under_its_daemon(da
     with at.connect("ada", timeout_s=8.0) as client:
         live.ok(client.call("write_file", {"path": "a.txt", "content": "one\n"}))
         first = at.daemon_pid()
-        os.rename(at.state_dir / "journal", at.top / "moved")
+        os.rename(at.state_dir / "journal", at.state_dir.parent / "moved")
         refused = client.call("write_file", {"path": "b.txt", "content": "two\n"})
         assert (refused["ok"], refused["error"], refused["suggested_action"]) == (False, "journal_damaged", "retry")
         assert "was removed or replaced" in refused["message"]
@@ -141,7 +141,7 @@ def test_nothing_is_acknowledged_when_the_journal_is_removed_under_its_daemon(da
         live.eventually("the daemon has ended", lambda: first not in at.pids())
         live.ok(client.call("write_file", {"path": "b.txt", "content": "two\n"}))
         assert client.call("verify")["ok"]
-    assert not (at.top / "moved" / "clean").exists()
+    assert not (at.state_dir.parent / "moved" / "clean").exists()
 
 
 def test_a_client_of_another_wire_is_told_to_end_the_daemon_and_can(
