@@ -9,7 +9,7 @@ import msgspec
 
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import JournalSalvaged
-from quire_journal.points import rfc3339
+from quire_journal.points import to_the_second
 from quire_journal.salvage import sentence
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _salvaged(app: App) -> dict[str, Any]:
         return {}
     if app.clock.now_ns() - record.at_ns > SALVAGE_IS_NEWS_NS:
         return {}
-    said = f"The journal was damaged and has been salvaged at {rfc3339(record.at_ns)}. {sentence(event)}"
+    said = f"The journal was damaged and has been salvaged at {to_the_second(record.at_ns)}. {sentence(event)}"
     return {"salvaged": f"{said} The damaged one is kept as {app.state_dir / 'journal' / event.set_aside}."}
 
 

@@ -235,8 +235,7 @@ class History:
         first = self.record(gone.batch)
         event = first.event() if first is not None else None
         if isinstance(event, Purged) and first is not None:
-            who = self.writer(first.writer)
-            return f" by {writer_name(first.writer)}{f' ({who.agent})' if who is not None and who.agent else ''}"
+            return f" by {self.named(first.writer)}"
         return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
 
     def has_gone(self) -> bool:
@@ -279,9 +278,9 @@ class History:
         return found
 
     def named(self, writer: int) -> str:
-        """A writer in a sentence: `w3 (ben)`; its number alone where it gave no name."""
+        """A writer in a sentence: `w3 (ben)`; who calls without a name is the user, at a terminal or by a script."""
         who = self.writer(writer)
-        return f"{writer_name(writer)} ({who.agent})" if who is not None and who.agent else writer_name(writer)
+        return writer_name(writer) if who is None else f"{writer_name(writer)} ({who.agent or 'the user'})"
 
     def writer(self, writer: int) -> WriterIntroduced | None:
         """Who that is; None for `outside`."""

@@ -86,6 +86,11 @@ def rfc3339(at_ns: int) -> str:
     return f"{whole}.{digits}Z"
 
 
+def to_the_second(at_ns: int) -> str:
+    """A time in a sentence: without the fraction, which stands in the field beside it (`rfc3339`)."""
+    return rfc3339(at_ns - at_ns % _SECOND)
+
+
 def parse_rfc3339(text: str) -> int | None:
     """Nanoseconds since 1970 of a time with its offset; None when `text` is not one.
 

@@ -734,6 +734,15 @@ def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) 
     )
     (site / "odd:2").touch()
     assert quire("why", "odd:2", why=reply).asked == [("why", {"path": "odd:2"})]
+    undoing = {**reply["record"], "how": "undo", "undone": [4]}
+    brought_back = {**reply, "path": "a b", "record": undoing, "diff": {**reply["diff"], "partial": True}}
+    out = quire("why", "src/a:2", why=brought_back).out
+    assert "  operation  undo of 4\n" in out
+    assert out.endswith("\nOnly what is around the line; `quire log 'a b' --until v7 --limit 1 --patch` has all.\n")
+    found = {**reply, "record": {**reply["record"], "evidence": "captured"}, "diff": None}
+    out = quire("why", "src/a:2", why=found).out
+    assert "  operation  first seen\n" in out
+    assert out.endswith("\n\n`quire show v7` prints the file as it was found.\n")
 
 
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
@@ -775,15 +784,17 @@ def test_blame_shows_before_each_line_where_it_comes_from(quire: Quire) -> None:
     lines = [
         blamed(9, 812, WRITER, "def f():\x1b", turn="t7"),
         blamed(10, 3, {"id": "outside"}, "\treturn 1", turn=""),
-        blamed(11, 9, {**WRITER, "type": "undo"}, "", turn=""),
+        blamed(11, 9, {**WRITER, "type": "undo"}, "", turn="", how="restore"),
+        blamed(12, 2, {"id": "outside"}, "pass", turn="", evidence="captured"),
     ]
     reply = {"ok": True, "path": "src/a.py", "lines": lines, "names": ["old.py", "src/a.py"], "gaps": []}
     ran = quire("blame", "src/a.py", "--at", "v900", "-L", "9,11", blame=reply)
     assert ran.asked == [("blame", {"path": "src/a.py", "at": "v900", "start_line": 9, "end_line": 11})]
     assert ran.out == (
-        "v812  alice/s1         t7  2026-01-31 12:00:00Z   9| def f():\n"
-        "v3    outside              2026-01-31 12:00:00Z  10| \treturn 1\n"
-        "v9    alice/s1 (undo)      2026-01-31 12:00:00Z  11|\n"
+        "v812  alice/s1            t7  2026-01-31 12:00:00Z   9| def f():\n"
+        "v3    outside                 2026-01-31 12:00:00Z  10| \treturn 1\n"
+        "v9    alice/s1 (restore)      2026-01-31 12:00:00Z  11|\n"
+        "v2    first seen              2026-01-31 12:00:00Z  12| pass\n"
     )
     assert ran.err == "Earlier names: old.py.\n"
 

@@ -124,6 +124,7 @@ def test_an_undo_is_told_as_one() -> None:
     kept, back = desk.call(BLAME_TOOL, desk.ann, path="f")["lines"]
     assert (kept["seq"], kept["writer"]["type"]) == (first, "edit")
     assert (back["seq"] > first, back["writer"]["type"], back["text"]) == (True, "undo", "b")
+    assert ("how" in kept, back["how"]) == (False, "undo")
 
 
 def test_what_was_not_captured_is_said() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from desk import Desk, OnDesk, lines
 
 from cases import every
+from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_daemon.handlers.why import WHY_TOOL
 from quire_journal.events import OutsideWritten
 from quire_journal.ids import blob_id
@@ -50,9 +51,42 @@ def test_nobody_is_said_to_have_written_what_the_first_capture_found() -> None:
     desk.files["a.py"] = OnDesk(data)
     told = f" was there already when the journal first saw the file, in v{seq} at "
     for asked, what in (({"line": 1}, "Line 1 of a.py"), ({}, "a.py")):
-        message = desk.call(WHY_TOOL, desk.ann, path="a.py", **asked)["message"]
-        assert message.startswith(f"{what}{told}")
-        assert message.endswith("; who wrote it is not known.")
+        reply = desk.call(WHY_TOOL, desk.ann, path="a.py", **asked)
+        assert reply["message"].startswith(f"{what}{told}")
+        assert reply["message"].endswith("; who wrote it is not known.")
+        assert reply["diff"] is None  # nobody put all its lines in
+
+
+def test_of_a_line_only_what_is_around_it_is_shown() -> None:
+    desk = Desk()
+    many = [f"line {n}" for n in range(1, 401)]
+    desk.write("a.py", lines(*many), desk.ann)
+    shown = desk.call(WHY_TOOL, desk.ann, path="a.py", line=200)["diff"]
+    assert shown["partial"] is True
+    added = "".join(f"+line {n}\n" for n in range(190, 211))
+    assert shown["patch"] == f"--- /dev/null\n+++ b/a.py\n@@ -0,0 +190,21 @@\n{added}"
+    desk.write("a.py", lines("top", *many[:299], "changed", *many[300:]), desk.ben)
+    shown = desk.call(WHY_TOOL, desk.ann, path="a.py", line=301)["diff"]
+    assert shown["patch"].splitlines()[2:7] == [
+        "@@ -297,7 +298,7 @@",
+        " line 297",
+        " line 298",
+        " line 299",
+        "-line 300",
+    ]
+    whole = desk.call(WHY_TOOL, desk.ann, path="a.py")["diff"]
+    assert ("partial" in whole, whole["patch"].count("@@ -")) == (False, 2)
+
+
+def test_what_an_undo_brought_back_is_told_as_that_and_a_caller_without_a_name_as_the_user() -> None:
+    desk = Desk()
+    user = desk.introduce("", "")
+    desk.write("a.py", lines("one", "two"), user)
+    changed = desk.write("a.py", lines("one", "TWO"), desk.ann)
+    desk.call(UNDO_TOOL, desk.ann)
+    message = desk.call(WHY_TOOL, desk.ann, path="a.py", line=2)["message"]
+    assert message.startswith(f"Line 2 of a.py was written by ann (undo of batch {changed}) in v")
+    assert "by the user in v" in desk.call(WHY_TOOL, desk.ann, path="a.py", line=1)["message"]
 
 
 def test_a_line_is_followed_through_a_rename() -> None:

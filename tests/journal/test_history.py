@@ -8,7 +8,7 @@ from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
 from quire_journal import blobs
 from quire_journal.blobs import NotHeld
-from quire_journal.events import FileWritten, OutsideWritten, ReadServed
+from quire_journal.events import FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown, who_changed
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, u64
@@ -137,6 +137,11 @@ def test_a_writer_is_shown_with_what_is_known_of_it() -> None:
         outside = history.writer_json(0)
         assert (outside["id"], outside["type"], outside["uid"], outside["pid"]) == ("outside", "outside", None, None)
         assert history.writer_json(99)["id"] == "w99"
+        assert (history.named(1), history.named(0)) == ("w1 (ann)", "outside")
+    scribe = Scribe()
+    scribe.note(WriterIntroduced(1, uid=1000, pid=11))
+    with scribe.history() as history:
+        assert history.named(1) == "w1 (the user)"  # of a refusal: a number alone tells nobody who that is
 
 
 def test_the_records_of_a_batch_are_those_of_its_request() -> None:

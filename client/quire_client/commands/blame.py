@@ -63,7 +63,7 @@ def _said_beside(reply: Mapping[str, Any]) -> list[str]:
 def _rows(reply: Mapping[str, Any], colours: render.Palette) -> list[str]:
     """A row for each line; who wrote it in a colour for each writer."""
     lines: Sequence[Mapping[str, Any]] = reply.get("lines") or ()
-    whose = [render.writer(line.get("writer")) for line in lines]
+    whose = [_whose(line) for line in lines]
     lane = {name: number for number, name in enumerate(dict.fromkeys(whose))}
     turns = any(line.get("turn") for line in lines)
     heads = render.columns(_head(line, name, turns) for line, name in zip(lines, whose, strict=True))
@@ -78,17 +78,22 @@ def _rows(reply: Mapping[str, Any], colours: render.Palette) -> list[str]:
 
 def _head(line: Mapping[str, Any], name: str, turns: bool) -> tuple[str, ...]:
     """Version, writer, turn where there is any, and time."""
-    writer = line.get("writer")
-    undo = isinstance(writer, Mapping) and writer.get("type") == "undo"
     turn = (render.one_line(line.get("turn") or "", 20),) if turns else ()
     token = render.one_line(line.get("version") or f"seq:{line.get('seq', '?')}")
-    return (token, f"{name} (undo)" if undo else name, *turn, render.moment(line.get("at", "")))
+    how = f" ({render.one_line(line['how'])})" if line.get("how") else ""
+    return (token, f"{name}{how}", *turn, render.moment(line.get("at", "")))
+
+
+def _whose(line: Mapping[str, Any]) -> str:
+    """Who wrote it; of what was there when the journal began nobody knows, and the time is that of the look at it."""
+    return "first seen" if line.get("evidence") == "captured" else render.writer(line.get("writer"))
 
 
 COMMAND = Command(
     arguments="PATH",
     about="Prints the file with the version, writer, turn and time that each line comes from, following renames. A\n"
-    "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on.",
+    "line that an undo or a restore brought back is theirs; `quire show VERSION` leads on. A line that is only\n"
+    "`first seen` was there when the journal began, whoever wrote it.",
     example="quire blame src/app.py --at before-refactoring --lines 10:40",
     run=run,
     options=(

@@ -119,7 +119,7 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
         path = render.one_line(path)
     if record.get("how") and record.get("path"):
-        path = f"{path}  ({_undoing(record)})"
+        path = f"{path}  ({undoing(record)})"
     if record.get("hint"):
         path = f"{path}  [{render.one_line(record['hint'])}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
@@ -134,7 +134,7 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     return (render.moment(record.get("at", "")), token, render.writer(record.get("writer")), kind, path)
 
 
-def _undoing(record: Mapping[str, Any]) -> str:
+def undoing(record: Mapping[str, Any]) -> str:
     """What a change takes back: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
     how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
     if not undone:

@@ -9,6 +9,7 @@ from typing import Any
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
 from quire_client.commands.diff import patches
+from quire_client.commands.log import undoing
 
 
 def run(call: Invocation) -> int:
@@ -45,7 +46,7 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
         ("turn", writer.get("turn")),
         ("tool call", writer.get("tool_call")),
         ("model", writer.get("model")),
-        ("operation", str(reply.get("operation", "")).replace("_", " ")),
+        ("operation", _operation(reply)),
         ("evidence", record.get("evidence")),
         ("hint", record.get("hint")),
         ("made from", record.get("base")),
@@ -59,6 +60,22 @@ def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     if reply.get("diff"):
         yield ""
         yield from patches({"files": [reply["diff"]]}, colours)
+        if reply["diff"].get("partial"):
+            from shlex import quote
+
+            now, path = render.one_line(reply.get("version", "")), render.one_line(reply.get("path", ""))
+            yield f"Only what is around the line; `quire log {quote(path)} --until {now} --limit 1 --patch` has all."
+    elif record.get("evidence") == "captured":
+        yield ""
+        yield f"`quire show {render.one_line(reply.get('version', ''))}` prints the file as it was found."
+
+
+def _operation(reply: Mapping[str, Any]) -> str:
+    """By what it was done, in the words of `quire log`."""
+    record = reply.get("record") or {}
+    if record.get("evidence") == "captured":
+        return "first seen"
+    return undoing(record) if record.get("how") else str(reply.get("operation", "")).replace("_", " ")
 
 
 def _versions(found: object) -> str:

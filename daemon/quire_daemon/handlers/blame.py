@@ -127,15 +127,19 @@ def _told(found: Blame, start: int, stop: int, history: History) -> dict[str, An
 
 
 def _origin(version: Version, history: History) -> dict[str, Any]:
-    """The record that wrote a line, as replies name it."""
+    """The record that wrote a line, as replies name it; `how`: undo, redo, rollback or restore brought it back."""
     writer = history.writer_json(version.writer, version.type)
-    origin = {
+    origin: dict[str, Any] = {
         "seq": version.seq,
         "version": version_token(version.seq),
         "writer": writer,
         "turn": writer["turn"],
         "at": rfc3339(version.at_ns),
     }
+    record = history.record(version.seq) if version.type == "undo" else None
+    undoing = history.undoing(record.batch) if record is not None else None
+    if undoing is not None:
+        origin["how"] = undoing.how
     return {**origin, "evidence": version.evidence} if version.evidence else origin
 
 

@@ -19,7 +19,7 @@ from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
 from quire_journal.events import BurstBegun, BurstEnded
 from quire_journal.history import History
-from quire_journal.points import rfc3339
+from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.views.bursts import BELONGING, Burst
 
@@ -132,10 +132,9 @@ def _end(params: BurstParams, world: World) -> Decision:
     else:
         burst = _burst(params.burst, world.history)
         if burst.owner != world.who.key:
-            owner = world.history.writer_json(burst.writer)
-            name = owner["agent"] or owner["id"]
-            message = f"Burst {burst.number} was begun by {name}, who alone ends it; its time is over at "
-            raise Refused("permission_denied", f"{message}{rfc3339(burst.expires_ns)}.", "wait", burst=burst.number)
+            name, over = world.history.named(burst.writer), to_the_second(burst.expires_ns)
+            message = f"Burst {burst.number} was begun by {name}, who alone ends it; its time is over at {over}."
+            raise Refused("permission_denied", message, "wait", burst=burst.number)
     if burst.ended:
         message = f"Burst {burst.number} has ended before ({burst.why})."
         return Decision({"ok": True, "message": message, **burst_json(burst, world), "unchanged": True})
@@ -143,7 +142,7 @@ def _end(params: BurstParams, world: World) -> Decision:
     ended = msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=min(world.now_ns, burst.expires_ns), why=why)
     message = f"Burst {burst.number} has ended: {_counted(burst)}."
     if why == "ttl":
-        message = f"The time of burst {burst.number} was over at {rfc3339(burst.expires_ns)}: {_counted(burst)}."
+        message = f"The time of burst {burst.number} was over at {to_the_second(burst.expires_ns)}: {_counted(burst)}."
     return Decision({"ok": True, "message": message, **burst_json(ended, world)}, [BurstEnded(burst.number, why)])
 
 

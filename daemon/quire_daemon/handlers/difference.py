@@ -19,6 +19,9 @@ from quire_journal.views.files import Version
 CONTEXT: Final = 3
 """Unchanged lines around a change in a hunk."""
 
+NEAR: Final = 10
+"""Lines of a change that are shown before and behind the one that was asked about."""
+
 
 def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
     """How `b` differs from `a`: `{old_start, old_lines, new_start, new_lines, lines}`.
@@ -43,6 +46,34 @@ def hunks(a: Text, b: Text) -> list[dict[str, Any]]:
         )
         moved += grown
     return out
+
+
+def around(line: int, body: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of these hunks the one that has this line of the new text, from 1, cut to the `NEAR` lines before and behind."""
+    for hunk in body:
+        old, new = max(hunk["old_start"], 1), max(hunk["new_start"], 1)
+        rows: list[tuple[int, int, str]] = []  # (its number in the old text, in the new one, the line behind its mark)
+        for row in hunk["lines"]:
+            rows.append((old, new, row))
+            old += row[0] != "+"
+            new += row[0] != "-"
+        at = next((i for i, (_, number, row) in enumerate(rows) if number == line and row[0] != "-"), None)
+        if at is not None:
+            return [_hunk_of(rows[max(at - NEAR, 0) : at + NEAR + 1])]
+    return []
+
+
+def _hunk_of(rows: Sequence[tuple[int, int, str]]) -> dict[str, Any]:
+    """A part of a hunk as one."""
+    lines = [row for _, _, row in rows]
+    old, new = (sum(row[0] != sign for row in lines) for sign in "+-")
+    return {
+        "old_start": rows[0][0] - (0 if old else 1),
+        "old_lines": old,
+        "new_start": rows[0][1] - (0 if new else 1),
+        "new_lines": new,
+        "lines": lines,
+    }
 
 
 def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text) -> str:
@@ -134,12 +165,19 @@ def there(version: Version | None) -> bool:
 
 
 def difference(
-    path_a: str, old: Version | None, path_b: str, new: Version | None, history: History, room: Room
+    path_a: str,
+    old: Version | None,
+    path_b: str,
+    new: Version | None,
+    history: History,
+    room: Room,
+    near: int | None = None,
 ) -> dict[str, Any]:
     """One entry of `files`: `{path, status, from, to, mode?, entry?, hunks?, patch?, binary?, truncated?}`.
 
     `status`: "added", "removed", "changed", "mode", "replaced" (binary or not held: no hunks), "same". `entry` where
-    one of the two is a link, whose text is its target, or an empty folder.
+    one of the two is a link, whose text is its target, or an empty folder. `near`: only what is around this line of
+    the new version, from 1; `partial` where that is not all of it.
     """
     found = _about(path_b, old, new)
     if found["status"] in ("mode", "same"):
@@ -148,7 +186,10 @@ def difference(
     if a is None or b is None or a.binary or b.binary:
         status = "replaced" if found["status"] == "changed" else found["status"]
         return {**found, "status": status, "binary": a is not None and b is not None}
-    body = hunks(a, b)
+    body = whole = hunks(a, b)
+    if near is not None:
+        body = around(near, whole)
+        found |= {"partial": True} if body != whole else {}
     patch = _as_patch(path_a if there(old) else None, path_b if there(new) else None, a, b, body)
     if not room.takes(patch):
         return {**found, "truncated": True}

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from quire_daemon.handlers.base import Decision, Move, P, Put, Tool, World, Write
 from quire_daemon.handlers.ground import apart, covers, disturbs, free_lines, lines_at, meet
 from quire_journal.events import LineRange
-from quire_journal.points import rfc3339
+from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
@@ -127,7 +127,8 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
     free = [] if count is None or None in taken else free_lines(count, [lines for lines in taken if lines is not None])
     rest = f"; {', '.join(map(_span, free[:MOST_TOLD]))} free" if free else ""
     if first.number:
-        told = f"{first.strength} since {rfc3339(first.granted_ns)}, until {rfc3339(first.expires_ns)} at the latest"
+        since, until = to_the_second(first.granted_ns), to_the_second(first.expires_ns)
+        told = f"{first.strength} since {since}, until {until} at the latest"
     else:
         told = f"promised to it first: it waits for {first.strength}"
     strong = any(held.strength == EXCLUSIVE for held in holding)
@@ -222,7 +223,7 @@ def _warning(held: Lease, path: str, world: World) -> dict[str, Any]:
         message = f"Your lease {held.number} on {held.path} was broken by {by}{why}."
         return {"type": "lease_broken", "message": message, "lease": held.number}
     meant = "announced work on" if held.strength == INTENT else "shares a lease on"
-    until = rfc3339(held.expires_ns)
+    until = to_the_second(held.expires_ns)
     message = f"{named(held.writer, world)} {meant} {path} until {until} (lease {held.number}){quoted(held.reason)}."
     return {"type": "lease", "message": message, "lease": held.number}
 

@@ -29,7 +29,7 @@ from quire_daemon.handlers.held import (
 from quire_daemon.handlers.log_filter import is_pattern, relative_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
-from quire_journal.points import rfc3339
+from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.views.leases import EXCLUSIVE, INTENT, Lease
 
@@ -228,7 +228,7 @@ def _own(number: int, world: World) -> Lease:
 
 
 def _ended(number: int, held: Lease | None, world: World) -> Refused:
-    when = f" It was over at {rfc3339(held.expires_ns)}." if held is not None else ""
+    when = f" It was over at {to_the_second(held.expires_ns)}." if held is not None else ""
     return Refused("not_found", f"There is no lease {number} (any more).{when}", "claim", lease=number)
 
 
@@ -261,7 +261,7 @@ def _granted(
     done = done.replace("is", "would be", 1) if params.dry_run else done
     reply = {
         "ok": True,
-        "message": f"{lease.path} {done} ({lease.strength}) until {rfc3339(lease.expires_ns)}.{told}",
+        "message": f"{lease.path} {done} ({lease.strength}) until {to_the_second(lease.expires_ns)}.{told}",
         **lease_json(lease, world),
         "conflicts": [lease_json(one, world) for one in beside[:MOST_LISTED]],
         "conflicts_total": len(beside),
@@ -296,7 +296,7 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
         first = foreign[0]
         message = (
             f"Lease {first.number} on {first.path} is {named(first.writer, world)}'s, until "
-            f"{rfc3339(first.expires_ns)}{quoted(first.reason)}; `force: true` breaks it."
+            f"{to_the_second(first.expires_ns)}{quoted(first.reason)}; `force: true` breaks it."
         )
         raise Refused("lease_held", message, "force", **_without_yours(first, world))
     broken = foreign if params.force else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quire_daemon.handlers.base import FileNow, World
 from quire_journal.ids import version_token
-from quire_journal.points import rfc3339
+from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
@@ -47,7 +47,8 @@ def _how_it_went(now: FileNow, world: World) -> str:
     if gone is None or not gone.gone:
         return ""
     where = f" It was moved to {gone.moved_to}" if gone.moved_to else " It was removed"
-    return f"{where} by {world.history.named(gone.writer)} at {rfc3339(gone.at_ns)}, in {version_token(gone.seq)}."
+    by, at = world.history.named(gone.writer), to_the_second(gone.at_ns)
+    return f"{where} by {by} at {at}, in {version_token(gone.seq)}."
 
 
 def require_text(now: FileNow, world: World) -> Text:

@@ -20,7 +20,7 @@ from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.ids import version_token
 from quire_journal.line_hash import LineHashes, line_id
-from quire_journal.points import rfc3339
+from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, carry_ranges
 from quire_journal.text import Text, merge_ranges, shown
@@ -187,7 +187,7 @@ def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) ->
 def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:
     base = f"since {version_token(basis.version.seq)}" if basis.version else "since you read it"
     last = others[-1] if others else None
-    by = "" if last is None else f", last by {basis.history.named(last.writer)} at {rfc3339(last.at_ns)}"
+    by = "" if last is None else f", last by {basis.history.named(last.writer)} at {to_the_second(last.at_ns)}"
     where = ", ".join(_span(r) for r in changed_ranges(overall)[:MOST_ENTRIES])
     meaning = {
         NONE: "away from the lines of this call",

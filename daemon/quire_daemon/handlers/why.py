@@ -21,10 +21,10 @@ from quire_daemon.handlers.news import news
 from quire_journal.blame import Blame, blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
-from quire_journal.events import REGULAR
+from quire_journal.events import REGULAR, BatchUndone
 from quire_journal.history import History
 from quire_journal.ids import version_token
-from quire_journal.points import parse_point, rfc3339
+from quire_journal.points import parse_point, rfc3339, to_the_second
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
@@ -49,6 +49,8 @@ class WhyParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 def decide(params: WhyParams, world: World) -> Decision:
     """The reply: `record` and `operation` (the dialect or command that made it), `diff` against the version before.
 
+    Of a line `diff` has what is around it; it is null where the journal found the file there when it began.
+
     `previous` and `next` are the file's versions around it, `batch_files` what else the call changed. For a line also
     `line`, `text`, `line_then` (its number in that version), `wrote` (its lines) and `replaced` (`{lines, by}`: what
     stood there, and the versions that had written it).
@@ -64,8 +66,11 @@ def decide(params: WhyParams, world: World) -> Decision:
     if record is None:
         raise Refused("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
     old_path, old = before(history, path, version)
-    shown_difference = difference(old_path, old, path, version, history, Room(world.settings.limits.reply_bytes))
-    shown_difference.pop("hunks", None)
+    change: dict[str, Any] | None = None
+    if not _found_there(record):  # else all of the file would stand there, as if somebody had put it in
+        room = Room(world.settings.limits.reply_bytes)
+        change = difference(old_path, old, path, version, history, room, told.get("line_then"))
+        change.pop("hunks", None)
     batch_files, more = _beside(record.batch, path, history)
     reply = {
         "ok": True,
@@ -75,7 +80,7 @@ def decide(params: WhyParams, world: World) -> Decision:
         "record": record_json(record, history),
         "operation": getattr(record.event(), "dialect", "") or getattr(record.event(), "tool", "") or record.kind,
         **told,
-        "diff": shown_difference,
+        "diff": change,
         "previous": None if old is None else _brief(old, history),
         "next": _next(path, version, history),
         "batch_files": batch_files,
@@ -216,15 +221,28 @@ def _others(event: Any, path: str) -> Iterator[str]:
 
 
 def _sentence(params: WhyParams, path: str, version: Version, record: Record, history: History) -> str:
-    at = f"in {version_token(version.seq)} at {rfc3339(version.at_ns)}"
-    if getattr(record.event(), "evidence", "") == "captured":
+    at = f"in {version_token(version.seq)} at {to_the_second(version.at_ns)}"
+    if _found_there(record):
         what = f"Line {params.line} of {path}" if params.line is not None else path
         return f"{what} was there already when the journal first saw the file, {at}; who wrote it is not known."
     who = history.writer_json(version.writer, version.type)
-    name = who["agent"] or who["id"]
+    name = who["agent"] or (who["id"] if who["uid"] is None else "the user")
     turn = f" in turn {who['turn']}" if who["turn"] else ""
+    undoing = history.undoing(record.batch) if version.type == "undo" else None
+    how = f" ({_taking_back(undoing)})" if undoing is not None else ""
     what = f"Line {params.line} of {path} was written" if params.line is not None else f"{path} was {_did(version)}"
-    return f"{what} by {name}{turn} {at}."
+    return f"{what} by {name}{how}{turn} {at}."
+
+
+def _found_there(record: Record) -> bool:
+    """Was the file there when the journal began, so that nobody knows who wrote it?"""
+    return getattr(record.event(), "evidence", "") == "captured"
+
+
+def _taking_back(undoing: BatchUndone) -> str:
+    """`undo of batch 35`, `rollback of batch 12 and 3 more`, `restore`."""
+    undone, more = undoing.undone, len(undoing.undone) - 1
+    return f"{undoing.how} of batch {undone[0]}{f' and {more} more' if more else ''}" if undone else undoing.how
 
 
 def _did(version: Version) -> str:

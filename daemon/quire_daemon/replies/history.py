@@ -40,6 +40,7 @@ class Difference(Shape, frozen=True, kw_only=True):
     patch: str | UnsetType = UNSET  # a unified diff
     binary: bool | UnsetType = UNSET
     truncated: bool | UnsetType = UNSET  # it does not fit into the reply
+    partial: bool | UnsetType = UNSET  # only what is around the line that was asked about
 
 
 class Record(Shape, frozen=True, kw_only=True):
@@ -153,6 +154,7 @@ class Origin(Shape, frozen=True, kw_only=True):
     turn: str
     at: str
     evidence: Maybe[str] = UNSET
+    how: Maybe[str] = UNSET  # undo, redo, rollback or restore, which brought it back
 
 
 class BlameLine(Origin, frozen=True, kw_only=True):
@@ -234,7 +236,7 @@ class WhyReply(Reply, frozen=True, kw_only=True):
     line_then: Maybe[int] = UNSET
     wrote: Maybe[Wrote] = UNSET
     replaced: Maybe[Wrote | None] = UNSET
-    diff: Difference
+    diff: Difference | None
     previous: Brief | None
     next: Brief | None
     batch_files: list[Beside]
