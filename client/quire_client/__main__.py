@@ -96,11 +96,11 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
     call = Invocation(words[1:], options, os.environ, opener)
     command = _load(words[0]) if words else None
     if command is None:
-        return call.answer(helping.table(), lambda _: helping.overview(call.colours))
+        return call.answer(helping.table(), lambda _: helping.overview(call.colours, helping.columns()))
     if command.explain is not None and call.arguments:
         return command.explain(call)
     told = helping.told(words[0], command)
-    return call.answer(told, lambda _: helping.of_command(words[0], command, call.colours))
+    return call.answer(told, lambda _: helping.of_command(words[0], command, call.colours, helping.columns()))
 
 
 def _load(name: str) -> Command:

@@ -9,28 +9,26 @@ from typing import Any, Final
 
 from quire_client import render
 
-WIDTH: Final = 100
-
 _TYPES: Final = {"string": "text", "boolean": "true or false", "integer": "whole number", "number": "number"}
 
 
-def of_tool(tool: Mapping[str, Any], colours: render.Palette) -> str:
-    """What the tool does, and a paragraph for each of its arguments."""
+def of_tool(tool: Mapping[str, Any], colours: render.Palette, width: int) -> str:
+    """What the tool does, and a paragraph for each of its arguments, in `width` columns."""
     schema = tool.get("schema") or {}
     name = render.one_line(tool.get("name", "?"))
     told = [f"{colours.paint(name, 'bold')}: {render.one_line(tool.get('title', ''))}", ""]
     if tool.get("description"):
-        told += [*_wrapped(tool["description"], ""), ""]
+        told += [*_wrapped(tool["description"], "", width), ""]
     told += [f"Usage: quire call {name} JSON", ""]
-    arguments = list(_arguments(schema, "  ", colours))
+    arguments = list(_arguments(schema, "  ", colours, width))
     told += ["Arguments:", "", *arguments] if arguments else ["It takes no arguments.", ""]
     if tool.get("aliases"):
-        told += [*_wrapped(f"Accepted as well, for other names: {', '.join(tool['aliases'])}.", ""), ""]
+        told += [*_wrapped(f"Accepted as well, for other names: {', '.join(tool['aliases'])}.", "", width), ""]
     writes = "It writes: see `quire manual writing`." if tool.get("writes") else "It only reads."
     return "\n".join([*told, writes, ""])
 
 
-def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette) -> Iterator[str]:
+def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette, width: int) -> Iterator[str]:
     """Name, type, default and meaning of each property, and of those of what it holds."""
     needed = schema.get("required") or ()
     for name, below in (schema.get("properties") or {}).items():
@@ -40,12 +38,12 @@ def _arguments(schema: Mapping[str, Any], indent: str, colours: render.Palette) 
         elif "default" in below:
             told.append(f"{json.dumps(below['default'])} if left out")
         yield f"{indent}{colours.paint(render.one_line(name), 'bold')}  ({render.one_line(', '.join(told), 400)})"
-        yield from _wrapped(below.get("description", ""), indent + "    ")
+        yield from _wrapped(below.get("description", ""), indent + "    ", width)
         inside = below.get("items") if isinstance(below.get("items"), Mapping) else below
         if inside is not below and inside.get("description"):
-            yield from _wrapped(inside["description"], indent + "    ")
+            yield from _wrapped(inside["description"], indent + "    ", width)
         yield ""
-        yield from _arguments(inside, indent + "    ", colours)
+        yield from _arguments(inside, indent + "    ", colours, width)
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -68,9 +66,9 @@ def _bounds(schema: Mapping[str, Any]) -> str:
     return f" from {low}" if low is not None else f" up to {high}" if high is not None else ""
 
 
-def _wrapped(text: object, indent: str) -> Iterator[str]:
+def _wrapped(text: object, indent: str, width: int) -> Iterator[str]:
     for paragraph in render.clean_text(text or "").splitlines():
         if paragraph.startswith("|"):  # a row of a table
             yield indent + paragraph
             continue
-        yield from textwrap.wrap(paragraph, WIDTH, initial_indent=indent, subsequent_indent=indent) or [""]
+        yield from textwrap.wrap(paragraph, width, initial_indent=indent, subsequent_indent=indent) or [""]

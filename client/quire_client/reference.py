@@ -10,7 +10,7 @@ from importlib import import_module
 
 from quire_client.commands import COMMANDS, GROUPS
 from quire_client.commands.base import COMMON, VERSION_OPTION, Command
-from quire_client.helping import EXITS, about, option_lines, usage
+from quire_client.helping import EXITS, WIDEST, about, fitted, option_lines, usage
 
 MADE_BY = "<!-- Made by `python -m quire_client.reference > docs/commands.md`; a test keeps it true. -->"
 
@@ -38,7 +38,7 @@ def _lines() -> Iterator[str]:
     for title, group in GROUPS.items():
         yield f"- {title}: {', '.join(f'[{name}](#{name})' for name in group)}"
     yield ""
-    yield from ("Options of every command:", "", *_block(option_lines((*COMMON, VERSION_OPTION))), EXITS, "")
+    yield from ("Options of every command:", "", *_block(option_lines((*COMMON, VERSION_OPTION), WIDEST)), EXITS, "")
     for title, group in GROUPS.items():
         yield from (f"## {title}", "")
         for name in group:
@@ -48,8 +48,8 @@ def _lines() -> Iterator[str]:
 def _command(name: str) -> Iterator[str]:
     command = offered(name)
     yield from (f"### `{name}`", "", f"{COMMANDS[name]}.", "")
-    told = [usage(name, command), "", *about(command).splitlines()]
-    yield from _block([*told, *(["", *option_lines(command.options)] if command.options else [])])
+    told = [usage(name, command), "", *fitted(about(command), WIDEST)]
+    yield from _block([*told, *(["", *option_lines(command.options, WIDEST)] if command.options else [])])
     yield from ("Example:", "", "```bash", *command.example.strip().splitlines(), "```", "")
 
 

@@ -20,9 +20,10 @@ from fake_line import FakeOpener
 
 from cases import every
 from quire_client.__main__ import main
-from quire_client.commands import GROUPS
+from quire_client.commands import COMMANDS, GROUPS
+from quire_client.helping import WIDEST, of_command, overview
 from quire_client.paging import fits, page, pager
-from quire_client.reference import reference
+from quire_client.reference import offered, reference
 from quire_client.render import Palette
 from quire_journal.identities import settle
 from quire_journal.places import place_of
@@ -60,6 +61,23 @@ def test_the_help_is_this(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_help_of_a_command_is_this(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["undo", "--help"]) == 0
     assert_exact(capsys.readouterr().out, "help-undo.txt")
+
+
+def test_the_help_is_no_wider_than_the_terminal_and_says_the_same() -> None:
+    plain = Palette(False, {})
+    for width in (76, WIDEST):
+        texts = {
+            "": overview(plain, width),
+            **{name: of_command(name, offered(name), plain, width) for name in COMMANDS},
+        }
+        for name, text in texts.items():
+            example = offered(name).example if name else ""
+            wide = [line for line in text.splitlines() if len(line) > width and line.strip() not in example]
+            assert not [line for line in wide if " " in line.strip()], name  # a word that is longer stays whole
+            assert (
+                text.split() == (of_command(name, offered(name), plain, 999) if name else overview(plain, 999)).split()
+            )
+    assert max(map(len, seen(["help", "status", "--no-pager"], {}, columns=64).splitlines())) <= 64
 
 
 def test_the_help_is_there_for_programs_too(capsys: pytest.CaptureFixture[str]) -> None:

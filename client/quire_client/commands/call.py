@@ -28,10 +28,11 @@ def run(call: Invocation) -> int:
 def explain(call: Invocation) -> int:
     """Print what the tool does and what it takes, as the daemon says it."""
     from quire_client.describing import of_tool
+    from quire_client.helping import columns
 
     with call.connect() as client:
         reply = client.describe(call.arguments[0])
-    return call.answer(reply, lambda reply: of_tool(reply["tools"][0], call.colours))
+    return call.answer(reply, lambda reply: of_tool(reply["tools"][0], call.colours, columns()))
 
 
 def _arguments(text: str) -> dict[str, Any]:

@@ -65,7 +65,7 @@ COMMAND = Command(
     "others; a shared lease keeps exclusive ones away; an exclusive lease also refuses what other agents write there.\n"
     "It ends by itself, and belongs to the agent session (--agent, --session), not to this command. Exit status 6:\n"
     "others hold it; the message says who, why, until when, and what is free.",
-    example='quire claim src/app.py --kind exclusive --lines 10:40 --reason "splitting the parser" --wait 30',
+    example='quire claim src/app.py --kind exclusive --lines 10:40 --reason "splitting it" --wait 30',
     run=run,
     options=(
         Option("kind", "KIND", "intent (if not said), shared or exclusive", choices=("intent", "shared", "exclusive")),
