@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import Final
 
 from quire_client import render, streams
 from quire_client.commands import COMMANDS
@@ -27,14 +28,20 @@ from quire_client.commands.base import (
     VERSION_OPTION,
     Command,
     Invocation,
+    Missing,
     Opener,
     Option,
     Usage,
     chosen,
+    either,
+    kind_of,
     open_client,
     point_of,
 )
 from quire_journal import VERSION
+
+READ_AS: Final = {"POINT": point_of, "KIND": kind_of}
+"""How the value of an option is read, by what the help calls it."""
 
 
 def main(argv: Sequence[str] | None = None, opener: Opener = open_client) -> int:
@@ -86,7 +93,12 @@ def _dispatch(words: list[str], opener: Opener) -> int:
     options = {**before, **options}
     if "help" in options:
         return _help(options, [name, *arguments], opener)
-    return command.run(Invocation(arguments, options, os.environ, opener))
+    try:
+        return command.run(Invocation(arguments, options, os.environ, opener))
+    except Missing as what:
+        first = command.words and command.arguments.startswith(str(what))
+        among = f", where {what} is {either(command.words)}" if first else ""
+        raise Usage(f"{what} is missing: `quire {name} {command.arguments}`{among}.") from None
 
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
@@ -127,8 +139,8 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
     for option in known:
         if option.choices and option.name in options:
             chosen(f"--{option.name}", options[option.name], option.choices)
-        if option.value == "POINT" and option.name in options:
-            options[option.name] = point_of(options[option.name])
+        if option.value in READ_AS and option.name in options:
+            options[option.name] = READ_AS[option.value](options[option.name])
     return options, rest
 
 
@@ -156,8 +168,10 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
 
     given = f"--{error.opt}" if len(error.opt) > 1 else f"-{error.opt}"
     names = [f"--{option.name}" for option in known]
-    whose = f"`quire {command}`" if command else "`quire`"
-    return f"{whose} has no option {given}.{did_you_mean(given, names)} It has {', '.join(sorted(names))}."
+    own = sorted(f"--{option.name}" for option in known if option not in COMMON) if command else sorted(names)
+    whose, also = (f"`quire {command}`", ", beside those of every command") if command else ("`quire`", "")
+    listed = f" It has {', '.join(own)}{also}." if own else ""
+    return f"{whose} has no option {given}.{did_you_mean(given, names)}{listed}"
 
 
 def _explain(error: Exception, json: bool) -> int:

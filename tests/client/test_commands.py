@@ -217,20 +217,27 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["log", "--limit", "many"], "--limit wants a whole number of at most 18 digits, not 'many'."),
         (["log", "--limit", "9" * 19], f"--limit wants a whole number of at most 18 digits, not '{'9' * 19}'."),
         (["log", "a", "b"], "There is no use for 'b'."),
-        (["read"], "PATH is missing."),
+        (["read"], "PATH is missing: `quire read PATH`."),
         (["read", "a", "--lines", "x"], "--lines wants A:B, A:, :B or A, not 'x'."),
         (["read", "a", "--lines", ":"], "--lines wants A:B, A:, :B or A, not ':'."),
-        (["blame"], "PATH is missing."),
+        (["blame"], "PATH is missing: `quire blame PATH`."),
+        (["rollback"], "POINT is missing: `quire rollback POINT [PATH ...]`."),
+        (["checkpoint", "create"], "NAME is missing: `quire checkpoint create NAME`."),
+        (["completion"], "SHELL is missing: `quire completion SHELL`, where SHELL is bash, zsh or fish."),
         (["blame", "a", "-L", "x,"], "--lines wants A:B, A:, :B or A, not 'x,'."),
-        (["call"], "TOOL is missing."),
+        (["call"], "TOOL is missing: `quire call TOOL [JSON | -]`."),
         (["call", "edit", "[]"], "The arguments must be one JSON object."),
         (["diff"], "A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`."),
         (["diff", "--stat"], "There is no option --stat here; --state-dir, which begins so, wants DIR."),
         (["diff", "..v2"], "A..B begins with a point, not with '..v2'."),
         (["diff", "src"], "'src' is a path, not a point: try `quire diff v10.. src`."),
         (["diff", "../site"], "'../site' is a path, not a point: try `quire diff v10.. ../site`."),
-        (["restore", "a.py"], "PATH@POINT names a path and a point; 'a.py' does not."),
-        (["restore"], "PATH@POINT is missing."),
+        (
+            ["restore", "a.py"],
+            "PATH@POINT names a path and a point; 'a.py' does not: try `quire restore a.py@yesterday`, "
+            "or a version of `quire log a.py`.",
+        ),
+        (["restore"], "PATH@POINT is missing: `quire restore PATH@POINT`."),
         (["status", "--timeout", "soon"], "--timeout wants a number of seconds, not 'soon'."),
         (["undo", "--conflicts", "mark"], "--conflicts is skip, markers or abort, not 'mark'. Did you mean markers?"),
         (["claim", "a", "--kind", "x"], "--kind is intent, shared or exclusive, not 'x'."),
@@ -260,14 +267,15 @@ def test_an_option_that_there_is_not_leads_to_those_that_there_are(quire: Quire)
     ran = quire("who", "--minuts", "3")
     nearest, listed = ran.err.split("? ")
     assert (ran.status, nearest) == (2, "quire: `quire who` has no option --minuts. Did you mean --minutes")
-    assert listed.startswith("It has --agent, --all, --help, --json, --limit, --minutes, ")
+    assert listed == "It has --all, --limit, --minutes, beside those of every command.\n"
+    assert quire("down", "--fly").err == "quire: `quire down` has no option --fly.\n"
     assert quire("--fly").err.startswith("quire: `quire` has no option --fly. It has --agent, ")
 
 
 def test_json_is_asked_for_also_where_the_command_line_is_wrong(quire: Quire) -> None:
     ran = quire("read", "--json")
     assert ran.status == 2
-    assert json.loads(ran.out) == {"ok": False, "error": "usage", "message": "PATH is missing."}
+    assert json.loads(ran.out) == {"ok": False, "error": "usage", "message": "PATH is missing: `quire read PATH`."}
     assert ran.err == ""
 
 
@@ -750,6 +758,21 @@ def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) 
     assert out.endswith("\n\n`quire show v7` prints the file as it was found.\n")
 
 
+@every("typed", ["file written", "file-written", "file_written"])
+def test_a_kind_is_typed_as_it_is_printed(typed: str, quire: Quire) -> None:
+    for words in (["log"], ["since", "seq:1"]):
+        ((_, arguments),) = quire(*words, "--kind", typed).asked
+        assert arguments["kind"] == "file_written"
+    assert quire("log", "--kind", "not captured").asked[0][1]["kind"] == "capture_failed"
+
+
+def test_where_an_agent_did_nothing_through_quire_its_own_tools_are_named(quire: Quire) -> None:
+    nothing = {"ok": True, "records": [], "next": None}
+    assert quire("log", "--writer", "claude-code", log=nothing).err.startswith("--writer finds what claude-code did ")
+    assert "`quire burst list`" in quire("log", "--writer", "claude-code", log=nothing).err
+    assert quire("log", "--writer", "outside", log=nothing).err == ""
+
+
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
     ran = quire("log", log={"ok": True, "records": [], "next": None, "capturing": True})
@@ -1057,7 +1080,7 @@ def test_release_names_a_path_a_lease_or_all(quire: Quire) -> None:
     assert quire("release", "--lease", "17", "--force", "--reason", "bob hangs").asked == [("release", broken)]
     assert quire("release", "--all").asked == [("release", {"all": True})]
     assert quire("release", "--force").err == "quire: Say which: PATH, --lease or --all.\n"
-    assert quire("claim", "--kind", "shared").err == "quire: PATH is missing.\n"
+    assert quire("claim", "--kind", "shared").err == "quire: PATH is missing: `quire claim PATH`.\n"
 
 
 def test_claims_lists_what_is_held_who_waits_and_what_was_broken(quire: Quire) -> None:
@@ -1223,7 +1246,8 @@ def test_rollback_takes_a_point_paths_and_whose_work(quire: Quire) -> None:
     ran = quire("rollback", "before", "src", "--only", "alice", "--plan")
     assert ran.asked == [("rollback", {"to": "before", "path": "src", "writer": "alice", "plan": True})]
     assert quire("rollback", "--token", "T").asked == [("rollback", {"token": "T"})]
-    assert (quire("rollback").status, quire("rollback").err) == (2, "quire: POINT is missing.\n")
+    ran = quire("rollback")
+    assert (ran.status, ran.err) == (2, "quire: POINT is missing: `quire rollback POINT [PATH ...]`.\n")
 
 
 def test_checkpoints_are_named_listed_and_compared(quire: Quire) -> None:

@@ -165,10 +165,20 @@ def test_news_are_waited_for_not_backwards() -> None:
 
 @every(
     ("writer", "expected"),
-    [("ann", ["named", "ann"]), ("w2", ["moved", "ben"]), ("outside", ["first"]), ("nobody", []), ("w99", [])],
+    [
+        ("ann", ["named", "ann"]),
+        ("ann/s1", ["named", "ann"]),
+        ("ann/s2", []),
+        ("w2", ["moved", "ben"]),
+        ("outside", ["first"]),
+        ("user", ["user"]),
+        ("nobody", []),
+        ("w99", []),
+    ],
 )
-def test_a_writer_is_an_agents_name_an_id_or_outside(writer: str, expected: list[str]) -> None:
+def test_a_writer_is_called_as_it_is_shown_or_by_its_id(writer: str, expected: list[str]) -> None:
     desk, made = busy_desk()
+    made["user"] = desk.write("d.md", lines("mine"), desk.introduce("", ""))
     assert seqs(desk.call(LOG_TOOL, desk.ann, writer=writer)) == [made[name] for name in expected]
 
 

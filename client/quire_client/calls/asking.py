@@ -69,10 +69,10 @@ class Asking(Calls):
     ) -> Answer:
         """Records of the journal, newest first unless `order="oldest"`; a page of them.
 
-        `path` is a file, folder or glob, `writer` an agent's name, `w3` or `outside`, `since` and `until` are points,
-        `burst` the number of one. `text_changed` finds the changes after which a text occurs more or less often,
-        `contains` the versions that hold it. `patch` and `stat` tell of each record how it differs from the version
-        before.
+        `path` is a file, folder or glob, `writer` an agent's name, `name/session`, `user`, `w3` or `outside`, `since`
+        and `until` are points, `burst` the number of one. `text_changed` finds the changes after which a text occurs
+        more or less often, `contains` the versions that hold it. `patch` and `stat` tell of each record how it differs
+        from the version before.
 
         Reply: `records` of `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and what the kind
         has besides; `next`, the `cursor` of the next page, None at the end. A page may hold fewer records than `limit`

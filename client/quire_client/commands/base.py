@@ -59,6 +59,10 @@ class Usage(Exception):
     """The command line is wrong; the text is a sentence that says where."""
 
 
+class Missing(Usage):
+    """What the command is called with is not there; the text is its name."""
+
+
 class Option(NamedTuple):
     """An option of a command line."""
 
@@ -220,10 +224,10 @@ class Invocation:
         return int(text)
 
     def one_argument(self, name: str) -> str:
-        """The only argument. Raises Usage when there is none, or another."""
+        """The only argument. Raises Usage when there is another, Missing when there is none."""
         self.at_most(1)
         if not self.arguments:
-            raise Usage(f"{name} is missing.")
+            raise Missing(name)
         return self.arguments[0]
 
     def at_most(self, number: int) -> None:
@@ -374,6 +378,12 @@ class Invocation:
 def status_of(reply: Mapping[str, Any]) -> int:
     """The exit status that belongs to a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
+
+
+def kind_of(text: str) -> str:
+    """A kind of records as the journal names it, from that or from what `quire log` prints: `file written`."""
+    kind = "_".join(text.replace("-", " ").split())
+    return "capture_failed" if kind == "not_captured" else kind
 
 
 def chosen(what: str, given: str, choices: Sequence[str]) -> str:

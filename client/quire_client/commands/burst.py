@@ -47,7 +47,7 @@ def _arguments(call: Invocation, action: str, rest: list[str]) -> dict[str, Any]
             raise Usage(f"N is the number of a burst, not {rest[0]!r}.")
         found["burst"] = int(rest[0])
     elif action == "show":
-        raise Usage("N is missing.")
+        raise Usage("N is missing: `quire burst show N`.")
     limit = call.number("limit")
     if limit is not None:
         found["limit"] = limit

@@ -19,7 +19,7 @@ def run(call: Invocation) -> int:
     arguments: dict[str, Any] = {"action": action}
     if action != "list":
         if not rest:
-            raise Usage("NAME is missing.")
+            raise Usage(f"NAME is missing: `quire checkpoint {action} NAME`.")
         arguments["name"] = rest.pop(0)
         if action == "create" and point_of(arguments["name"]) != arguments["name"]:
             raise Usage(f"{arguments['name']!r} means a time wherever a point is named; choose another name.")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Missing, Option
 from quire_client.commands.read import line_range
 
 
@@ -17,7 +17,7 @@ def run(call: Invocation) -> int:
     if call.arguments:
         arguments["path"] = call.in_workspace(call.arguments[0])
     elif "renew" not in call.options:
-        raise Usage("PATH is missing.")
+        raise Missing("PATH")
     for name in ("kind", "reason"):
         if name in call.options:
             arguments[name] = call.options[name]

@@ -6,7 +6,17 @@ import os
 from pathlib import Path
 
 from quire_client import render
-from quire_client.commands.base import REFUSED, UNWRITTEN, Command, Invocation, Option, Usage, point_of, status_of
+from quire_client.commands.base import (
+    REFUSED,
+    UNWRITTEN,
+    Command,
+    Invocation,
+    Missing,
+    Option,
+    Usage,
+    point_of,
+    status_of,
+)
 from quire_client.commands.ls import beside
 
 
@@ -16,7 +26,7 @@ def run(call: Invocation) -> int:
 
     call.at_most(2)
     if len(call.arguments) < 2:
-        raise Usage("POINT DIR is missing.")
+        raise Missing("POINT DIR")
     point, folder = point_of(call.arguments[0]), call.arguments[1]
     target = Path(os.path.abspath(call.folder / folder))
     inside = os.path.commonpath([call.place.root, os.path.realpath(target)]) == os.path.realpath(call.place.root)

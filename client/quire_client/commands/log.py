@@ -55,6 +55,7 @@ def run(call: Invocation) -> int:
         call.say(f"There is more: --cursor {render.one_line(reply['next'])}")
     if reply.get("ok"):
         _tell_who_calls(call, reply)
+        _tell_of_hints(call, reply)
     return status
 
 
@@ -67,6 +68,14 @@ def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:
     if not whose or {*whose} != {agent}:
         name = render.one_line(agent)
         call.say(f"--agent only says who calls; --writer {name} lists what {name} did.")
+
+
+def _tell_of_hints(call: Invocation, reply: Mapping[str, Any]) -> None:
+    """An agent's own tools write past Quire: such a version is `outside`, with the agent beside it as a hint."""
+    name = call.options.get("writer", "")
+    if name not in ("", "outside", "user") and not reply.get("records"):
+        own = "what its own tools wrote is `outside`, with the call beside it: `quire burst list`"
+        call.say(f"--writer finds what {render.one_line(name)} did through Quire; {own}.")
 
 
 def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -150,17 +159,17 @@ COMMAND = Command(
     example="quire log src --writer outside --since 2d --limit 20",
     run=run,
     options=(
-        Option("writer", "WHO", "an agent's name, w3, or outside"),
+        Option("writer", "WHO", "an agent's name, ada/s1, user, w3, or outside"),
         Option("agent-session", "ID", "what this agent session did"),
         Option("turn", "ID", "what was done in this turn"),
-        Option("kind", "KIND", "only records of this kind, such as file_written"),
+        Option("kind", "KIND", "only records of this kind, such as 'file written'"),
         *stretch("records after it", "records up to it"),
         Option("burst", "N", "what belongs to this burst"),
         Option("changed-text", "TEXT", "changes after which TEXT occurs more or less often than before", "S"),
         Option("contains", "TEXT", "versions whose bytes contain TEXT"),
         Option("patch", "", "with the difference to the version before", "p"),
         Option("stat", "", "with how many lines came and went"),
-        Option("limit", "N", "at most so many; 50 if not said"),
+        Option("limit", "N", "at most so many; 50 if not said", "n"),
         Option("oldest", "", "oldest first"),
         Option("graph", "", "draw a lane for each writer"),
         Option("cursor", "C", "go on where an earlier page ended"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Missing, Option, Usage
 from quire_client.commands.undo import ALLOW_UNCAPTURED, show_files
 
 
@@ -15,10 +15,12 @@ def run(call: Invocation) -> int:
     if call.arguments:
         path, point = call.path_at(call.arguments[0])
         if not path or not point:
-            raise Usage(f"PATH@POINT names a path and a point; {call.arguments[0]!r} does not.")
+            given = call.arguments[0]
+            like = f": try `quire restore {given}@yesterday`, or a version of `quire log {given}`" if path else ""
+            raise Usage(f"PATH@POINT names a path and a point; {given!r} does not{like}.")
         arguments = {"path": call.in_workspace(path), "at": point}
     elif "token" not in call.options:
-        raise Usage("PATH@POINT is missing.")
+        raise Missing("PATH@POINT")
     if "token" in call.options:
         arguments["token"] = call.options["token"]
     arguments |= {name.replace("-", "_"): True for name in ("plan", "allow-uncaptured") if name in call.options}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
+from quire_client.commands.base import Command, Invocation, Missing, Option, point_of
 from quire_client.commands.undo import EXECUTING, executing, files_named, show_files
 
 
@@ -13,7 +13,7 @@ def run(call: Invocation) -> int:
     arguments: dict[str, Any] = executing(call)
     if "token" not in call.options:
         if not call.arguments:
-            raise Usage("POINT is missing.")
+            raise Missing("POINT")
         arguments["to"] = point_of(call.arguments[0])
     if call.arguments[1:]:
         arguments |= files_named(call, call.arguments[1:])
@@ -31,5 +31,8 @@ COMMAND = Command(
     "It is recorded, and `quire undo` takes it back. With --plan nothing is done; the plan's token carries it out.",
     example="quire rollback before-refactoring src --only alice --plan",
     run=run,
-    options=(Option("only", "WRITER", "whose work: an agent's name, w3, outside, or '*' for everyone"), *EXECUTING),
+    options=(
+        Option("only", "WRITER", "whose work: an agent's name, user, w3, outside, or '*' for everyone"),
+        *EXECUTING,
+    ),
 )

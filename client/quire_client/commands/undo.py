@@ -137,7 +137,7 @@ EXECUTING: Final = (
 """Options of everything that goes back."""
 
 CHOICE: Final = (
-    Option("writer", "WHO", "what WHO did in all sessions: an agent's name, w3, outside, or '*' for everyone"),
+    Option("writer", "WHO", "what WHO did in all sessions: an agent's name, user, w3, outside, or '*' for everyone"),
     Option("last", "N", "the newest N batches"),
     Option("batch", "B", "a batch, or a version that it made"),
     Option("burst", "N", "what belongs to this burst"),

@@ -47,7 +47,7 @@ class _Choosing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     batch: int | str | None = None  # its number, or a version that it made
     burst: int | str | None = None  # its number
-    writer: str = ""  # an agent's name, `w3`, `outside`, or `*` for everyone
+    writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, `outside`, or `*` for everyone
     agent_session: str = ""
     turn: str = ""
     last: int | None = None  # only the newest so many

@@ -59,7 +59,7 @@ class LogParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Arguments of `log`."""
 
     path: str = ""  # a file, a folder, or a glob
-    writer: str = ""  # an agent's name, `w3`, or `outside`
+    writer: str = ""  # an agent's name, `name/session`, `user`, `w3`, or `outside`
     agent: str = ""
     agent_session: str = ""
     turn: str = ""

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from quire_daemon import globs
-from quire_journal.events import BY_KIND, FOLDER, Event
+from quire_journal.events import BY_KIND, FOLDER, Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE
 from quire_journal.records import Record
@@ -40,13 +40,16 @@ SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", 
 BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 """What is shown besides, of one burst."""
 
+USER: Final = "user"
+"""Who calls without an agent's name."""
+
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _GLOB: Final = re.compile(r"[*?\[]")
 _STARS: Final = re.compile(r"[*?]")
 
 
 def writer_filter(named: str, history: History) -> Callable[[int], bool]:
-    """Does a writer match `named`: an agent's name, `w3`, `outside`, or "" for everyone?"""
+    """Does a writer match `named`: as it is shown (`ann`, `ann/s1`, `user`, `outside`), `w3`, or "" for everyone?"""
     if not named:
         return lambda writer: True
     if named == "outside":
@@ -60,10 +63,21 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
     def is_named(writer: int) -> bool:
         if writer not in known:
             who = history.writer(writer)
-            known[writer] = who is not None and who.agent == named
+            known[writer] = who is not None and named in _names(who)
         return known[writer]
 
     return is_named
+
+
+def _names(who: WriterIntroduced) -> tuple[str, ...]:
+    """What a writer is called where it is shown."""
+    return (who.agent, f"{who.agent}/{who.agent_session}") if who.agent else (USER,)
+
+
+def _agents(named: str) -> list[str]:
+    """The agents that can be called so: all of `a/b/c` may be an agent's name, or its end an agent session."""
+    found = [named, *(named[:at] for at, sign in enumerate(named) if sign == "/")]
+    return [*found, ""] if named == USER else found
 
 
 def relative_path(given: str) -> str:
@@ -147,11 +161,12 @@ def named_kinds(asked: str | list[str]) -> frozenset[str]:
     named = frozenset([asked] if isinstance(asked, str) else asked) - {""}
     unknown = sorted(named - BY_KIND.keys())
     if unknown:
+        nearest = did_you_mean(unknown[0], BY_KIND)
         raise Refused(
             "schema_invalid",
-            f"kind: there is no kind {unknown[0]!r}; the kinds are {', '.join(sorted(BY_KIND))}."
-            + did_you_mean(unknown[0], BY_KIND),
+            f"kind: there is no kind {unknown[0]!r}." + (nearest or f" The kinds are {', '.join(sorted(BY_KIND))}."),
             argument="kind",
+            kinds=sorted(BY_KIND),
         )
     return named or SHOWN_KINDS
 
@@ -161,7 +176,7 @@ class Filter(msgspec.Struct, frozen=True):
 
     history: History
     kinds: frozenset[str]
-    writer: str = ""  # an agent's name, `w3`, or `outside`
+    writer: str = ""  # as `writer_filter` takes it
     agent: str = ""
     agent_session: str = ""
     turn: str = ""
@@ -186,7 +201,7 @@ class Filter(msgspec.Struct, frozen=True):
             return []
         by_id = _WRITER_ID.fullmatch(self.writer)
         if by_id is None:
-            return [[terms.OUTSIDE_TERM if self.writer == "outside" else terms.of_agent(self.writer)]]
+            return [[terms.OUTSIDE_TERM] if self.writer == "outside" else [*map(terms.of_agent, _agents(self.writer))]]
         who = self.history.writer(int(by_id[1]))
         return [[]] if who is None else [[term] for term in terms.of_writer(who)]
 
