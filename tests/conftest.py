@@ -16,23 +16,30 @@ sys.dont_write_bytecode = False
 
 import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
+from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import live  # noqa: E402
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
 os.environ.pop("PYTHONUNBUFFERED", None)
 
-# The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more.
-settings.register_profile("default", derandomize=True, database=None, deadline=None, max_examples=16)
+# The same examples in each run, so that a red run is red for its change; QUIRE_LONG draws many more. How long they take
+# to draw says something about the machine and who else is busy there, and nothing about the change.
 settings.register_profile(
-    "long",
+    "default",
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=2000,
+    max_examples=live.length(16, 2000),
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("long" if live.LONG else "default")
+settings.load_profile("default")
+
+# Hypothesis also draws constants of ours, those of the modules that have been imported by then. Which these are differs
+# with the worker and with what ran before in it, so the same test would have other examples from run to run; to read
+# them out of all sources takes a second of each worker. The long lane draws them.
+if not live.LONG:
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 # Pytest and Hypothesis make and drop objects by the thousand, none of them in cycles: with the thresholds of a program

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import pytest
 
+from quire_client.shell_words import step
 from quire_journal.refusals import CODES, NEXT
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -91,16 +90,23 @@ def statements(node: ast.AST, runs: bool = True) -> Iterator[tuple[ast.Import | 
             yield from statements(child, runs)
 
 
-@cache
-def parsed(path: Path) -> ast.Module:
-    """A module's statements."""
-    return ast.parse(path.read_text())
+class Source(NamedTuple):
+    """What is asked of a module's text. Its tree is not kept: with all of them in memory, every test after is slow."""
+
+    empty: bool
+    documented: bool
+    imports: list[tuple[ast.Import | ast.ImportFrom, bool]]  # as `statements` has them
+    words: frozenset[str]  # the codes, reasons and next steps of its refusals
+    steps: frozenset[str]  # the next steps alone, those within an expression too
 
 
 @cache
-def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
-    """Those of a module, as `statements` has them."""
-    return list(statements(parsed(path)))
+def source(path: Path) -> Source:
+    """A module, read once for all tests."""
+    text = path.read_text("utf-8")
+    tree = ast.parse(text)
+    words, steps = refusals(tree, text)
+    return Source(not text.strip(), bool(ast.get_docstring(tree)), list(statements(tree)), words, steps)
 
 
 @cache
@@ -109,7 +115,7 @@ def imports(module: str, at_import_time: bool = False) -> frozenset[str]:
     path = modules()[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     found = set()
-    for statement, runs in import_statements(path):
+    for statement, runs in source(path).imports:
         if at_import_time and not runs:
             continue
         if isinstance(statement, ast.Import):
@@ -206,18 +212,10 @@ def test_no_import_cycles() -> None:
         visit(module, ())
 
 
-def test_the_client_stays_thin() -> None:
-    """An agent that imports the client gets zmq, msgspec and the vocabulary; no store, no daemon, no command line."""
-    heavy = ["lmdb", "watchdog", "click", "rich", "rapidfuzz", "pathspec", "quire_daemon", "quire_journal.stores.lmdb"]
-    code = f"import sys, quire_client; print([m for m in {heavy} if m in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert loaded.stdout.strip() == "[]"
-
-
 def test_every_module_and_package_says_what_it_is() -> None:
     """The first line of a module answers "what is in here"; only empty package files need none."""
-    silent = [m for m, path in modules().items() if path.read_text().strip() and not ast.get_docstring(parsed(path))]
-    assert not silent
+    said = {m: source(path) for m, path in modules().items()}
+    assert not [m for m, one in said.items() if not one.empty and not one.documented]
 
 
 def test_no_module_is_a_bag() -> None:
@@ -240,21 +238,45 @@ def test_the_tests_use_fakes_and_real_things_but_no_mocks() -> None:
 def test_codes_reasons_and_next_steps_are_machine_words() -> None:
     """A program compares them. What is read by people stands in the message."""
     word = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
-    said = {*CODES, *NEXT.values()}
-    # To walk through the tree of every module takes a second.
-    saying = re.compile(r"\bRefused\b|[\"'](?:error|suggested_action)[\"']")
-    for path in modules().values():
-        for node in ast.walk(parsed(path)) if saying.search(path.read_text()) else ():
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
-                named = [keyword.value for keyword in node.keywords if keyword.arg in ("action", "reason", "why")]
-                said |= {one.value for one in (*node.args[:1], *node.args[2:3], *named) if is_text(one)}
-            elif isinstance(node, ast.Dict):
-                pairs = zip(node.keys, node.values, strict=True)
-                said |= {
-                    value.value for key, value in pairs if is_text(key, "error", "suggested_action") and is_text(value)
-                }
+    said = {*CODES, *NEXT.values()}.union(*(source(path).words for path in modules().values()))
     assert len(said) > 60
     assert [one for one in sorted(said) if not word.fullmatch(one)] == []
+
+
+def test_every_next_step_is_more_than_a_word_on_a_command_line() -> None:
+    """A tool's name, or an argument's, is no hint to who has commands and options."""
+    found = {*NEXT.values()}.union(*(source(path).steps for path in modules().values())) - {""}
+    assert len(found) > 40
+    assert [action for action in sorted(found) if " " not in step(action) and not step(action).startswith("--")] == []
+
+
+REFUSES = re.compile(r"\bRefused\b|[\"'](?:error|suggested_action)[\"']")
+
+
+def refusals(tree: ast.Module, text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The words for programs in a module's refusals, and its next steps."""
+    words: set[str] = set()
+    steps: set[str] = set()
+    for node in below_statements(tree, text.splitlines()) if REFUSES.search(text) else ():
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
+            named = [keyword.value for keyword in node.keywords if keyword.arg in ("action", "reason", "why")]
+            words |= {one.value for one in (*node.args[:1], *node.args[2:3], *named) if is_text(one)}
+            steps |= {part.value for arg in node.args[2:3] for part in ast.walk(arg) if is_text(part)}
+        elif isinstance(node, ast.Dict):
+            pairs = zip(node.keys, node.values, strict=True)
+            words |= {
+                value.value for key, value in pairs if is_text(key, "error", "suggested_action") and is_text(value)
+            }
+    return frozenset(words), frozenset(steps)
+
+
+def below_statements(node: ast.AST, lines: list[str]) -> Iterator[ast.AST]:
+    """What stands below `node`, without the statements in whose lines nothing is refused: most of a tree."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt) and not REFUSES.search("\n".join(lines[child.lineno - 1 : child.end_lineno])):
+            continue
+        yield child
+        yield from below_statements(child, lines)
 
 
 def is_text(node: ast.AST | None, *texts: str) -> TypeGuard[ast.Constant]:

@@ -134,13 +134,12 @@ def test_every_public_call_says_what_it_does() -> None:
     assert not silent
 
 
-def test_importing_the_package_loads_nothing_heavy_and_no_other_half() -> None:
-    heavy = ["quire_daemon", "lmdb", "watchdog", "click", "rich", "zmq", "msgspec", "rapidfuzz", "pathspec"]
-    code = f"import sys, quire_client; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
-def test_connecting_loads_the_socket_and_the_vocabulary_and_no_other_half() -> None:
+def test_importing_the_package_and_connecting_load_no_more_than_they_need_and_no_other_half() -> None:
+    """An agent that imports the client gets zmq and msgspec when it connects; no store, no daemon, no command line."""
     heavy = ["quire_daemon", "lmdb", "watchdog", "click", "rich", "rapidfuzz", "pathspec", "argparse", "subprocess"]
-    code = f"import sys; from quire_client import connect; print([m for m in {heavy} if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+    code = (
+        f"import sys, quire_client; print([m for m in {[*heavy, 'zmq', 'msgspec']} if m in sys.modules])\n"
+        f"from quire_client import connect; print([m for m in {heavy} if m in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert loaded == "[]\n[]\n"

@@ -1181,15 +1181,6 @@ def test_adopt_gives_a_moved_folder_its_journal_back(quire: Quire, site: Path, m
 # -- streams -----------------------------------------------------------------------------------------------------
 
 
-def test_a_reader_that_has_seen_enough_is_no_fault() -> None:
-    code = "import sys; from quire_client.__main__ import main; sys.exit(main(['help', 'log']))"
-    reading, writing = os.pipe()
-    os.close(reading)
-    with os.fdopen(writing, "wb") as closed:
-        ran = subprocess.run([sys.executable, "-c", code], stdout=closed, stderr=subprocess.PIPE)
-    assert (ran.returncode, ran.stderr) == (0, b"")
-
-
 def test_a_terminal_without_unicode_still_gets_the_output(site: Path) -> None:
     settings = {**os.environ, "PYTHONIOENCODING": "ascii"}
     code = (

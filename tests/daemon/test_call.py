@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import live
 from quire_daemon.call import decode, nesting
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Tool, World
@@ -31,13 +32,14 @@ SCALARS = (
     | st.booleans()
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False)
-    | st.text()
+    | st.text(max_size=live.length(40, None))
     | st.binary(max_size=300)
 )
+MOST = live.length(8, 20)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=20) | st.dictionaries(st.text(max_size=40), inner, max_size=20),
-    max_leaves=60,
+    lambda inner: st.lists(inner, max_size=MOST) | st.dictionaries(st.text(max_size=40), inner, max_size=MOST),
+    max_leaves=live.length(16, 60),
 )
 
 

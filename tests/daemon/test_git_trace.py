@@ -190,12 +190,14 @@ def test_who_says_nothing_is_not_listened_to_for_long() -> None:
     assert gits.commands.silent(NOW + SILENT_NS + 1) == [7]
 
 
+MOST = live.length(3, None)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda v: st.lists(v) | st.dictionaries(st.text(), v),
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=live.length(20, None)),
+    lambda v: st.lists(v, max_size=MOST) | st.dictionaries(st.text(max_size=live.length(20, None)), v, max_size=MOST),
+    max_leaves=live.length(8, 100),
 )
 fields = st.dictionaries(
-    st.sampled_from(["sid", "time", "argv", "worktree", "name", "param", "value", "code"]), json_values
+    st.sampled_from(["sid", "time", "argv", "worktree", "name", "param", "value", "code"]), json_values, max_size=MOST
 )
 events = st.sampled_from(["start", "def_repo", "cmd_name", "def_param", "exit", "data"])
 anything = st.binary() | st.builds(lambda event, more: told(event, **more), events, fields)

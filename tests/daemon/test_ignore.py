@@ -135,9 +135,16 @@ def all_of_it(grown: Path) -> list[tuple[str, bool]]:
     return tree(grown)
 
 
+BEFORE = ("*\n", "foo/*\n")
+"""What a pattern can take back from. One that takes nothing back only adds to it, as it does alone."""
+
+
 @needs_git
-@every("pattern", PATTERNS)
-@every("before", ["", "*\n", "foo/*\n"], ids=["alone", "after-all", "after-some"])
+@every(
+    ("before", "pattern"),
+    [("", pattern) for pattern in PATTERNS]
+    + [(before, pattern) for before in BEFORE for pattern in PATTERNS if "!" in pattern or live.LONG],
+)
 def test_decides_each_pattern_as_git_does(
     grown: Path, all_of_it: list[tuple[str, bool]], pattern: str, before: str
 ) -> None:

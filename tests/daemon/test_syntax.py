@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -424,12 +423,6 @@ def test_no_parser_is_asked_where_the_settings_turn_syntax_off() -> None:
         raise AssertionError("started")
 
     assert edit(Grammars(command=command), Settings(safety=Safety(syntax="off")))[1]["ok"]
-
-
-def test_the_daemon_does_not_load_the_parser() -> None:
-    """It is C, and none of it runs where the journal is kept."""
-    code = "import sys, quire_daemon.app; print(sorted(m for m in sys.modules if m.startswith('tree_sitter')))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_an_answer_that_nobody_called_for_is_not_taken_for_the_next_one(grammars: Grammars) -> None:

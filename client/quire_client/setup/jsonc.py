@@ -14,6 +14,7 @@ BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SKIPPED: Final = re.compile(rf"(?:[{BLANK}]+|//[^\n]*|/\*(?s:.*?)\*/)*")
+_SKIPS: Final = frozenset((*BLANK, "/"))  # what may begin something to be skipped
 _MAX_DEPTH: Final = 100
 
 
@@ -110,6 +111,8 @@ def _value(text: str, at: int, depth: int) -> Node:
     found = (_STRING if opening == '"' else _SCALAR).match(text, at)
     if found is None:
         raise _malformed(text, at, "a value is missing")
+    if opening == '"' and "\\" not in found[0]:
+        return Node(found[0][1:-1], at, found.end())
     try:
         return Node(json.loads(found[0]), at, found.end())
     except ValueError:
@@ -151,6 +154,8 @@ def _member(text: str, at: int, depth: int) -> Part:
 
 def _skip(text: str, at: int) -> int:
     """Behind blanks and comments."""
+    if text[at : at + 1] not in _SKIPS:
+        return at
     found = _SKIPPED.match(text, at)
     at = found.end() if found is not None else at
     if text.startswith("/*", at):
