@@ -8,6 +8,8 @@ that it names (reconciled with the journal), decides it, and notes its events. T
     2. each write is performed as a compare-and-swap on its path;
     3. the replies are sent.
 
+Of a request of many writes the second and third take several turns, between which others are served (`performing`).
+
 So nothing is answered that a kill -9 could take back, and nothing is displaced that the log does not hold. That
 the writes are on disk (`writes_settled`) rides on the next commit; a start that finds unsettled writes finishes
 them (`recovery`). A write that loses a race to an outside program is put back, its records are abandoned (in the
@@ -49,7 +51,7 @@ from quire_daemon.jobs import Job, Jobs
 from quire_daemon.leasing import Leasing
 from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
-from quire_daemon.performing import Done, Failed, Outcome, Overtaken, Performing
+from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Performing
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
@@ -121,6 +123,7 @@ class App:
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
         self.performing.rider = self.collecting
+        self.gather.under_way = self.performing.under_way
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
         self.deciding = Deciding(
             self,
@@ -231,6 +234,8 @@ class App:
         self.outside.stop()
         self.watcher.stop()
         self.jobs.close()
+        for one, outcome in self.performing.finish():
+            self._answer_outcome(one, outcome)
         self.performing.close()
         self.deciding.close()
         try:
@@ -255,6 +260,9 @@ class App:
         if self.workspace.lingering():
             until = min(until, self._sweep_at)
         until = min(until, self.searching.next_look_s(now))
+        writing_s = self.performing.patience_s()
+        if writing_s is not None:
+            until = min(until, now + writing_s)
         if not self.answering.read_only:
             until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
@@ -273,6 +281,8 @@ class App:
         going = self.deciding.decide_all()
         if going:
             self._perform_all(going)
+        for written, outcome in self.performing.go_on():
+            self._answer_outcome(written, outcome)
         self._guarded("tidy", self._tidy)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
@@ -370,8 +380,8 @@ class App:
             for one in going:
                 self.answer(one.call, {**reply, "outcome": "unknown"})
             return
-        few = sum(len(one.decision.writes) for one in going) <= FEW_WRITES
-        with self.watcher.held if few else nullcontext():
+        now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
+        with self.watcher.held if now <= FEW_WRITES else nullcontext():
             for one, outcome in outcomes:
                 self._answer_outcome(one, outcome)
 

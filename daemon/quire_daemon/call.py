@@ -59,6 +59,12 @@ class Call(msgspec.Struct):
         said = msgspec.msgpack.encode(self.params, order="sorted")
         return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
+    @property
+    def marks(self) -> set[tuple[bytes, bytes]]:
+        """By what it is known again when it comes a second time: operation id and idempotency key, if it has them."""
+        operation = {(b"op", self.op)} if self.op else set()
+        return operation | {(self.who.key, self.key.encode())} if self.key else operation
+
 
 class Going(msgspec.Struct):
     """A decision with writes, between the log and the reply."""

@@ -1,10 +1,10 @@
 """From a call to a decision: gather what it names, decide it, and note its events.
 
-In one turn a caller has one request and a path one writer; what would be second waits for the next turn, as does a
-call with more files than are looked at in one turn, whose file another program holds open for writing, that waits for
-the watcher's cookie, for news, for a lease, or for a search (a regular expression, which may never end: the decision
-is made again when `searching` has the answer). Calls that wait stay in the queue, in order. What is to be written goes
-on as `Going`, to be performed by the loop.
+In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
+is first is written (`under_way`). So does a call with more files than are looked at in one turn, whose file another
+program holds open for writing, that waits for the watcher's cookie, for news, for a lease, or for a search (a regular
+expression, which may never end: the decision is made again when `searching` has the answer). Calls that wait stay in
+the queue, in order. What is to be written goes on as `Going`, to be performed by the loop.
 """
 
 from __future__ import annotations
@@ -104,9 +104,10 @@ class Deciding:
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
         going: list[Going] = []
-        callers: set[bytes] = set()
+        under_way = self._gather.under_way
+        callers = under_way.callers
         paths: set[str] = set()
-        self._taken = set()
+        self._taken = under_way.operations
         while self._calls:
             call = self._calls.popleft()
             if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
@@ -191,6 +192,7 @@ class Deciding:
                 looks.kept_off,
                 looks.implied,
                 self._performing.landed,
+                self._performing.under_way.batches,
             )
             decision = self._under_leases(call, world)
         if decision.writes and (why := self._gather.workspace.read_only):
@@ -287,12 +289,9 @@ class Deciding:
                 "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
             )
             raise Refused("busy", message, "retry", retry_after_ms=500)
-        taken = {(b"op", call.op)} if call.op else set()
-        if call.key:
-            taken.add((call.who.key, call.key.encode()))
-        if taken & self._taken:
+        if call.marks & self._taken:
             raise NotYet(self._clock.mono_s())
-        self._taken |= taken
+        self._taken |= call.marks
 
     def _repeated(self, call: Call) -> dict[str, Any] | None:
         """The answer to a call that was made before: by its operation id, or by its idempotency key."""

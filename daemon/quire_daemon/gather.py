@@ -23,6 +23,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
+from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
 from quire_journal import blobs, secret_texts
 from quire_journal.events import (
@@ -43,7 +44,7 @@ from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 
-__all__ = ["RETRY_S", "Gather", "HeldOpen", "Observation"]
+__all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
 
 
 MOST_CLEAN: Final = 10_000
@@ -54,6 +55,10 @@ RETRY_S: Final = 0.002
 
 READER_FROM: Final = 500
 """New files of a scan that are worth processes that read them: one takes as long to start as some hundred to read."""
+
+
+class BeingWritten(Exception):
+    """A request that takes several turns to write has this file in hand (`under_way`): look at it when that is over."""
 
 
 class _Sighting(msgspec.Struct, frozen=True):
@@ -92,6 +97,7 @@ class Gather:
         self.recorder = recorder
         self.ignore = ignore
         self.settings = settings
+        self.under_way = UnderWay()
         self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
@@ -115,7 +121,8 @@ class Gather:
     def file(self, given: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
         """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.
 
-        Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file.
+        Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file,
+        `BeingWritten`.
         """
         place = self._place(given, writing)
         name = journal_path(place.path)
@@ -181,11 +188,13 @@ class Gather:
     def observe(
         self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
     ) -> Observation:
-        """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet. Raises `HeldOpen`.
+        """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet.
 
-        `look`: what was there this very moment, where somebody has looked already.
+        `look`: what was there this very moment, where somebody has looked already. Raises `HeldOpen`, `BeingWritten`.
         """
         name = journal_path(path)
+        if name in self.under_way.paths:
+            raise BeingWritten(name)
         head = self._head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)

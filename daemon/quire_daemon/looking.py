@@ -8,10 +8,11 @@ something else now. What the disk did since a look and nobody has told of is the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from quire_daemon.call import Call, Looks
-from quire_daemon.gather import RETRY_S, Gather, HeldOpen
+from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen
 from quire_daemon.handlers.base import FileNow, Implied
 from quire_journal.refusals import Refused
 
@@ -47,6 +48,17 @@ class Looking:
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
             looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
+        try:
+            self._look_at_all(call, named, looks)
+        except BeingWritten:
+            raise NotYet(self._clock.mono_s() + RETRY_S) from None
+        if any(file.path in taken for file in looks.files.values()):
+            raise NotYet(self._clock.mono_s())  # another request of this turn writes it: first that one
+        call.looks = None
+        return looks
+
+    def _look_at_all(self, call: Call, named: Sequence[str], looks: Looks) -> None:
+        """Until all are known at one moment of the journal. Raises as `looks`, and `BeingWritten`."""
         until = self._clock.mono_s() + SLICE_S
         while True:
             for name in named:
@@ -58,12 +70,8 @@ class Looking:
                         raise NotYet(self._clock.mono_s())
                     self._look_at_implied(call, name, looks)
             if looks.head == self._recorder.journal.head:
-                break
+                return
             self._imply(call, looks)
-        if any(file.path in taken for file in looks.files.values()):
-            raise NotYet(self._clock.mono_s())  # another request of this turn writes it: first that one
-        call.looks = None
-        return looks
 
     def _imply(self, call: Call, looks: Looks) -> None:
         """Ask the journal what the call implies, and forget of which files it tells something else by now."""

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from quire_daemon.ahead import Ahead
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
-from quire_daemon.gather import RETRY_S, Gather, HeldOpen, Observation
+from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
 from quire_daemon.noticed import Batch
@@ -39,6 +39,7 @@ IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
 COMMIT_EVERY = 512  # outside versions in one transaction
 AHEAD_EVERY = 2048  # the same, of files that were read ahead
 HURRIED_AHEAD = 48  # and while callers wait
+WRITTEN_S = 0.05  # between two looks at a file that a long request of ours is about to write
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 LONGEST_S = 60.0  # between two tries of what fails each time
@@ -192,6 +193,9 @@ class Outside:
             observation = self._gather.observe(path, evidence, not patient, named_ns)
         except HeldOpen:
             self.name(path, evidence, now, now + (RETRY_S if patient else AGAIN_S))
+            return []
+        except BeingWritten:
+            self.name(path, evidence, now, now + WRITTEN_S)
             return []
         except Refused:
             self._looked(path, False)  # it leads out through a link, or into .git: not part of the workspace

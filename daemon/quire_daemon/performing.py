@@ -6,16 +6,22 @@
 
 What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the app answers. That writes are on disk
 (`writes_settled`) is noted later and rides on the next commit.
+
+A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So only its records
+are committed at once; then it is staged and swapped in slices of time, over several turns (`go_on`), and others are
+served between them. What it writes is `under_way` meanwhile: nobody looks at these files before all of them have
+landed, or been taken back. A kill finds an intent without an outcome, as ever, and the next start finishes it; of no
+record behind that intent it is said before that it is settled.
 """
 
 from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -26,6 +32,7 @@ from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.syncing import Asked, Sync, Syncer
+from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
@@ -58,6 +65,18 @@ SMALL_BYTES: Final = 512 * 1024
 MOST_SMALL_BYTES: Final = 32 << 20
 """So many bytes of small files are written there in one portion."""
 
+MANY: Final = 64
+"""Writes of one request, from which on it is written in slices."""
+
+SLICE_S: Final = 0.01
+"""Of one turn, for such a request."""
+
+AT_ONCE: Final = 16
+"""Of its writes so many are staged, or swapped, before the time is looked at."""
+
+WAIT_S: Final = 0.002
+"""Between two looks whether the disk has synced what such a request waits for."""
+
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
     "message": "The file had other names (hard links); they still hold the old bytes.",
@@ -88,6 +107,11 @@ class Unknown(msgspec.Struct, frozen=True):
 
 Outcome = Done | Overtaken | Failed | Unknown
 
+T = TypeVar("T")
+
+_Slices = Generator[bool, None, T]
+"""Work that stops now and then: True where it waits for the disk, False where there is more to do at once."""
+
 
 class Rider(Protocol):
     """Something that goes with commits that are made anyway (a collection's drops, `dropping`)."""
@@ -105,6 +129,9 @@ class Rider(Protocol):
 class _Staging(Protocol):
     """Writes that are being staged."""
 
+    def done(self) -> bool:
+        """Need nobody wait for it?"""
+
     def result(self) -> list[Staged]:
         """They, staged; waits for it. Raises what went wrong."""
 
@@ -119,6 +146,9 @@ class _Syncing(msgspec.Struct):
     written: Written
     sync: Asked | Sync | Future[None]
     staged: list[Staged] | None = None
+
+    def done(self) -> bool:
+        return self.sync.done()
 
     def result(self) -> list[Staged]:
         if self.staged is None:
@@ -141,6 +171,7 @@ class _Progress(msgspec.Struct):
     staging: list[_Staging]  # in portions, in order
     landed: list[Staged] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
+    rest: _Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
 
 
 class Performing:
@@ -159,40 +190,95 @@ class Performing:
         self._pool = ThreadPoolExecutor(STAGERS, thread_name_prefix="stage")
         self._syncer = Syncer()
         self._settle_upto = Seq(0)
+        self._long: list[_Progress] = []  # that are written in slices, one after the other
+        self._waiting = False  # the first of them, for the disk
+        self._ending = False  # nobody is served any more
+        self.under_way = UnderWay()
         self.rider: Rider | None = None
 
     @property
     def landed(self) -> Seq:
-        """Up to which record the writes are on disk that the log does not call settled; 0: there are none."""
+        """Up to which record the writes are on disk that the log does not call settled; 0: there are none.
+
+        Those of requests that are still being written (`under_way`) are not, wherever they stand.
+        """
         return self._settle_upto
 
     @property
     def unsettled(self) -> bool:
-        """Are there writes on disk that the log does not call settled?"""
-        return bool(self._settle_upto)
+        """Are there writes on disk that the log does not call settled, and could?"""
+        return bool(self._settled())
+
+    def patience_s(self) -> float | None:
+        """How long `go_on` may wait; None where there is nothing to go on with."""
+        return None if not self._long else WAIT_S if self._waiting else 0.0
 
     def perform(self, going: Sequence[Going], sync_folders: bool) -> Iterable[tuple[Going, Outcome]]:
-        """Commit what the decisions noted, then perform each; outcomes as they come.
+        """Commit what the decisions noted, then perform each; outcomes as they come, of long ones by `go_on`.
 
         Raises `StoreFailed` before the first outcome when the log could not take them: nothing was written.
         """
         self._step("before_commit")
-        progress = [_Progress(one, [self._begin(each) for each in self._portions(one)]) for one in going]
+        long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
+        short = [
+            _Progress(one, [self._begin(each) for each in self._portions(one)])
+            for one in going
+            if len(one.decision.writes) < MANY
+        ]
+        for one in long:
+            self.under_way.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
         try:
             self.settle()
         except BaseException:
-            for one in progress:
+            for one in long:
+                self.under_way.end(one.going)
+            for one in short:
                 self._abandon_temporary(one)
             raise
         self._step("after_commit")
-        return ((one.going, self._outcome(one, sync_folders)) for one in progress)
+        for one in long:
+            one.rest = self._outcome(one, sync_folders)
+        self._long += long
+        return ((one.going, _to_end(self._outcome(one, sync_folders))) for one in short)
+
+    def go_on(self) -> Iterator[tuple[Going, Outcome]]:
+        """A slice of what is written over several turns, and what came of those that have ended."""
+        until = self._clock.mono_s() + SLICE_S
+        while self._long:
+            one = self._long[0]
+            assert one.rest is not None
+            try:
+                self._waiting = next(one.rest)
+            except StopIteration as ended:
+                self._waiting = False
+                self._long.remove(one)
+                self.under_way.end(one.going)
+                yield one.going, ended.value
+            if self._waiting or self._clock.mono_s() > until:
+                return
+
+    def finish(self) -> Iterator[tuple[Going, Outcome]]:
+        """All that is left of those; nobody else is served meanwhile, nor later."""
+        self._ending = True
+        while self._long:
+            one = self._long.pop(0)
+            assert one.rest is not None
+            outcome = _to_end(one.rest)
+            self.under_way.end(one.going)
+            yield one.going, outcome
 
     def _begin(self, writes: Sequence[Write]) -> _Staging:
         """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
+        return _to_end(self._beginning(writes))
+
+    def _beginning(self, writes: Sequence[Write]) -> _Slices[_Staging]:
         if not _are_small(writes):
             return self._pool.submit(self._workspace.stage_all, writes)
         try:
-            written = self._workspace.write(writes)
+            written = self._workspace.write(writes[:AT_ONCE])
+            for start in range(AT_ONCE, len(writes), AT_ONCE):
+                yield False
+                self._workspace.write(writes[start : start + AT_ONCE], written)
         except Exception as error:  # noqa: BLE001
             failed: Future[list[Staged]] = Future()
             failed.set_exception(error)
@@ -215,17 +301,19 @@ class Performing:
         for start in range(0, len(writes), size):
             yield writes[start : start + size]
 
-    def _outcome(self, one: _Progress, sync_folders: bool) -> Outcome:
+    def _outcome(self, one: _Progress, sync_folders: bool) -> _Slices[Outcome]:
         try:
-            return self._try(one, sync_folders)
+            return (yield from self._try(one, sync_folders))
         except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
             self._look_again(one)
             return Unknown(error)
 
-    def _try(self, one: _Progress, sync_folders: bool) -> Outcome:
+    def _try(self, one: _Progress, sync_folders: bool) -> _Slices[Outcome]:
         """Perform one request; whatever goes wrong while it is taken back is the caller's to turn into `Unknown`."""
         try:
-            lost = self._swap_all(one)
+            if not one.staging:
+                yield from self._stage(one)
+            lost = yield from self._swap_all(one)
         except Refused as refused:
             self._take_back(one, refused.code)
             return Failed(refused)
@@ -234,18 +322,30 @@ class Performing:
             self._take_back(one, lost.why)
             self._workspace.discard(lost.kept)
             return Overtaken()
-        for write in one.going.decision.writes if sync_folders else ():
-            self._workspace.sync_folder(disk_path(write.path))
+        for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
+            self._workspace.sync_folder(disk_path(path))
+            yield False
         self._settle_upto = max(self._settle_upto, one.going.seqs[-1])
         self._step("before_reply")
         return Done(tuple(one.warnings))
 
-    def _swap_all(self, one: _Progress) -> Lost | None:
+    def _stage(self, one: _Progress) -> _Slices[None]:
+        """Stage a long request: the disk syncs one portion while the next is written."""
+        for portion in self._portions(one.going):
+            one.staging.append((yield from self._beginning(portion)))
+            yield False
+        for staging in one.staging:
+            while not (staging.done() or self._ending):
+                yield True
+            staging.result()
+            yield False
+
+    def _swap_all(self, one: _Progress) -> _Slices[Lost | None]:
         """Swap the writes in, in order; what stopped it, or None. Raises `Refused`."""
         staged = [step for portion in one.staging for step in portion.result()]
         self._step("after_stage")
         pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
-        for write, step in zip(one.going.decision.writes, staged, strict=True):
+        for at, (write, step) in enumerate(zip(one.going.decision.writes, staged, strict=True), 1):
             try:
                 result = self._workspace.perform(step, pinned=pinned)
             except HeldOpen:
@@ -257,6 +357,8 @@ class Performing:
                 one.warnings.append(HARD_LINK_BROKEN)
             self._remember(write, result)
             self._step("after_write")
+            if not at % AT_ONCE:
+                yield False
         if pinned:
             self._workspace.release(one.landed)
         return None
@@ -319,8 +421,9 @@ class Performing:
 
         What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
         """
-        upto, self._settle_upto = self._settle_upto, Seq(0)
+        upto = self._settled()
         if upto:
+            self._settle_upto = Seq(0)
             self._step("before_settle")
             self._recorder.note(WritesSettled(upto))
         rider = self.rider
@@ -329,17 +432,35 @@ class Performing:
         try:
             self._recorder.commit(*(load or ()))
         except BaseException:
-            self._settle_upto = upto
+            self._settle_upto = self._settle_upto or upto
             if rider is not None:
                 rider.failed()
             raise
         if rider is not None:
             rider.committed(self._clock.mono_s() - began)
 
+    def _settled(self) -> Seq:
+        """Up to which record the log may say that all is on disk, where it has not said so; 0: there is nothing to say.
+
+        Not beyond a request that is still being written: what follows it has to wait for that.
+        """
+        upto = self._settle_upto
+        return Seq(0) if any(one.batch <= upto for one in self.under_way.going) else upto
+
     def close(self) -> None:
         """End the worker threads."""
         self._syncer.close()
         self._pool.shutdown(wait=True)
+
+
+def _to_end(work: _Slices[T]) -> T:
+    """Do all of it at once."""
+    while True:
+        try:
+            next(work)
+        except StopIteration as ended:
+            result: T = ended.value
+            return result
 
 
 def require_room(writes: int, most_open: int) -> None:
@@ -354,6 +475,11 @@ def most_open() -> int:
     """How many files this process may have open."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return sys.maxsize if soft == resource.RLIM_INFINITY else soft
+
+
+def _one_a_folder(writes: Sequence[Write]) -> Iterable[str]:
+    """A path in each of the folders in which names come or go."""
+    return {path.rpartition("/")[0]: path for write in writes for path in names(write)}.values()
 
 
 def _are_small(writes: Sequence[Write]) -> bool:

@@ -37,6 +37,10 @@ class Sync:
         """It is done."""
         self._ended.release()
 
+    def done(self) -> bool:
+        """Has it ended? As a future says it."""
+        return not self._ended.locked()
+
     def wait(self) -> None:
         """Until it is done."""
         with self._ended:
@@ -57,6 +61,10 @@ class Asked:
     def __init__(self, wait: Callable[[], None]) -> None:
         self._wait: Callable[[], None] | None = wait
         self._error: BaseException | None = None
+
+    def done(self) -> bool:
+        """Nobody has to be served while it is waited for: it is the sync of one file."""
+        return True
 
     def result(self) -> None:
         """Wait for it. Raises what `wait` raised, also when it is asked again."""

@@ -53,6 +53,7 @@ class Desk:
         self.health: dict[str, Any] = {}
         self.present: dict[bytes, Present] = {}
         self.landed = 0
+        self.being_written: tuple[int, ...] = ()
         self.search: Callable[[Search], Answer] = run
         self.ann = self.introduce("ann", "s1")
         self.ben = self.introduce("ben", "s2")
@@ -147,6 +148,7 @@ class Desk:
                 present=self.present,
                 implied=implied,
                 landed=self.landed,
+                being_written=self.being_written,
             )
             try:
                 decision = self._decided(tool, params, world)

@@ -117,6 +117,10 @@ def test_an_operation_that_has_landed_is_applied_before_the_log_calls_it_settled
     batch = write_with_op(desk)
     desk.landed = batch - 1
     assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "unknown"
+    desk.landed = batch + 1
+    desk.being_written = (batch,)  # a later one has overtaken it
+    assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "unknown"
+    desk.being_written = ()
     desk.landed = batch
     assert desk.call(OP_STATUS_TOOL, desk.ann, op=OP.hex())["outcome"] == "applied"
     desk.outside("f.txt", lines("y"))

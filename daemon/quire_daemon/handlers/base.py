@@ -95,6 +95,7 @@ class World(msgspec.Struct, frozen=True):
     )  # implied files that were not looked at: path → code
     implied: Implied = Implied()  # what the tool's `implies` said of this call
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
+    being_written: tuple[int, ...] = ()  # but not those of these batches
 
 
 class Put(msgspec.Struct, frozen=True):

@@ -217,7 +217,8 @@ def decide_op_status(params: OpStatusParams, world: World) -> Decision:
     if batch is None:
         return Decision(_op_reply(params.op, "not_applied", known=False))
     state = world.history.batch_state(batch)
-    if state != "applied" and not (state == "unsettled" and batch <= world.landed):
+    landed = state == "unsettled" and batch <= world.landed and batch not in world.being_written
+    if state != "applied" and not landed:
         return Decision(_op_reply(params.op, "not_applied" if state == "abandoned" else "unknown", batch=batch))
     later = list(_superseding(world.history, batch))
     return Decision(

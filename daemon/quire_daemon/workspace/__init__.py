@@ -224,9 +224,12 @@ class Workspace:
         """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
         return self._staging.stage(writes)
 
-    def write(self, writes: Sequence[Write]) -> Written:
-        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused."""
-        return self._staging.write(writes)
+    def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
+        """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused.
+
+        `with_` are others that were written before; on a refusal nothing of these remains, either.
+        """
+        return self._staging.write(writes, with_)
 
     def sync(self, written: Written) -> None:
         """The part that waits for the disk. Any thread. Raises Refused; nothing of `written` remains then."""

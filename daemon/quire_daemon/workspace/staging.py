@@ -120,9 +120,12 @@ class Staging:
         self.sync(written)
         return self.name(written)
 
-    def write(self, writes: Sequence[Write]) -> Written:
-        """The first part of `stage`: the files have all but a name. What comes next is `sync`. Raises Refused."""
-        written = Written([], [])
+    def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
+        """The first part of `stage`: the files have all but a name. What comes next is `sync`. Raises Refused.
+
+        `with_` are others that were written before, and stand and fall with these.
+        """
+        written = with_ or Written([], [])
         with self._whole(written):
             for write in writes:
                 if isinstance(write, Put):

@@ -1,0 +1,54 @@
+"""What is being written over several turns: the files, and the calls, that have to wait until it is.
+
+The log tells of such a request already, and the disk does not hold all of it yet. A look at one of its files would take
+what is there for an outside change, so none is made meanwhile (`gather.BeingWritten`); whoever needs one waits, and
+everybody else is served.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from quire_daemon.call import Going
+from quire_daemon.handlers.base import Move
+
+
+class UnderWay(msgspec.Struct):
+    """Of all requests that are being written."""
+
+    going: list[Going] = msgspec.field(default_factory=list)  # in the order in which they were decided
+    paths: set[str] = msgspec.field(default_factory=set)  # as in the log
+
+    def begin(self, one: Going) -> None:
+        """The log has it, and its writes come."""
+        self.going.append(one)
+        self.paths.update(_paths(one))
+
+    def end(self, one: Going) -> None:
+        """It is on disk, or has been taken back."""
+        self.going.remove(one)
+        self.paths.difference_update(_paths(one))
+
+    @property
+    def batches(self) -> tuple[int, ...]:
+        """What the log calls them."""
+        return tuple(one.batch for one in self.going)
+
+    @property
+    def callers(self) -> set[bytes]:
+        """Connections that wait for the answer: what else they ask comes after it."""
+        return {one.call.incoming.identity for one in self.going}
+
+    @property
+    def operations(self) -> set[tuple[bytes, bytes]]:
+        """The marks by which these calls would be known if they came a second time."""
+        return {mark for one in self.going for mark in one.call.marks}
+
+
+def _paths(one: Going) -> Iterable[str]:
+    for write in one.decision.writes:
+        yield write.path
+        if isinstance(write, Move):
+            yield write.to

@@ -1,0 +1,103 @@
+"""kill -9 while an undo of many files is written in slices, and others edit between them."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import live
+from live import Live, caught_up, eventually, ok, verified
+from quire_daemon.performing import MANY
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 600))]
+
+FILES = [f"part{n // 20}/f{n}.txt" for n in range(MANY + 16)]
+
+KILLS = [
+    ("after_write", MANY // 2),
+    ("stage.named", MANY),
+    ("stage.written", MANY // 2),
+    ("after_stage", 1),
+    ("perform.exchanged", MANY),
+    ("perform.base_held", 3),
+]
+"""Where, and at which passing. Edits beside pass these steps, too, so it is not said which file is the last."""
+
+
+def edited_beside(at: Live, stop: threading.Event, told: list[dict[str, Any]]) -> None:
+    """Count a file up until told to stop, or until the daemon dies; what was told of each edit."""
+    with at.connect("bob", timeout_s=10) as bob:
+        while not stop.is_set():
+            told.append(bob.call("write_file", {"path": "beside.txt", "content": f"{len(told) + 1}\n"}))
+            if told[-1].get("outcome") == "unknown":
+                return
+
+
+@pytest.mark.parametrize(("step", "passing"), KILLS if live.LONG else KILLS[:1])
+def test_a_kill_within_a_long_undo_leaves_all_of_it_done_and_every_edit_beside_it(
+    daemon, step: str, passing: int
+) -> None:
+    at = daemon()
+    for name in FILES:
+        at.write(name, "before\n")
+    at.write("beside.txt", "0\n")
+    with at.connect("ada") as ada:
+        eventually("the first capture", lambda: ok(ada.call("status", {}))["capture"]["finished"])
+        for name in FILES:
+            ok(ada.call("edit_replace", {"file": name, "old_text": "before", "new_text": "after"}))
+    at.kill()
+    with at.fault(step, passing), at.connect("ada", timeout_s=20) as ada:
+        ok(ada.call("read_file", {"path": "beside.txt"}))
+        stop, told = threading.Event(), list[dict[str, Any]]()
+        other = threading.Thread(target=edited_beside, args=(at, stop, told))
+        other.start()
+        reply = ada.call("undo", {"last": len(FILES)})
+        stop.set()
+        other.join()
+    eventually("the daemon has died", lambda: not at.pids())
+    with at.connect("boss") as boss:
+        assert reply["outcome"] == "unknown", reply
+        applied = ok(boss.call("op_status", {"op": reply["op"]}))["outcome"] == "applied"
+        assert {at.read(name) for name in FILES} == {b"before\n" if applied else b"after\n"}
+        done = [n for n, one in enumerate(told, 1) if one.get("ok")]
+        for number, one in enumerate(told, 1):
+            if one.get("outcome") == "unknown" and "op" in one:
+                said = ok(boss.call("op_status", {"op": one["op"]}))["outcome"]
+                done += [number] if said == "applied" else []
+        assert at.read("beside.txt") == b"%d\n" % max(done, default=0)
+        assert applied, "the log has an undo before the first file of it is staged"
+        verified(boss)
+        eventually("nothing is left of it", lambda: not [*(at.root / ".quire/tmp").iterdir()])
+
+
+def test_an_edit_of_a_file_that_is_being_undone_waits_and_stands_on_the_outcome(daemon) -> None:
+    at = daemon()
+    for name in FILES:
+        at.write(name, "before\n")
+    with at.connect("ada") as ada, at.connect("bob") as bob:
+        eventually("the first capture", lambda: ok(ada.call("status", {}))["capture"]["finished"])
+        for name in FILES:
+            ok(ada.call("edit_replace", {"file": name, "old_text": "before", "new_text": "after"}))
+        heard = caught_up(bob)
+        replies: list[dict[str, Any]] = []
+
+        def undo() -> None:
+            replies.append(ada.call("undo", {"last": len(FILES)}))
+
+        undoing = threading.Thread(target=undo)
+        undoing.start()
+        shown = set()
+        while undoing.is_alive():
+            shown.add(ok(bob.call("read_file", {"path": FILES[-1]}))["content"])
+        undoing.join()
+        assert [f["action"] for f in ok(replies[0])["files"]] == ["write"] * len(FILES)
+        assert shown <= {"before\n", "after\n"}
+        ok(bob.call("edit_replace", {"file": FILES[-1], "old_text": "before", "new_text": "bob's"}))
+        assert {at.read(name) for name in FILES[:-1]} == {b"before\n"}
+        assert at.read(FILES[-1]) == b"bob's\n"
+        caught_up(bob)
+        since = ok(bob.call("since", {"cursor": heard, "limit": 1000}))["records"]
+        assert {record["kind"] for record in since} & {"outside_written", "outside_deleted", "bytes_displaced"} == set()
+        verified(bob)

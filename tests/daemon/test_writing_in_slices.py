@@ -1,0 +1,238 @@
+"""A request of many writes: its records are committed at once, its files are written over several turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from quire_daemon.call import Call, Going
+from quire_daemon.config import Settings
+from quire_daemon.gather import BeingWritten, Gather
+from quire_daemon.handlers import TOOLS
+from quire_daemon.handlers.base import Decision, Put, Who
+from quire_daemon.ignore import Ignore
+from quire_daemon.looking import Looking, NotYet
+from quire_daemon.performing import AT_ONCE, MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing
+from quire_daemon.recorder import Recorder
+from quire_daemon.server import Incoming, Peer
+from quire_daemon.workspace import Signature, Workspace
+from quire_journal.events import FileWritten, OutsideWritten, WriterIntroduced
+from quire_journal.ids import WriterId, blob_id
+from quire_journal.journal import Journal
+from quire_journal.messages import Request
+from quire_journal.stores.memory import MemoryStore
+from quire_journal.views.writers import caller_key
+
+FILES = [f"f{n}.txt" for n in range(MANY + AT_ONCE)]
+
+
+class Ticking:
+    """Each look at the clock takes more than a slice: so a turn writes as little as it can."""
+
+    now_s = 1_700_000_000.0
+
+    def now_ns(self) -> int:
+        return int(self.now_s * 1e9)
+
+    def mono_s(self) -> float:
+        self.now_s += SLICE_S * 1.5
+        return self.now_s
+
+
+class Told:
+    """In the place of `Outside`: what it is told."""
+
+    def __init__(self) -> None:
+        self.landed_at: list[str] = []
+        self.named: list[str] = []
+
+    def landed(self, path: str, signature: Signature | None, blob: bytes) -> None:
+        self.landed_at.append(path)
+
+    def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
+        self.named.append(path)
+
+
+class Scene:
+    """Ann puts other bytes into all of the files, in one request."""
+
+    def __init__(self, root: Path, workspace: Workspace) -> None:
+        self.root, self.workspace, self.clock, self.outside = root, workspace, Ticking(), Told()
+        self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
+        self.gather = Gather(workspace, self.recorder, Ignore(root), Settings())
+        self.looking = Looking(self.gather)
+        self.steps: list[str] = []
+        outside: Any = self.outside
+        self.performing = Performing(workspace, self.recorder, outside, self.clock, self.steps.append)
+        self.gather.under_way = self.performing.under_way
+        self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
+        self.recorder.introduce(self.ann)
+        for name in (*FILES, "beside.txt"):
+            (root / name).write_bytes(b"before\n")
+            self.recorder.note(OutsideWritten(name, blob_id(b"before\n"), 7, 0o644, "captured"))
+        self.recorder.note_blob(b"before\n", "f0.txt")
+        self.recorder.commit()
+
+    def call(self, tool: str, **args: Any) -> Call:
+        incoming = Incoming(tool.encode(), Peer(1000, 1), Request(1, tool))
+        who = Who(WriterId(self.ann), caller_key(1000, "ann", "s1"), "ann", "s1")
+        return Call(incoming, TOOLS[tool], msgspec.convert(args, TOOLS[tool].params), who, b"op", "key", 0.0, 0)
+
+    def decide(self, names: list[str], data: bytes) -> Going:
+        """The decision to put `data` into all of them, noted."""
+        seen = {name: self.gather.file(name, writing=True) for name in names}
+        batch = self.recorder.next_seq
+        seqs = tuple(
+            self.recorder.note(FileWritten(name, blob_id(data), len(data), 0o644, 0, "undo"), self.ann, batch)
+            for name in names
+        )
+        self.recorder.note_blob(data, names[0])
+        writes = [Put(seq, name, data, 0o644, seen[name]) for seq, name in zip(seqs, names, strict=True)]
+        return Going(self.call("undo", last=1), Decision({"ok": True}, (), writes, ()), seqs, batch)
+
+    def begin(self) -> Going:
+        """It is in the log, and nothing of it on the disk."""
+        going = self.decide(FILES, b"after\n")
+        assert [*self.performing.perform([going], False)] == []
+        return going
+
+    def turn(self) -> list[tuple[Going, Outcome]]:
+        return [*self.performing.go_on()]
+
+    def turns(self) -> Iterator[list[tuple[Going, Outcome]]]:
+        """Each turn's outcomes, until there is nothing to go on with."""
+        while self.performing.patience_s() is not None:
+            yield self.turn()
+
+    def until_written(self, count: int) -> None:
+        """As many files have landed, and not all."""
+        while len(self.outside.landed_at) < count:
+            assert self.turn() == []
+        assert count <= len(self.outside.landed_at) < len(FILES)
+
+    def now(self) -> set[bytes]:
+        return {(self.root / name).read_bytes() for name in FILES}
+
+    def unsettled(self) -> list[int]:
+        with self.recorder.history() as history:
+            return history.unsettled()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with_files = Workspace(tmp_path)
+    it = Scene(tmp_path, with_files)
+    yield it
+    it.performing.close()
+    with_files.close()
+
+
+def test_the_log_has_all_of_it_before_the_first_file_and_others_have_their_turn_between(scene: Scene) -> None:
+    going = scene.begin()
+    assert scene.recorder.journal.head == going.seqs[-1]
+    assert (scene.now(), scene.unsettled()) == ({b"before\n"}, [going.batch])
+    came = [one for turn in scene.turns() for one in turn]
+    assert came == [(going, Done())]
+    assert (scene.now(), scene.outside.landed_at) == ({b"after\n"}, FILES)
+    assert scene.steps[:3] == ["before_commit", "after_commit", "after_stage"]
+    assert scene.steps[-1] == "before_reply"
+    scene.performing.settle()
+    assert scene.unsettled() == []
+
+
+def test_a_turn_writes_only_some_of_the_files(scene: Scene) -> None:
+    scene.begin()
+    written = [len(scene.outside.landed_at) for _ in scene.turns()]
+    steps = {later - earlier for earlier, later in pairwise(written)}
+    assert max(steps) <= AT_ONCE < len(FILES) == written[-1]
+
+
+def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> None:
+    """The disk lags behind the log: what is there would be taken for somebody else's."""
+    scene.begin()
+    scene.until_written(AT_ONCE)
+    head = scene.recorder.journal.head
+    for name in (FILES[0], FILES[-1]):
+        with pytest.raises(BeingWritten):
+            scene.gather.observe(name, "watched")
+        for call in (scene.call("read_file", path=name), scene.call("delete_file", path=name)):
+            with pytest.raises(NotYet):
+                scene.looking.looks(call, set())
+    assert scene.looking.looks(scene.call("read_file", path="beside.txt"), set()).files["beside.txt"].text
+    assert [*scene.turns()][-1][0][1] == Done()
+    looks = scene.looking.looks(scene.call("read_file", path=FILES[0]), set())
+    text = looks.files[FILES[0]].text
+    assert text is not None
+    assert (text.data, scene.recorder.journal.head) == (b"after\n", head)
+
+
+def test_an_edit_beside_it_is_done_at_once_and_settled_only_after_it(scene: Scene) -> None:
+    """Else a kill would leave the files that are not written yet to nobody."""
+    long = scene.begin()
+    scene.until_written(AT_ONCE)
+    beside = scene.decide(["beside.txt"], b"edited\n")
+    assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
+    assert (scene.root / "beside.txt").read_bytes() == b"edited\n"
+    assert not scene.performing.unsettled
+    scene.performing.settle()
+    assert scene.unsettled() == [long.batch, beside.batch]
+    assert [*scene.turns()][-1] == [(long, Done())]
+    assert scene.performing.unsettled
+    scene.performing.settle()
+    assert scene.unsettled() == []
+
+
+def test_what_was_on_disk_before_it_is_settled_with_its_records(scene: Scene) -> None:
+    before = scene.decide(["beside.txt"], b"edited\n")
+    assert [*scene.performing.perform([before], False)] == [(before, Done())]
+    assert scene.unsettled() == [before.batch]
+    long = scene.begin()
+    assert scene.unsettled() == [long.batch]
+
+
+def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> None:
+    going = scene.begin()
+    scene.until_written(AT_ONCE)
+    (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
+    assert [*scene.turns()][-1] == [(going, Overtaken())]
+    assert scene.now() == {b"before\n", b"saved outside\n"}
+    assert (scene.root / FILES[-1]).read_bytes() == b"saved outside\n"
+    with scene.recorder.history() as history:
+        assert history.batch_state(going.batch) == "abandoned"
+    assert scene.gather.observe(FILES[0], "watched").event is None
+    assert {*scene.outside.named} == {*FILES}
+
+
+def test_what_the_disk_refuses_is_told_when_the_log_has_taken_it_back(scene: Scene) -> None:
+    going = scene.begin()
+    (scene.root / FILES[AT_ONCE + 1]).unlink()
+    (scene.root / FILES[AT_ONCE + 1]).mkdir()
+    outcomes = [*scene.turns()][-1]
+    assert [type(outcome) for _, outcome in outcomes] in ([Overtaken], [Failed])
+    with scene.recorder.history() as history:
+        assert history.batch_state(going.batch) == "abandoned"
+    assert {(scene.root / name).read_bytes() for name in FILES if (scene.root / name).is_file()} == {b"before\n"}
+
+
+def test_a_daemon_that_ends_writes_the_rest_first(scene: Scene) -> None:
+    first, second = scene.begin(), scene.decide(["beside.txt", *(f"new{n}.txt" for n in range(MANY))], b"made\n")
+    assert [*scene.performing.perform([second], False)] == []
+    scene.until_written(AT_ONCE)
+    assert [*scene.performing.finish()] == [(first, Done()), (second, Done())]
+    assert scene.now() == {b"after\n"}
+    assert (scene.root / f"new{MANY - 1}.txt").read_bytes() == b"made\n"
+    assert scene.performing.under_way.paths == set()
+
+
+def test_its_caller_and_its_marks_are_known_until_it_has_ended(scene: Scene) -> None:
+    going = scene.begin()
+    under_way = scene.performing.under_way
+    assert (under_way.callers, under_way.operations) == ({b"undo"}, going.call.marks)
+    assert len(going.call.marks) == 2
+    assert [*scene.turns()][-1] == [(going, Done())]
+    assert (under_way.callers, under_way.operations) == (set(), set())
