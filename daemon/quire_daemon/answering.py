@@ -53,6 +53,11 @@ class Answering:
         self._leasing.answered(call)
         if self._collecting.warnings:
             body["warnings"] = [*body.get("warnings", ()), *self._collecting.warnings]
+        if full := self._recorder.takes_nothing():
+            body["warnings"] = [
+                *body.get("warnings", ()),
+                {"type": "disk_full", "message": f"{full[0].upper()}{full[1:]}."},
+            ]
         _tell_encoding(body)
         if call.tool.writes:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")

@@ -31,6 +31,8 @@ def coverage(app: App) -> dict[str, Any]:
             "state": "degraded",
             "reasons": [*coverage.get("reasons", ()), f"journal read-only: {app.answering.read_only}"],
         }
+    if full := app.recorder.takes_nothing():
+        coverage = {**coverage, "state": "degraded", "reasons": [*coverage.get("reasons", ()), full]}
     return coverage
 
 
@@ -49,6 +51,7 @@ def health(app: App) -> dict[str, Any]:
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,
         "read_only": app.answering.read_only,
+        **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
         **_salvaged(app),

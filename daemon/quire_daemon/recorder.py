@@ -25,7 +25,9 @@ from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.journal import Bytes, Entry, Journal
+from quire_journal.log import StoreFailed
 from quire_journal.path_names import PathNames
+from quire_journal.points import to_the_second
 from quire_journal.purging import Change
 from quire_journal.text import Text
 from quire_journal.views import writers
@@ -158,6 +160,7 @@ class Recorder:
         self._asking: History | None = None  # of the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
+        self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
 
     # ── noting ──
 
@@ -242,16 +245,28 @@ class Recorder:
             self._commits += 1
             try:
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, StoreFailed) and error.disk_full:
+                    self._full_since_ns = self._full_since_ns or self.clock.now_ns()
                 self._last_reads.forget()
                 # else a record would name a writer that the log never told of, and whose number another gets
                 lost = (entry.event for entry in entries if isinstance(entry.event, WriterIntroduced))
                 self._strangers |= {WriterId(event.id): event for event in lost}
                 raise
+            self._full_since_ns = 0
         if dropped:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
+
+    def takes_nothing(self) -> str:
+        """Why the journal takes no records at the moment, and since when; "" where it does."""
+        if not self._full_since_ns:
+            return ""
+        since = to_the_second(self._full_since_ns)
+        return (
+            f"the journal has taken nothing since {since}, when its disk was full; what is there is recorded with room"
+        )
 
     def purge(self, change: Change, writer: WriterId) -> None:
         """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.

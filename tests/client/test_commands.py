@@ -773,6 +773,17 @@ def test_where_an_agent_did_nothing_through_quire_its_own_tools_are_named(quire:
     assert quire("log", "--writer", "outside", log=nothing).err == ""
 
 
+def test_what_a_reply_warns_of_is_said_by_every_command(quire: Quire) -> None:
+    warned = {
+        "ok": True,
+        "records": [],
+        "next": None,
+        "warnings": [{"type": "disk_full", "message": "Nothing is taken."}],
+    }
+    assert quire("log", log=warned).err == "Nothing is taken.\n"
+    assert quire("log", "--json", log=warned).err == ""
+
+
 def test_a_log_of_nothing_says_so(quire: Quire) -> None:
     assert quire("log", log={"ok": True, "records": [], "next": None}).out == "Nothing is recorded there.\n"
     ran = quire("log", log={"ok": True, "records": [], "next": None, "capturing": True})

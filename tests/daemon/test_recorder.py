@@ -12,6 +12,7 @@ from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.path_names import PathNames
+from quire_journal.points import to_the_second
 from quire_journal.stores.memory import MemoryStore
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
@@ -116,6 +117,30 @@ def test_a_read_that_could_not_be_committed_is_told_by_nothing() -> None:
     with pytest.raises(StoreFailed):
         recorder.commit()
     assert not recorder.told(READ, ann)
+
+
+def test_a_full_disk_is_told_until_the_journal_takes_something_again() -> None:
+    store = MemoryStore()
+    recorder, clock, ann = desk(store)
+    assert recorder.takes_nothing() == ""
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    store.fault = full
+    began = to_the_second(clock.now_ns())
+    for _ in range(2):
+        recorder.note(READ, ann)
+        with pytest.raises(StoreFailed):
+            recorder.commit()
+        assert f"has taken nothing since {began}, when its disk was full" in recorder.takes_nothing()
+        clock.now_s += 60
+    store.fault = None
+    recorder.commit()  # of nothing: that tells nothing
+    assert recorder.takes_nothing()
+    recorder.note(READ, ann)
+    recorder.commit()
+    assert recorder.takes_nothing() == ""
 
 
 def test_a_writer_whose_introduction_could_not_be_committed_is_introduced_with_what_it_does_next() -> None:

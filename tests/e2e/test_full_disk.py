@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,18 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+def _fill(path: Path) -> None:
+    """Until the disk takes nothing more."""
+    with path.open("wb", buffering=0) as file, suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+
+
+def _takes_nothing(client: Any) -> bool:
+    coverage = ok(client.call("status", {}))["coverage"]
+    return coverage["state"] == "degraded" and "has taken nothing since" in "; ".join(coverage["reasons"])
+
+
 def test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected(daemon: Any, disk: Path) -> None:
     at: Live = daemon(state_dir=disk / "state")
     folder = Path(os.environ["XDG_CONFIG_HOME"]) / "quire"
@@ -62,6 +75,17 @@ def test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected(da
         status = ok(client.call("status", {}))
         assert status["retention"]["reserve"] == {"bytes": 4 << 20, "held": False, "given_back": True}
         assert not ok(client.call("doctor", {}))["healthy"]
+        _fill(disk / "more")  # the space of the reserve, too
+        at.write("outside", os.urandom(3_000_000))
+        eventually("the journal says that it takes nothing", lambda: _takes_nothing(client))
+        journal = next(check for check in ok(client.call("doctor", {}))["checks"] if check["name"] == "journal")
+        assert (journal["ok"], "has taken nothing since" in journal["detail"]) == (False, True)
+        (warning,) = ok(client.call("log", {}))["warnings"]  # else it would look as if nothing had been written
+        assert warning["type"] == "disk_full"
+        (disk / "more").unlink()
+        eventually("it takes records again", lambda: not _takes_nothing(client))
+        assert ok(client.call("log", {"path": "outside"}))["records"]
+        (at.root / "outside").unlink()
     with at.connect("boss", "boss") as boss:
         assert ok(boss.call("read_file", {"path": "a", "end_line": 1}))
         assert ok(boss.call("gc", {}))["dropped"]["blobs"] == 3

@@ -297,6 +297,8 @@ class Invocation:
             self.put(text if exact or text.endswith("\n") else text + "\n")
         else:
             self.complain(reply)
+        for warning in reply.get("warnings") or ():
+            self.say(render.one_line(warning.get("message", ""), 400))
         self._tell_what_went_stale(reply)
         self._tell_of_another_version()
         return status_of(reply)

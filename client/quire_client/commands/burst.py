@@ -24,8 +24,6 @@ def run(call: Invocation) -> int:
         return call.answer(reply, {"list": _list, "show": _show}.get(action, _ended))
     if reply.get("ok"):
         call.say(render.clean_text(reply.get("message", "")))
-        for warning in reply.get("warnings") or ():
-            call.say(render.one_line(warning.get("message", "")))
     return call.answer(reply, lambda reply: str(reply["burst"]))
 
 

@@ -31,8 +31,8 @@ def run(call: Call, host: Host) -> None:
     if host.bad_settings:
         told = f"those of before are in force, for a file cannot be used: {host.bad_settings}"
         checks.append({"name": "settings in force", "ok": False, "detail": told})
-    read_only = health["read_only"]
-    checks.append({"name": "journal", "ok": not read_only, "detail": read_only or "takes records"})
+    takes_none = health["read_only"] or health.get("journal_full", "")
+    checks.append({"name": "journal", "ok": not takes_none, "detail": takes_none or "takes records"})
     if salvaged := health.get("salvaged"):
         checks.append({"name": "salvage", "ok": True, "detail": salvaged})
     reserve = health["retention"]["reserve"]
