@@ -14,7 +14,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -24,21 +25,26 @@ from quire_daemon.examiner import die_with
 from quire_journal import purging
 from quire_journal.events import BytesGone, Purged
 from quire_journal.log import Damaged, StoreFailed
-from quire_journal.purging import Change, Expression, Found, Wanted
+from quire_journal.purging import Change, Found, Texts, Wanted
 from quire_journal.refusals import Refused
 from quire_journal.stores.lmdb import LmdbStore
 
 SHOWN_CHARS: Final = 200
+MIB: Final = 1 << 20
 
-Compiled = tuple[bytes, int]
-"""Source and flags of an expression."""
+
+class Compiled(msgspec.Struct, frozen=True):
+    """`purging.Texts` as it goes from one process to another: sources. "" is none."""
+
+    asked: str = ""
+    lines: bytes = b""
 
 
 class FindTask(msgspec.Struct, frozen=True, tag="find"):
     """Say what a purge has to do. One of `path`, `blob` and `matching`."""
 
     folder: str  # of the journal
-    limit_ms: int  # of processor time, for one run of the expression over one text
+    limit_ms: int  # of processor time, for one run of the expression over a text, and as much for each further MiB
     path: str = ""
     blob: bytes = b""
     matching: str = ""
@@ -64,7 +70,7 @@ class Looked(msgspec.Struct, tag="looked"):
     blobs: dict[bytes, int]
     versions: dict[bytes, list[tuple[str, int]]]
     records: list[int]
-    texts: Compiled | None
+    texts: Compiled
     rows: list[tuple[str, bytes, bytes]]
     dropped: list[bytes]
     purged: Purged
@@ -73,7 +79,7 @@ class Looked(msgspec.Struct, tag="looked"):
 
     def found(self) -> Found:
         """Where it is; without what would find it again."""
-        return Found(self.blobs, self.versions, None, self.records)
+        return Found(self.blobs, self.versions, Texts(), self.records)
 
     def change(self) -> Change:
         """What a transaction has to do."""
@@ -113,8 +119,8 @@ def ask(task: Task, command: Sequence[str] = ()) -> Looked | Masked:
     if ended.returncode == -signal.SIGVTALRM:
         raise Refused(
             "regex_timeout",
-            f"The expression{_named(task)} was stopped after {task.limit_ms} ms in one text; repeats in repeats, such "
-            "as (a+)+, cost most.",
+            f"The expression{_named(task)} was stopped in one text, after {task.limit_ms} ms for each mebibyte of it; "
+            "repeats in repeats, such as (a+)+, cost most.",
             "simplify_pattern",
             argument="matching",
             limit_ms=task.limit_ms,
@@ -142,57 +148,56 @@ def _named(task: Task) -> str:
 class Limited:
     """An expression of which no run takes longer than a limit: the kernel ends the process."""
 
-    def __init__(self, of: re.Pattern[bytes], within: Callable[[bool], None]) -> None:
-        self._of, self._within = of, within
-        self.pattern, self.flags = of.pattern, of.flags
+    def __init__(self, source: str, limit_ms: int) -> None:
+        """Raises as `re.compile`, which is limited, too."""
+        self._limit_s = limit_ms / 1000
+        with self._within(0):
+            self._of = re.compile(source.encode("utf-8", "surrogateescape"), re.MULTILINE)
+
+    @contextmanager
+    def _within(self, size: int) -> Iterator[None]:
+        # Of the processor's time: on a busy machine an expression is no slower. Nobody handles the signal.
+        signal.setitimer(signal.ITIMER_VIRTUAL, self._limit_s * max(1.0, size / MIB))
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
     def search(self, data: bytes) -> re.Match[bytes] | None:
-        self._within(True)
-        found = self._of.search(data)
-        self._within(False)
-        return found
+        with self._within(len(data)):
+            return self._of.search(data)
 
     def finditer(self, data: bytes) -> Iterable[re.Match[bytes]]:
-        self._within(True)
-        found = list(self._of.finditer(data))
-        self._within(False)
-        return found
+        with self._within(len(data)):
+            return list(self._of.finditer(data))
 
     def sub(self, to: bytes | Callable[[re.Match[bytes]], bytes], data: bytes) -> bytes:
-        self._within(True)
-        made = self._of.sub(to, data)
-        self._within(False)
-        return made
+        with self._within(len(data)):
+            return self._of.sub(to, data)
 
 
 def run(task: Task) -> Outcome:
     """Do it."""
 
-    def within(begins: bool) -> None:
-        # Of the processor's time: on a busy machine an expression is no slower. Nobody handles the signal.
-        signal.setitimer(signal.ITIMER_VIRTUAL, task.limit_ms / 1000 if begins else 0)
-
-    def limited(pattern: re.Pattern[bytes]) -> Expression:
-        return Limited(pattern, within)
-
     if isinstance(task, MaskTask):
-        texts = limited(re.compile(*task.texts))
+        texts = Texts(
+            Limited(task.texts.asked, task.limit_ms) if task.texts.asked else None,
+            re.compile(task.texts.lines) if task.texts.lines else None,
+        )
         for log in task.logs:
             _mask_file(Path(log), texts)
         return Masked()
-    matching: Expression | None = None
+    matching: Limited | None = None
     if task.matching:
         try:
-            within(True)
-            matching = limited(re.compile(task.matching.encode("utf-8", "surrogateescape"), re.MULTILINE))
-            within(False)
+            matching = Limited(task.matching, task.limit_ms)
         except (re.error, OverflowError, ValueError) as error:
             return Unfit(str(error))
         except RecursionError:
             return Unfit("it is nested too deeply")
         if matching.search(b""):
             return Unfit("it matches nothing at all, so everything would go")
-    return _look(task, Wanted(task.path, task.blob, matching, limited))
+    return _look(task, Wanted(task.path, task.blob, matching))
 
 
 def _look(task: FindTask, wanted: Wanted) -> Looked:
@@ -204,14 +209,14 @@ def _look(task: FindTask, wanted: Wanted) -> Looked:
             change = purging.change(r, wanted, found, task.note)
     finally:
         store.close()
-    texts = found.texts
-    if texts is not None:
+    if found.texts.asked is not None:  # what takes too long is told before anything is done
         for log in task.logs:
-            purging.mask(_read(Path(log)), texts)
+            purging.mask(_read(Path(log)), found.texts)
     first = change.events[0]
     assert isinstance(first, Purged)
     gone = [event for event in change.events if isinstance(event, BytesGone)]
-    compiled = None if texts is None else (texts.pattern, texts.flags)
+    lines = found.texts.lines
+    compiled = Compiled(task.matching, lines.pattern if isinstance(lines, re.Pattern) else b"")
     where = (found.blobs, found.versions, found.records, compiled)
     return Looked(head, *where, change.rows, change.dropped, first, gone, change.views)
 
@@ -223,7 +228,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def _mask_file(path: Path, texts: Expression) -> None:
+def _mask_file(path: Path, texts: Texts) -> None:
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:

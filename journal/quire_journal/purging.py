@@ -20,6 +20,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal import addresses, blobs
+from quire_journal.any_of import any_of
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
 from quire_journal.ids import blob_id
@@ -42,19 +43,11 @@ SHORT_FILE: Final = 64
 
 _CACHE_BYTES: Final = 32 << 20
 
-_FLAGS_IN_FRONT: Final = re.compile(rb"\A\s*(?:\(\?[aiLmsux]+\)\s*)+")
-
 _decode_stored: Final = msgspec.msgpack.Decoder(blobs.Stored).decode
 
 
 class Expression(Protocol):
     """What `re.Pattern[bytes]` can do, as far as it is needed: whoever asks may bound the time that it takes."""
-
-    @property
-    def pattern(self) -> bytes: ...
-
-    @property
-    def flags(self) -> int: ...
 
     def search(self, data: bytes, /) -> re.Match[bytes] | None: ...
 
@@ -69,11 +62,30 @@ class Wanted(msgspec.Struct, frozen=True):
     path: str = ""
     blob: bytes = b""
     matching: Expression | None = None
-    limited: Callable[[re.Pattern[bytes]], Expression] = lambda pattern: pattern  # for those that are made of it
 
     @property
     def how(self) -> str:
         return "path" if self.path else "blob" if self.blob else "matching"
+
+
+class Texts(msgspec.Struct, frozen=True):
+    """What is masked: what matches the expression that was asked for, and lines of what goes."""
+
+    asked: Expression | None = None
+    lines: Expression | None = None  # one that takes time as data is long (`any_of`)
+
+    def __bool__(self) -> bool:
+        return self.asked is not None or self.lines is not None
+
+    def stand_in(self, data: bytes) -> bool:
+        """Is one of them in there?"""
+        return any(one is not None and one.search(data) is not None for one in (self.asked, self.lines))
+
+    def replaced(self, data: bytes, by: bytes | Callable[[re.Match[bytes]], bytes]) -> bytes:
+        """`data` with something else for each. The whole of what matched first: a line of it may not match alone."""
+        for one in (self.asked, self.lines):
+            data = one.sub(by, data) if one is not None else data
+        return data
 
 
 class Found(msgspec.Struct):
@@ -81,7 +93,7 @@ class Found(msgspec.Struct):
 
     blobs: dict[bytes, int] = {}  # → bytes that it has
     versions: dict[bytes, list[tuple[str, int]]] = {}  # → path and seq of those with these bytes
-    texts: Expression | None = None  # what is masked in records and logs
+    texts: Texts = Texts()  # what is masked in records and logs
     records: list[int] = []  # that hold such texts
 
     @property
@@ -107,7 +119,7 @@ class Change(msgspec.Struct):
 
 def find(r: Reading, wanted: Wanted) -> Found:
     """Look through blobs and records. Raises `log.Damaged` where a blob cannot be unpacked: it might hold anything."""
-    found = Found({}, {}, None, [])
+    found = Found({}, {}, Texts(), [])
     texts: dict[bytes, None] = {}
     for blob, data in _chosen(r, wanted):
         found.blobs[blob] = len(data)
@@ -119,7 +131,7 @@ def find(r: Reading, wanted: Wanted) -> Found:
         if version.blob in found.blobs:
             path = path_of(r, int.from_bytes(key[:4], "big")) or ""
             found.versions.setdefault(version.blob, []).append((path, version.seq))
-    found.texts = _one_of(texts, wanted)
+    found.texts = Texts(wanted.matching, _one_of(texts))
     found.records = [seq for seq, record, stored in _records(r) if _tells(record, stored, found, wanted)]
     return found
 
@@ -157,9 +169,9 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
     return done
 
 
-def mask(data: bytes, texts: Expression) -> bytes:
+def mask(data: bytes, texts: Texts) -> bytes:
     """`data`, as long as before, with stars for what is purged: for a log that somebody appends to."""
-    return texts.sub(lambda match: b"*" * len(match[0]), data)
+    return texts.replaced(data, lambda match: b"*" * len(match[0]))
 
 
 # ── finding ──────────────────────────────────────────────────────────────────
@@ -212,26 +224,17 @@ def _secret_lines(data: bytes, wanted: Wanted) -> Iterator[bytes]:
                 yield line.strip()
 
 
-def _one_of(texts: Iterable[bytes], wanted: Wanted) -> Expression | None:
-    """What finds any of the lines, the longest first; and what was asked for."""
-    listed = sorted(texts, key=len, reverse=True)
+def _one_of(texts: Iterable[bytes]) -> Expression | None:
+    """What finds any of the lines."""
+    listed = list(texts)
     # A log writes its texts as JSON, where quotes and backslashes are escaped.
     escaped = (msgspec.json.encode(line.decode("utf-8", "replace"))[1:-1] for line in listed)
-    either = [re.escape(text) for text in dict.fromkeys([*listed, *escaped])]
-    pattern = re.compile(b"|".join(either)) if either else None
-    if wanted.matching is None or not wanted.matching.pattern:
-        return wanted.limited(pattern) if pattern is not None else None
-    if pattern is None:
-        return wanted.matching
-    # Flags may stand in front of an expression, and nowhere else; `flags` has them. A remark ends with its line.
-    asked, flags = _FLAGS_IN_FRONT.sub(b"", wanted.matching.pattern), wanted.matching.flags
-    either_or_asked = pattern.pattern + b"|(?:" + asked + (b"\n)" if flags & re.VERBOSE else b")")
-    return wanted.limited(re.compile(either_or_asked, flags))
+    return re.compile(any_of([*listed, *escaped])) if listed else None
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: Wanted) -> bool:
     """Does the record hold a text that is to go? Kept replies about a path that is purged go as a whole."""
-    if found.texts is not None and found.texts.search(stored):
+    if found.texts.stand_in(stored):
         return _masked(record, found).body != record.body
     if wanted.matching is None and record.kind == ReplyKept.kind:
         return any(path.encode("utf-8", "surrogateescape") in stored for path in found.paths)
@@ -260,9 +263,10 @@ def _named(event: object) -> frozenset[str]:
 
 
 def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
-    if isinstance(value, str) and value not in kept and found.texts is not None:
+    if isinstance(value, str) and value not in kept:
         data = value.encode("utf-8", "surrogateescape")
-        return found.texts.sub(MASK.encode(), data).decode("utf-8", "replace") if found.texts.search(data) else value
+        masked = found.texts.replaced(data, MASK.encode())
+        return value if masked == data else masked.decode("utf-8", "replace")
     if isinstance(value, list):
         return [_without(one, found, kept) for one in value]
     return value
@@ -271,9 +275,9 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
 def _views_with_texts(r: Reading, found: Found) -> Iterator[str]:
     """The views in whose tables such texts stand, and the one of kept replies."""
     for view in VIEWS:
-        if "replies" in view.tables or (found.texts is not None and _stands_in(r, view.tables, found.texts)):
+        if "replies" in view.tables or _stands_in(r, view.tables, found.texts):
             yield view.name
 
 
-def _stands_in(r: Reading, tables: Iterable[str], texts: Expression) -> bool:
-    return any(texts.search(value) for table in tables for _, value in r.scan(table))
+def _stands_in(r: Reading, tables: Iterable[str], texts: Texts) -> bool:
+    return any(texts.stand_in(value) for table in tables for _, value in r.scan(table))

@@ -74,7 +74,7 @@ class _Purge:
     def __init__(self, call: Call, host: Host, task: FindTask) -> None:
         self._call, self._host, self._task = call, host, task
         self._found = Found()
-        self._texts: Compiled | None = None
+        self._texts = Compiled()
         self._looks = 0
         self._unmasked = ""  # why logs may still hold it
         self._compaction: Compaction | None = None
@@ -216,12 +216,12 @@ def _task(params: PurgeParams, host: Host) -> FindTask:
 # ── files beside the journal ──
 
 
-def _sweep(host: Host, texts: Compiled | None, limit_ms: int) -> str:
+def _sweep(host: Host, texts: Compiled, limit_ms: int) -> str:
     """Logs, displaced files, and damaged databases. Returns why logs could not be masked, if so."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""
-    if texts is not None:
+    if texts.asked or texts.lines:
         try:
             ask(MaskTask(texts, limit_ms, _logs(host)))
         except (Refused, StoreFailed) as error:

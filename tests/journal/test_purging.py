@@ -1,0 +1,55 @@
+"""What a purge finds, and what it leaves of the texts that told of it."""
+
+from __future__ import annotations
+
+import re
+
+from scribe import Scribe
+
+from quire_journal import purging
+from quire_journal.events import EditRefused, ReplyKept
+from quire_journal.ids import blob_id
+from quire_journal.purging import Texts, Wanted
+from quire_journal.records import decode_record
+
+KEY = b"-----BEGIN KEY-----\nabc\nMIIEvQIBADANBgkq\n-----END KEY-----\n"
+
+
+def told(scribe: Scribe, wanted: Wanted) -> dict[int, str]:
+    """What the records that a purge replaces say afterwards, in one string each."""
+    with scribe.store.reading() as r:
+        change = purging.change(r, wanted, purging.find(r, wanted))
+    rows = [decode_record(row) for table, _, row in change.rows if table == "records"]
+    return {record.seq: repr(record.event()) for record in rows}
+
+
+def test_lines_of_a_file_that_goes_are_masked_wherever_they_stand() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("key.pem", KEY)
+    kept = scribe.note(ReplyKept("k", b"x" * 32, b"... MIIEvQIBADANBgkq ..."), writer=1)
+    refused = scribe.note(EditRefused("edit", "a.py", "stale", "there is MIIEvQIBADANBgkq now, and abc"), writer=1)
+    scribe.note(EditRefused("edit", "a.py", "stale", "there is something else"), writer=1)
+    said = told(scribe, Wanted(path="key.pem"))
+    assert set(said) == {kept, refused}
+    assert "there is [purged] now, and abc" in said[refused]
+    assert "MIIE" not in said[kept]
+
+
+def test_what_matches_over_several_lines_goes_as_a_whole_and_its_lines_alone() -> None:
+    """A line of it is too short to be looked for by itself; it goes where it stands within the match."""
+    scribe = Scribe().introduce()
+    scribe.write("key.pem", b"# mine\n" + KEY)
+    whole = scribe.note(EditRefused("edit", "a.py", "stale", f"see {KEY.decode()}"), writer=1)
+    line = scribe.note(EditRefused("edit", "a.py", "stale", "see MIIEvQIBADANBgkq, abc"), writer=1)
+    wanted = Wanted(matching=re.compile(rb"-----BEGIN(?:.|\n)*END KEY-----"))
+    with scribe.store.reading() as r:
+        assert list(purging.find(r, wanted).blobs) == [blob_id(b"# mine\n" + KEY)]
+    said = told(scribe, wanted)
+    assert "'see [purged]\\n'" in said[whole]
+    assert "see [purged], abc" in said[line]
+
+
+def test_a_log_stays_as_long_as_it_is() -> None:
+    texts = Texts(re.compile(rb"to[k]en=\w+"), re.compile(rb"secret"))
+    assert purging.mask(b"a token=x1 secrets\n", texts) == b"a ******** ******s\n"
+    assert purging.mask(b"nothing\n", Texts()) == b"nothing\n"
