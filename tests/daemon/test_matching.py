@@ -142,6 +142,11 @@ def test_edits_that_see_each_other_come_to_edits_of_the_first_text(
         (b"one\r\ntwo\nthree\r\n", "two", "2\n2b", b"one\r\n2\n2b\nthree\r\n"),
         (b"a\rb\rc\r", "b", "B\nB2", b"a\rB\rB2\rc\r"),
         (b"a\rb\rc", "\nb", "", b"a\rc"),
+        (b"a\r\nb\nc\r\n", "a\nb", "ab", b"ab\nc\r\n"),  # the break behind the text is not in it
+        (b"a\r\nb\r\nc\nd\r\n", "b\nc", "b", b"a\r\nb\nd\r\n"),
+        (b"a\nb\nc\nd\r\n", "b\nc\nd", "B\nD", b"a\nB\nD\r\n"),
+        (b"a\r\nb\n", "a\nb\n", "ab\n", b"ab\r\n"),
+        (b"a\r\nb", "a\nb", "ab", b"ab"),
         (b"a\nb\n", "\nb", "b", b"ab\n"),
         (b"a\nb", "b", "b\n", b"a\nb\n"),  # adds the final break
         (b"a\r\nb\r\n", "b\n", "b", b"a\r\nb"),  # removes it

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from quire_journal.diff import diff
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice
+from quire_journal.splice import Splice, new_breaks
 from quire_journal.text import BOM, Text, shown
 
 Edit = tuple[int, int, bytes]
@@ -306,7 +306,10 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
             final_break = _final_break(text, ends) if first or made else None
             if ends:
                 new_lines.pop()
-        splices += _spliced(text, first, min(last + 1, len(text)), new_lines, flat)
+        found = _spliced(text, first, min(last + 1, len(text)), new_lines, flat)
+        if found and found[-1].stop == last + 1:
+            found[-1] = _ending_alike(text, found[-1])
+        splices += found
     return tuple(_joined(splices)), final_break
 
 
@@ -486,6 +489,14 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
     return [Splice(s.start + start, s.stop + start, s.lines) for s in found]
 
 
+def _ending_alike(text: Text, s: Splice) -> Splice:
+    """The last of fewer lines ends as the last one did that they replace: no edit reached its break."""
+    if not 0 < len(s.lines) < s.stop - s.start:
+        return s
+    breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
+    return s if breaks[-1] == ending or not ending else Splice(s.start, s.stop, s.lines, (*breaks[:-1], ending))
+
+
 def _plain(lines: Sequence[bytes]) -> Text:
     """These lines, all with the same break: only their contents are to be compared."""
     return Text(False, lines, [b"\n"] * len(lines))
@@ -496,13 +507,14 @@ def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
     at = 0
     while at < len(splices):
         stop = at + 1
-        while stop < len(splices) and splices[stop].start == splices[stop - 1].stop and _even(splices[stop - 1]):
+        while stop < len(splices) and _follow(splices[stop - 1], splices[stop]):
             stop += 1
         new = chain.from_iterable(s.lines for s in splices[at:stop])
-        yield Splice(splices[at].start, splices[stop - 1].stop, tuple(new))
+        yield Splice(splices[at].start, splices[stop - 1].stop, tuple(new), splices[at].breaks)
         at = stop
 
 
-def _even(s: Splice) -> bool:
-    """Does each line replace one? Then what follows takes its breaks from the same lines as before."""
-    return not s.shift and s.stop > s.start
+def _follow(s: Splice, after: Splice) -> bool:
+    """Do they touch, each line of the first replacing one? What follows then takes its breaks from the same lines."""
+    even = not s.shift and s.stop > s.start
+    return after.start == s.stop and even and s.breaks is None and after.breaks is None
