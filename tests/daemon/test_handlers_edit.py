@@ -184,6 +184,17 @@ def test_the_lines_that_a_refusal_shows_count_as_shown() -> None:
     assert (book.text("f.txt") or "").splitlines()[10] == "mine"
 
 
+@every("lost", ["line 10", "never there"])
+def test_a_stale_refusal_names_the_anchors_that_no_line_has_any_more(lost: str) -> None:
+    book = Playbook({"f.txt": TWENTY})
+    read(book)
+    book.write("f.txt", TWENTY.replace("line 10\n", "theirs\n"))
+    operations = [*replace("line 3", "x")["operations"], *replace(lost, "y")["operations"]]
+    reply = book.call("edit", {"path": "f.txt", "operations": operations})
+    assert (reply["error"], reply["reason"], reply["missing"]) == ("anchor_stale", "changed", [h(lost)])
+    assert f"No line has the hash '{h(lost)}' now." in reply["message"]
+
+
 def test_another_agent_is_named() -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book)

@@ -269,8 +269,19 @@ class _Call(msgspec.Struct, frozen=True):
 
     def refuse(self, needs: Ranges | None, conflict: Conflict | None = None) -> Decision:
         """The file is not what the caller knows."""
-        stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict)
+        missing = self.missing_now()
+        stale = Stale(self.dialect.name, self.dialect.stale, self.basis, self.now, needs, conflict, missing=missing)
         return refuse_stale(stale, self.world, self.params.dry_run)
+
+    def missing_now(self) -> Sequence[str]:
+        """The anchors of this call that name no line of the file as it is."""
+        if self.dialect.stale != "anchor_stale":
+            return ()
+        try:
+            self.dialect.plan(self.params, Sight(self.text, None), self.world.settings)
+        except Refused as refused:
+            return tuple(refused.details.get("missing", ()))
+        return ()
 
     def finish(self, plan: Plan, splices: tuple[Splice, ...], across: dict[str, Any], warnings: Warnings) -> Decision:
         """Apply the splices, which are in the coordinates of the file, and conclude."""

@@ -32,6 +32,12 @@ MOST_LINES: Final = 40
 MOST_LIKE: Final = 2
 """Lines with the ID of a reference whose line has another that a refusal shows."""
 
+MOST_ANCHORS: Final = 5
+"""Of missing ones, named in the message."""
+
+MOST_OF_ANCHOR: Final = 40
+"""Characters of one: a caller may have sent anything."""
+
 
 class Stale(msgspec.Struct, frozen=True):
     """A refusal because of what others wrote, before it is put into words."""
@@ -43,6 +49,7 @@ class Stale(msgspec.Struct, frozen=True):
     needs: Ranges | None  # lines of the base that the call depends on; None: all of them
     conflict: Conflict | None = None
     more: dict[str, Any] | None = None  # fields of the tool's own
+    missing: Sequence[str] = ()  # anchors of the call that name no line of the file any more
 
 
 def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
@@ -68,12 +75,18 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
         "lines": rows,
         "diff": preview,
         **({"diff_truncated": True} if cut else {}),
+        **({"missing": list(stale.missing)} if stale.missing else {}),
         **(stale.more or {}),
         **news(world, now.path, stale.needs, basis.version),
     }
     if stale.conflict is not None:
         details["conflict"] = _three_ways(basis, stale.conflict)
-    refused = Refused(stale.code, _sentence(basis, now, others, overall, touches), "re-read_file", **details)
+    message = _sentence(basis, now, others, overall, touches)
+    if stale.missing:
+        more = len(stale.missing) - MOST_ANCHORS
+        named = ", ".join(repr(anchor[:MOST_OF_ANCHOR]) for anchor in stale.missing[:MOST_ANCHORS])
+        message += f" No line has the hash {named} now." if more <= 0 else f" No line has {named} and {more} more now."
+    refused = Refused(stale.code, message, "re-read_file", **details)
     return _decided(refused, EditRefused(stale.tool, now.path, stale.code, touches), basis, now, ranges, dry_run)
 
 
