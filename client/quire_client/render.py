@@ -23,6 +23,7 @@ _COLOURS: Final = {
 }
 _FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_HEX: Final = frozenset("0123456789abcdef")
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -121,6 +122,21 @@ def writer(who: object) -> str:
         return f"{agent}/{session}" if session else agent
     # The command line gives a user without a name a new id with every call: the number would tell nothing.
     return "user" if who.get("uid") is not None else one_line(who.get("id") or who.get("type") or "?", 60)
+
+
+def hint(said: object) -> str:
+    """What went on when a version came to be, in a few words; `quire why` has all of it."""
+    text = one_line(said)
+    if text == "git: index.lock was held":
+        return "while git ran"
+    if text.startswith("git: ") and not text.startswith("git: HEAD"):
+        text = f"git {text[5:].partition(' (HEAD ')[0]}"
+    return commits(text)
+
+
+def commits(text: str) -> str:
+    """`text` with the names of commits as short as people write them."""
+    return " ".join(word[:10] if len(word) in (40, 64) and set(word) <= _HEX else word for word in text.split(" "))
 
 
 def lines(ranges: object) -> str:

@@ -86,3 +86,17 @@ def test_the_colours_for_writers_begin_again() -> None:
     colours = render.Palette(True, {})
     assert len({colours.of(n) for n in range(6)}) == 6
     assert colours.of(6) == colours.of(0)
+
+
+@every(
+    ("said", "shown"),
+    [
+        (f"git: checkout: moving from {'3f' * 20} to main (HEAD {'3f' * 6} -> main {'4e' * 6})", None),
+        ("git: HEAD moved (HEAD main -> side)", "git: HEAD moved (HEAD main -> side)"),
+        ("git: index.lock was held", "while git ran"),
+        ("git checkout main (ada/s1)", "git checkout main (ada/s1)"),
+        (f"Edit {'a' * 40}.py (claude-code/1)", f"Edit {'a' * 40}.py (claude-code/1)"),
+    ],
+)
+def test_a_hint_is_told_in_a_few_words(said: str, shown: str | None) -> None:
+    assert render.hint(said) == (shown or "git checkout: moving from 3f3f3f3f3f to main")

@@ -341,7 +341,7 @@ class Invocation:
         for path, entries in told.items():
             newest = entries[-1]
             who = " and ".join(dict.fromkeys(render.writer(entry.get("writer")) for entry in entries))
-            hint = f" ({render.one_line(newest['hint'])})" if newest.get("hint") else ""
+            hint = f" ({render.hint(newest['hint'])})" if newest.get("hint") else ""
             when = f"{', last' if len(entries) > 1 else ''} at {render.moment(newest.get('at', ''))}{hint}"
             look = f"; see `quire diff {render.one_line(newest['since'])}.. {quote(path)}`" if "since" in newest else ""
             self.say(f"{path} was changed since you read it, by {who}{when}{look}.")

@@ -126,11 +126,11 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
         path = f"{path} -> {render.one_line(record['to'])}"
     if record.get("command"):
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
-        path = render.one_line(path)
+        path = render.commits(render.one_line(path))
     if record.get("how") and record.get("path"):
         path = f"{path}  ({undoing(record)})"
     if record.get("hint"):
-        path = f"{path}  [{render.one_line(record['hint'])}]"
+        path = f"{path}  [{render.hint(record['hint'])}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
     kind = render.one_line(record.get("kind", "")).replace("_", " ")
     if record.get("kind") == "outside_written" and record.get("evidence") == "captured":
