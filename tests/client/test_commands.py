@@ -905,6 +905,13 @@ def test_show_takes_a_path_at_a_point_and_all_pages(quire: Quire) -> None:
     assert ran.out == "1\n2\n3\n"
 
 
+def test_a_folder_has_no_text_to_show_and_is_listed(quire: Quire, site: Path) -> None:
+    (site / "lib").mkdir()
+    ran = quire("show", "lib", show={"ok": False, "error": "not_found", "message": "'lib' had no version at …."})
+    said = "lib is a folder, which has no text: `quire ls lib` lists it, with --at POINT as it was then. [not_a_file]\n"
+    assert (ran.status, ran.err) == (1, said)
+
+
 @pytest.mark.parametrize(
     ("fields", "out", "sentence"),
     [
@@ -1080,17 +1087,21 @@ def test_claim_says_what_is_wanted_and_tells_the_number_and_who_else_is_there(qu
 def test_a_claim_of_what_another_holds_ends_with_6(quire: Quire) -> None:
     refusal = {"ok": False, "error": "lease_held", "message": "bob has it.", "suggested_action": "wait"}
     ran = quire("claim", "src/a.py", claim=refusal)
-    told = "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it"
+    told = "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it, "
+    told += "`quire release PATH --force` takes it away"
     assert (ran.status, ran.out, ran.err) == (6, "", f"bob has it. [lease_held]\nNext: {told}.\n")
 
 
-def test_release_names_a_path_a_lease_or_all(quire: Quire) -> None:
+def test_release_names_a_path_a_lease_or_all(quire: Quire, site: Path) -> None:
     ran = quire("release", "src/a.py", release={"ok": True, "message": "1 lease released."})
     assert (ran.asked, ran.out) == ([("release", {"path": "src/a.py"})], "1 lease released.\n")
     broken = {"lease": 17, "force": True, "reason": "bob hangs"}
     assert quire("release", "--lease", "17", "--force", "--reason", "bob hangs").asked == [("release", broken)]
     assert quire("release", "--all").asked == [("release", {"all": True})]
-    assert quire("release", "--force").err == "quire: Say which: PATH, --lease or --all.\n"
+    assert quire("release", "--force").err == "quire: Say which: PATH, LEASE or --all.\n"
+    assert quire("release", "17", "--force").asked == [("release", {"lease": 17, "force": True})]  # as `claims` has it
+    (site / "17").touch()
+    assert quire("release", "17").asked == [("release", {"path": "17"})]
     assert quire("claim", "--kind", "shared").err == "quire: PATH is missing: `quire claim PATH`.\n"
 
 
@@ -1248,6 +1259,7 @@ def test_rollback_takes_a_point_paths_and_whose_work(quire: Quire) -> None:
     ran = quire("rollback", "before", "src", "--only", "alice", "--plan")
     assert ran.asked == [("rollback", {"to": "before", "path": "src", "writer": "alice", "plan": True})]
     assert quire("rollback", "--token", "T").asked == [("rollback", {"token": "T"})]
+    assert quire("rollback", "v1", "--writer", "bo").asked == [("rollback", {"to": "v1", "writer": "bo"})]
     ran = quire("rollback")
     assert (ran.status, ran.err) == (2, "quire: POINT is missing: `quire rollback POINT [PATH ...]`.\n")
 

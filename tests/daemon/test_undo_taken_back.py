@@ -259,3 +259,15 @@ def test_undoing_one_writer_after_any_edits_and_undos_comes_to_what_the_model_sa
         assert without.texts == (text,), (slot, text, without, was.slots[slot])
         assert told or not without.must_conflict, (slot, without)
         assert without.may_conflict or not any(played.model.only_changed(place, c["seq"]) for c in told), (slot, told)
+
+
+def test_what_has_been_undone_since_leaves_nothing_to_roll_back() -> None:
+    desk = desk_with()
+    start = desk.journal.head
+    put(desk, desk.ann, "two", "TWO")
+    undone = desk.call(UNDO_TOOL, desk.ann)["batch"]
+    refused = desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{start}")
+    assert (refused["error"], refused["message"]) == (
+        "not_found",
+        f"There is nothing to roll back: batch {undone} has undone it already.",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from quire_client import render
@@ -11,8 +12,14 @@ from quire_client.commands.base import Command, Invocation, Option, Usage
 def run(call: Invocation) -> int:
     """Release what is named, or break it."""
     call.at_most(1)
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
+    arguments: dict[str, Any] = {}
     lease = call.number("lease")
+    if call.arguments:
+        given = call.arguments[0]
+        if given.isascii() and given.isdigit() and not os.path.lexists(call.folder / given):
+            lease = int(given)  # as `quire claims` begins its rows
+        else:
+            arguments["path"] = call.in_workspace(given)
     if lease is not None:
         arguments["lease"] = lease
     for name in ("all", "force"):
@@ -21,15 +28,15 @@ def run(call: Invocation) -> int:
     if "reason" in call.options:
         arguments["reason"] = call.options["reason"]
     if not arguments.keys() & {"path", "lease", "all"}:
-        raise Usage("Say which: PATH, --lease or --all.")
+        raise Usage("Say which: PATH, LEASE or --all.")
     with call.connect() as client:
         reply = client.call("release", arguments)
     return call.answer(reply, lambda reply: render.clean_text(reply.get("message", "")))
 
 
 COMMAND = Command(
-    arguments="[PATH]",
-    about="Gives up your leases on PATH (as it was claimed), the lease of a number, or all of them. With --force also\n"
+    arguments="[PATH | LEASE]",
+    about="Gives up your leases on PATH (as it was claimed), the LEASE of a number, or all of them. With --force also\n"
     "those of others are ended: that is recorded with the reason, and their holders are told.",
     example="quire release src/app.py",
     run=run,

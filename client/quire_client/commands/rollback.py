@@ -32,7 +32,7 @@ COMMAND = Command(
     example="quire rollback before-refactoring src --only alice --plan",
     run=run,
     options=(
-        Option("only", "WRITER", "whose work: an agent's name, user, w3, outside, or '*' for everyone"),
+        Option("only", "WHO", "whose work: an agent's name, user, w3, outside, or '*' for everyone", also=("writer",)),
         *EXECUTING,
     ),
 )

@@ -22,6 +22,10 @@ def run(call: Invocation) -> int:
     arguments = _what(call, call.one_argument("VERSION"))
     with call.connect() as client:
         reply = _whole(client, arguments)
+    if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
+        path = render.one_line(arguments["path"])
+        message = f"{path} is a folder, which has no text: `quire ls {path}` lists it, with --at POINT as it was then."
+        reply = {**reply, "error": "not_a_file", "message": message, "suggested_action": ""}
     if reply.get("ok"):
         call.say("  ".join(cell for cell in row(reply.get("record") or reply) if cell))
         if "content" not in reply:
@@ -39,6 +43,10 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
     if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
         point = point_of("now")
     return {"path": call.in_workspace(path), "version": point} if point else {"version": given}
+
+
+def _is_folder(call: Invocation, path: str) -> bool:
+    return bool(path) and os.path.isdir(os.path.join(call.place.root, path))
 
 
 def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -302,7 +302,7 @@ def _matching(params: _Choosing, known: Batches, who: Who, paths: Sequence[str],
 def _nothing_fits(params: _Choosing) -> Refused:
     if isinstance(params, RedoParams):
         return Refused("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
-    message = "No change that is in force fits the choice: there is nothing to undo."
+    message = "No change that is in force fits the choice: there is nothing to take back."
     if not (params.writer or params.agent_session or params.burst is not None):
         message += " It was about your own work; `writer` names another's, `*` everyone's."
     return Refused("not_found", message, "log")

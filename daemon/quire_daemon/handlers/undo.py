@@ -120,8 +120,9 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
         raise Refused("conflict", _conflict_sentence(blocked, history), "plan", files=files)
     if not doing and choice.how != "restore":
         by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
-        why = f"batch {by} has done so already" if by is not None else "the files are like that already"
-        raise Refused("not_found", f"There is nothing to {choice.how}: {why}.", "log", batches=list(choice.batches))
+        why = f"batch {by} has undone it already" if by is not None else "the files are like that already"
+        verb = "roll back" if choice.how == "rollback" else choice.how
+        raise Refused("not_found", f"There is nothing to {verb}: {why}.", "log", batches=list(choice.batches))
 
 
 def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
