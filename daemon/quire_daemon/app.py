@@ -381,7 +381,7 @@ class App:
                 self.answer(one.call, {**reply, "outcome": "unknown"})
             return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
-        with self.watcher.held if now <= FEW_WRITES else nullcontext():
+        with self.watcher.quiet() if now <= FEW_WRITES else nullcontext():
             for one, outcome in outcomes:
                 self._answer_outcome(one, outcome)
 

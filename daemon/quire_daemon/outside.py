@@ -102,11 +102,16 @@ class Outside:
         self._tie += 1
         heapq.heappush(self._due, (now if at is None else at, self._tie, path))
 
-    def landed(self, path: str, signature: Signature | None, blob: bytes) -> None:
-        """A write of ours stands at `path`: what the watcher will tell of it is known already."""
+    def landed(self, path: str, signature: Signature | None, blob: bytes, exchanged: bool = False) -> None:
+        """A write of ours stands at `path`: what the watcher will tell of it is known already.
+
+        `exchanged`: what was there before came out in one step.
+        """
         if signature is None or not blob:
             self._recorder.seen.tell({path: None})
             return
+        if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
+            self._watcher.exchanged(path)
         s = signature
         now_ns = self._recorder.clock.now_ns()
         self._recorder.seen.tell({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})

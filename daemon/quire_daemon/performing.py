@@ -369,7 +369,8 @@ class Performing:
         if isinstance(write, Put):
             text = write.text or Text.of(write.data)
             self._recorder.texts.keep(text)
-            self._outside.landed(disk_path(write.path), signature, text.blob)
+            exchanged = write.over.kind == "file" and not result.in_place
+            self._outside.landed(disk_path(write.path), signature, text.blob, exchanged)
         elif isinstance(write, Move):
             self._outside.landed(disk_path(write.path), None, b"")
             self._outside.landed(disk_path(write.to), signature, write.over.text.blob if write.over.text else b"")

@@ -12,13 +12,13 @@ import contextlib
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from quire_daemon.cookies import COOKIES, Cookies, new_token
 from quire_daemon.noticed import Batch, Coverage, outermost
-from quire_daemon.watches import UNMOUNTED, Event, Inotify, Tree, of_a_folder
+from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -50,12 +50,7 @@ class Watcher:
         self._overflows = 0
         self._root_gone = False
         self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → how names end that are told, to whom
-        self.held = threading.Lock()
-        """While it is held no events are read; the kernel keeps them, up to a limit.
-
-        The events of a swap come while it is being checked. The thread that reads them would take turns at the
-        interpreter with the loop, whose caller waits: what they tell is looked at after the answer all the same.
-        """
+        self._own: list[str] | None = None  # paths exchanged since `quiet` began; None: it has not
         self._inotify: Inotify | None = None
         self._tree: Tree | None = None
         self._root_fd = -1
@@ -70,7 +65,7 @@ class Watcher:
         """
         self._root_fd = os.open(self._root, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            inotify = Inotify(self.held)
+            inotify = Inotify()
         except OSError as error:
             self._fault(f"no inotify instance: {error.strerror or error}")
             return
@@ -98,6 +93,48 @@ class Watcher:
         self._bells[folder] = (ending, ring)
         if self._tree is not None:
             self._tree.add_single(folder)
+
+    # ── what the loop does itself ──
+
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """A block in which no events are read; the kernel keeps them, up to a limit.
+
+        The events of a swap come while it is being checked. The thread that reads them would take turns at the
+        interpreter with the loop, whose caller waits: what they tell is looked at after the answer all the same. For
+        the thread that starts and stops the watcher.
+        """
+        inotify = self._inotify
+        if inotify is None:
+            yield
+            return
+        inotify.hush()
+        own: list[str] = []
+        self._own = own
+        try:
+            yield
+        finally:
+            self._own = None
+            inotify.listen(self._watches_of(own))
+
+    def exchanged(self, path: str) -> None:
+        """The file at `path` was exchanged by the caller, who knows what stands there: nobody need look at it.
+
+        Only within `quiet`; elsewhere it is looked at as if somebody else had done it.
+        """
+        if self._own is not None:
+            self._own.append(path)
+
+    def _watches_of(self, paths: Sequence[str]) -> list[Exchanged]:
+        """The watch of each path's folder, and its name there. Empty where one is not watched."""
+        found: list[Exchanged] = []
+        for path in paths:
+            folder, _, name = path.rpartition("/")
+            watch = None if self._tree is None else self._tree.watch_of(folder)
+            if watch is None:
+                return []
+            found.append((watch, os.fsencode(name)))
+        return found
 
     # ── what happened ──
 

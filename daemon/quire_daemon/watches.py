@@ -5,18 +5,27 @@ descriptors) with a `WatchCallback` of our own in place of its `InotifyWatchGrou
 would watch ignored folders in full, hold every event back behind an unpaired rename, drop their queue on an
 overflow without telling anyone, take a full watch table for success, and pass each event through three threads
 and an unbounded queue. Here an event becomes a name in a set, in the thread that read it.
+
+What the loop itself does to the tree is told, too: each exchange of an edit makes two events. While it swaps and
+answers, the thread sleeps on (`Inotify.hush`): it would take turns at the interpreter with the loop, whose caller
+waits. If then nothing but those events is there, the loop takes them away (`Inotify.listen`), and nobody is woken.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import select
 import stat
+import sys
+import termios
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from watchdog.observers.inotify_c import (
+    DEFAULT_EVENT_BUFFER_SIZE,
     CallbackId,
     InotifyConstants,
     InotifyEvent,
@@ -52,8 +61,14 @@ _COMING: Final = Mask(
 Event = InotifyEvent
 """What the kernel says of a name in a watched folder, or of the folder itself, which has no name."""
 
+Exchanged = tuple[WatchDescriptor, bytes]
+"""A watched folder, and the name in it of a file that was exchanged."""
+
 UNMOUNTED: Final = InotifyConstants.IN_UNMOUNT
 """The bit of an event's mask that says so."""
+
+_HEADER_BYTES: Final = 16
+"""struct inotify_event without the name."""
 
 _MOST_RENAMES: Final = 256  # halves of renames that wait for the other half; a half without one stays a plain event
 
@@ -67,21 +82,70 @@ class Inotify(InotifyFD):
     """watchdog's reader, with three things put right.
 
     A descriptor for a folder that is watched already is handed out again without the warning that prints the
-    whole table; a folder that may not be watched (EACCES) is an error, not a watch with the number -1; and while
-    `held` is, nothing is read.
+    whole table; a folder that may not be watched (EACCES) is an error, not a watch with the number -1; and between
+    `hush` and `listen` nothing is read.
     """
 
-    def __init__(self, held: threading.Lock) -> None:
+    def __init__(self) -> None:
         super().__init__()
         self.name = "quire-watcher"
-        self._held = held
+        self._reading = threading.Lock()  # over reading the queue: who knows how much is there gets it
+        self._read = b""
+        self._ready = select.epoll()
         for fd in (self._inotify_fd, self._kill_r, self._kill_w):
             os.set_inheritable(fd, False)
+        for fd in (self._inotify_fd, self._kill_r):
+            self._ready.register(fd, select.EPOLLIN)
+
+    def hush(self) -> None:
+        """Read nothing until `listen`, nor wake the thread for what comes. The kernel keeps it, up to a limit."""
+        self._reading.acquire()
+        if not self._closed:
+            self._ready.modify(self._inotify_fd, 0)
+
+    def listen(self, own: Sequence[Exchanged]) -> None:
+        """Read on. `own`: the names that were exchanged since `hush`, by whoever calls, and in which watched folder.
+
+        The kernel queues the events of a call before the call is over. So when there are as many bytes as those of
+        our exchanges take, these are they, and nobody else did anything. Where there is more, or less, as of a folder
+        that is not watched any more, all of it is read as ever: an event only means "look at this path".
+        """
+        try:
+            if not self._closed:
+                if own and self._waiting() == sum(2 * _event_bytes(name) for _, name in own):
+                    self._take(own)
+                self._ready.modify(self._inotify_fd, select.EPOLLIN)
+        finally:
+            self._reading.release()
+
+    def _take(self, own: Sequence[Exchanged]) -> None:
+        """Read the events of our exchanges. What turns out to be another's is lost, and told as lost."""
+        told = os.read(self._inotify_fd, DEFAULT_EVENT_BUFFER_SIZE)
+        moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)
+        expected = [(wd, mask, name) for wd, name in own for mask in moves]
+        if [(wd, mask, name) for wd, mask, _, name in self._parse_event_buffer(told)] != expected:
+            self.handle_event(InotifyEvent(WatchDescriptor(-1), Mask(InotifyConstants.IN_Q_OVERFLOW), 0, b""))
+
+    def _waiting(self) -> int:
+        """How many bytes of events there are to be read."""
+        return int.from_bytes(fcntl.ioctl(self._inotify_fd, termios.FIONREAD, bytes(4)), sys.byteorder)
 
     def _check_inotify_fd(self) -> bool:
-        readable = super()._check_inotify_fd()
-        with self._held:
-            return readable
+        """Wait for events and read them, here, where nobody else can: False, for there is nothing left."""
+        if any(fd == self._inotify_fd for fd, _ in self._ready.poll()):
+            with self._reading:
+                if self._waiting():  # else the loop has taken it
+                    self._read = os.read(self._inotify_fd, DEFAULT_EVENT_BUFFER_SIZE)
+        return False
+
+    def _read_event_buffer(self, event_buffer_size: int) -> bytes:
+        super()._read_event_buffer(event_buffer_size)
+        read, self._read = self._read, b""
+        return read
+
+    def _close_resources(self) -> None:
+        super()._close_resources()
+        self._ready.close()
 
     def _get_or_create_watch(self, path: bytes, mask: Mask) -> Watch:
         watch = super()._get_or_create_watch(path, mask)
@@ -174,6 +238,10 @@ class Tree:
         with self._lock:
             return folder in self._failed
 
+    def watch_of(self, folder: str) -> WatchDescriptor | None:
+        """The watch of a folder. Without the lock, which may be held for as long as folders are listed."""
+        return self._wds.get(folder)
+
     def coverage(self) -> tuple[int, dict[str, str]]:
         """How many folders are watched, and those that could not be, with the reason."""
         with self._lock:
@@ -261,6 +329,11 @@ class Tree:
 
     def _absolute(self, folder: str) -> bytes:
         return os.fsencode(f"{self._root}/{folder}" if folder else self._root)
+
+
+def _event_bytes(name: bytes) -> int:
+    """What an event of this name takes in the queue: the name ends with a NUL, and fills whole headers."""
+    return _HEADER_BYTES * (2 + len(name) // _HEADER_BYTES)
 
 
 def _reason(error: OSError) -> str:

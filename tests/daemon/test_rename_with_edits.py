@@ -52,7 +52,7 @@ class Looks:
 
     named: list[str] = field(default_factory=list)
 
-    def landed(self, path: str, signature: object, blob: bytes) -> None:
+    def landed(self, path: str, signature: object, blob: bytes, exchanged: bool = False) -> None:
         """A write of ours stands there."""
 
     def name(self, path: str, evidence: str, now: float) -> None:

@@ -73,3 +73,18 @@ def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_tho
         user.write_text("[limits]\nedit_bytes = 3\n")
         status(client, "full")
         assert client.call("write_file", {"path": "b.txt", "content": "four\n"})["error"] == "file_too_large"
+
+
+def test_rules_that_an_edit_changes_hold_at_once(daemon: Any) -> None:
+    """Of our own edits nobody looks at what the watcher tells, but at these."""
+    at = daemon()
+    at.write(".gitignore", "*.log\n")
+    with at.connect("ada") as client:
+        version = live.ok(client.call("read_file", {"path": ".gitignore"}))["version"]
+        live.ok(client.call("write_file", {"path": ".gitignore", "content": "*.log\n*.made\n", "base": version}))
+        live.caught_up(client)
+        at.write("a.made", "x")
+        at.write("b.kept", "x")
+        live.caught_up(client)
+        paths = {record["path"] for record in live.log(client) if "path" in record}
+    assert ("a.made" in paths, "b.kept" in paths) == (False, True)

@@ -214,11 +214,90 @@ def test_reading_is_not_an_event(tmp_path: Path, watch: Start) -> None:
 def test_what_happens_while_events_are_held_back_is_told_afterwards(tmp_path: Path, watch: Start) -> None:
     watched = watch()
     watched.catch_up()
-    with watched.watcher.held:
+    with watched.watcher.quiet():
         for n in range(300):
             (tmp_path / f"{n}.txt").write_text("x")
             assert not watched.watcher.has_news()
     assert {f"{n}.txt" for n in range(300)} <= watched.catch_up().dirty
+
+
+def replace(path: Path) -> None:
+    """Put a file in the place of that at `path`, in one step, as an edit does."""
+    beside = next(folder for folder in path.parents if folder.name == "root").parent / "beside"  # nobody watches it
+    beside.write_text("new")
+    exchange(path, beside)
+
+
+@pytest.fixture
+def edited(tmp_path: Path, watch: Start) -> tuple[Path, Watch]:
+    """A watched folder with files in it."""
+    root = tmp_path / "root"
+    (root / "sub" / "made").mkdir(parents=True)
+    for name in ("a.txt", "b.txt", "sub/a-much-longer-name-than-that.txt", "sub/made/f"):
+        (root / name).write_text("old")
+    watched = watch(root)
+    watched.catch_up()
+    return root, watched
+
+
+def test_an_exchange_that_the_caller_knows_of_is_not_told(edited: tuple[Path, Watch]) -> None:
+    root, watched = edited
+    for paths in (["a.txt"], ["sub/a-much-longer-name-than-that.txt", "b.txt"]):
+        watched.woken.clear()
+        with watched.watcher.quiet():
+            for path in paths:
+                replace(root / path)
+                watched.watcher.exchanged(path)
+        assert not watched.watcher.has_news()
+        assert not watched.catch_up()
+    replace(root / "a.txt")
+    assert watched.catch_up().dirty == {"a.txt"}
+
+
+def test_whatever_others_do_beside_known_exchanges_is_told(edited: tuple[Path, Watch]) -> None:
+    """The same file, or another; before it, or after it."""
+    root, watched = edited
+    for other in ("a.txt", "b.txt"):
+        for first in (False, True):
+            with watched.watcher.quiet():
+                if first:
+                    replace(root / other)
+                replace(root / "a.txt")
+                watched.watcher.exchanged("a.txt")
+                if not first:
+                    replace(root / other)
+            assert other in watched.catch_up().dirty
+
+
+def test_an_exchange_outside_of_the_quiet_is_told(edited: tuple[Path, Watch]) -> None:
+    root, watched = edited
+    replace(root / "a.txt")
+    watched.watcher.exchanged("a.txt")
+    assert watched.catch_up().dirty == {"a.txt"}
+    with watched.watcher.quiet():
+        pass
+    with watched.watcher.quiet():
+        replace(root / "a.txt")
+    assert watched.catch_up().dirty == {"a.txt"}
+
+
+def test_an_exchange_where_nothing_is_watched_hides_nothing(edited: tuple[Path, Watch]) -> None:
+    root, watched = edited
+    shutil.rmtree(root / "sub" / "made")
+    watched.catch_up()
+    with watched.watcher.quiet():
+        replace(root / "b.txt")
+        watched.watcher.exchanged("sub/made/f")
+    assert watched.catch_up().dirty == {"b.txt"}
+
+
+def test_events_that_are_taken_for_our_own_and_are_not_are_told_as_lost(edited: tuple[Path, Watch]) -> None:
+    """That cannot be, but where events of ours do not come: of another file with a name as long."""
+    root, watched = edited
+    with watched.watcher.quiet():
+        replace(root / "b.txt")
+        watched.watcher.exchanged("a.txt")
+    assert watched.catch_up().overflowed
 
 
 def test_a_new_tree_is_covered_down_to_its_last_file(tmp_path: Path, watch: Start) -> None:
