@@ -44,6 +44,7 @@ UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 LONGEST_S = 60.0  # between two tries of what fails each time
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
+NAMES_AT_ONCE = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
 FIRST_S = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
 
 
@@ -346,9 +347,11 @@ class Outside:
         """
         with self._recorder.history() as history:
             known = history.first_scan() is not None and next(history.path_list(), None) is not None
+            named = history.read_names(NAMES_AT_ONCE)
         if known:
             self._next_scan = _Scan(self._now() + FIRST_S, "start", awaited=True)
-            self._start_job(self._read_names, "names")
+            if not named:
+                self._start_job(self._read_names, "names")
         else:
             self._begin_scan(_Scan(self._now(), "start"))
 
@@ -369,7 +372,7 @@ class Outside:
         return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
 
     def _read_names(self) -> Callable[[], None]:
-        """On a worker thread: all names, so that the first question about many paths need not read them."""
+        """On a worker thread: all names, so that a question about many paths need not read them."""
         names = PathNames()
         with self._recorder.journal.store.reading() as reading:
             names.all(reading)

@@ -84,8 +84,8 @@ class Whole:
         for key, value in self._r.scan(table, start, stop, reverse):
             yield row(key, int.from_bytes(value, "big")) if table == "addresses" else (key, value)
 
-    def values(self, table: str, start: bytes = b"") -> list[bytes]:
-        return self._r.values(table, start)
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        return self._r.values(table, start, most)
 
     def count(self, table: str) -> int:
         return self._r.count(table)

@@ -232,8 +232,8 @@ class _Beside:
     ) -> Iterator[tuple[bytes, bytes]]:
         return self._of(table).scan(table, start, stop, reverse)
 
-    def values(self, table: str, start: bytes = b"") -> list[bytes]:
-        return self._of(table).values(table, start)
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        return self._of(table).values(table, start, most)
 
     def count(self, table: str) -> int:
         return self._of(table).count(table)

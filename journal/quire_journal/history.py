@@ -148,6 +148,13 @@ class History:
         """The path with this number; None when there is none."""
         return paths.path_of(self._reading, number)
 
+    def read_names(self, most: int) -> bool:
+        """Have all names at hand before somebody asks about many paths, if they are at most `most`; are they?"""
+        if self._reading.count("paths") > most:
+            return False
+        self._names.all(self._reading)
+        return True
+
     def path_numbers(
         self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
     ) -> Sequence[int]:

@@ -81,8 +81,11 @@ class Reading(Protocol):
     ) -> Iterator[tuple[bytes, bytes]]:
         """Pairs with start <= key < stop, in key order or backwards. Do not keep it open: copy and end."""
 
-    def values(self, table: str, start: bytes = b"") -> list[bytes]:
-        """The values of all keys from `start` on, in key order: for a table that is read whole, without a step each."""
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        """The values of all keys from `start` on, or of the first `most` of them, in key order.
+
+        For a table that is read whole, without a step for each.
+        """
 
     def count(self, table: str) -> int:
         """How many keys."""

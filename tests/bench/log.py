@@ -28,6 +28,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
+from quire_daemon.outside import NAMES_AT_ONCE
 from quire_journal.blame import blame
 from quire_journal.events import (
     EditRefused,
@@ -217,8 +218,10 @@ def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
     begun = time.perf_counter()
     store = LmdbStore.open(folder)
     journal = Journal.open(store, BEGAN_NS)
-    opened_ms = (time.perf_counter() - begun) * 1000
     names = PathNames()
+    with store.reading() as reading:  # as a daemon does before it answers
+        History(reading, names=names).read_names(NAMES_AT_ONCE)
+    opened_ms = (time.perf_counter() - begun) * 1000
 
     def call(args: dict[str, Any]) -> dict[str, Any]:
         with store.reading() as reading:

@@ -42,7 +42,10 @@ _RESTART = (
     "Python and its libraries start, a process of its own checks the end of the log before it is served, and every "
     "path that was known is read from the journal."
 )
-_QUERIES = "names of paths are read once in a daemon's life, and patches are made of texts that have to be unpacked."
+_QUERIES = (
+    "patches are made of texts that have to be unpacked, and what is asked for the first time touches pages of the "
+    "journal, and code, that nothing has touched before."
+)
 _COLLECTION = "drops and edits commit to the same disk, one after the other."
 _BYTES = (
     "contents are first versions of files, binaries, and what changed. Git's aggressive pack, which looks for the best "

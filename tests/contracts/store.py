@@ -148,7 +148,8 @@ class StoreContract:
             assert found(r, stop=b"a", reverse=True) == []
             assert list(r.scan("paths")) == list(r.scan("paths", reverse=True)) == []
             assert r.values("meta") == keys
-            assert r.values("meta", b"aa") == keys[1:]
+            assert r.values("meta", b"aa") == r.values("meta", b"aa", 9) == keys[1:]
+            assert r.values("meta", b"aa", 1) == keys[1:2]
             assert r.values("meta", b"\xff\xff\xff") == r.values("paths") == []
 
     @pytest.mark.parametrize("reverse", [False, True])

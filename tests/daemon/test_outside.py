@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -23,7 +25,7 @@ from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
 from quire_journal.events import OutsideWritten, WorkspaceScanned
 from quire_journal.journal import Journal
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import Damaged, Reading, StoreFailed
 from quire_journal.stores.memory import MemoryStore
 
 BEGAN_NS = 1_700_000_000 * 10**9
@@ -408,3 +410,43 @@ def test_nobody_waits_for_a_file_that_a_program_keeps_open(turns: Turns) -> None
     os.utime(turns.root / "log")
     turns.turns(AGAIN_S)
     assert turns.texts("log") == ["one\n", "one\ntwo\n"]
+
+
+class Counting(MemoryStore):
+    """A store that counts how often names are read."""
+
+    names_read = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[Reading]:
+        with super().reading() as r:
+            yield _Counted(r, self)
+
+
+class _Counted:
+    def __init__(self, r: Reading, store: Counting) -> None:
+        self._r, self._store = r, store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._r, name)
+
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        found = self._r.values(table, start, most)
+        self._store.names_read += len(found) if table == "paths" else 0
+        return found
+
+
+def test_the_first_question_about_many_paths_after_a_start_finds_their_names_read(tmp_path: Path) -> None:
+    before = Turns(tmp_path, Counting())
+    before.write("a.txt", "a\n")
+    before.opened().workspace.close()
+    store = before.store
+    assert isinstance(store, Counting)
+    store.names_read = 0
+    after = Turns(tmp_path, store)
+    after.outside.open()
+    assert store.names_read == 1
+    with after.recorder.history() as history:
+        assert list(history.path_numbers("all", lambda path: True)) == [1]
+    assert store.names_read == 1
+    after.workspace.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from scribe import Scribe
 
+from cases import every
+from quire_journal.history import History
 from quire_journal.log import u32
 from quire_journal.path_names import PathNames
 from quire_journal.stores.memory import MemoryStore
@@ -58,3 +60,29 @@ def test_no_more_are_looked_for_than_are_wanted_and_one_and_only_those_that_have
     with scribe.store.reading() as r:
         assert names.matching(r, "two", fits, ".py", 1) == [2, 3]
         assert asked == ["b.py", "c.py"]
+
+
+@every("count", [1, 1023, 1024, 1025, 2048, 3000])
+def test_however_many_there_are_each_is_read_once_and_so_are_those_that_come_later(count: int) -> None:
+    store, names = MemoryStore(), PathNames()
+    stored = [f"file {number}" for number in range(count + 1)]
+    with store.writing() as w:
+        w.append_all("paths", [(u32(n), path.encode()) for n, path in enumerate(stored[:-1], 1)])
+    with store.reading() as r:
+        assert list(names.all(r)) == stored[:-1]
+    with store.writing() as w:
+        w.append("paths", u32(count + 1), stored[-1].encode())
+    with store.reading() as r:
+        assert list(names.all(r)) == list(names.all(r)) == stored
+
+
+def test_names_are_read_before_anybody_asks_where_they_are_few() -> None:
+    scribe, names = Scribe(), PathNames()
+    scribe.outside("a", b"1")
+    scribe.outside("b", b"1")
+    with scribe.store.reading() as r:
+        history = History(r, names=names)
+        assert not history.read_names(1)
+        assert len(names) == 0
+        assert history.read_names(2)
+        assert len(names) == 2

@@ -65,9 +65,9 @@ class _Snapshot:
                 stop = last
             yield last, held.pairs[last]
 
-    def values(self, table: str, start: bytes = b"") -> list[bytes]:
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
         held = self._table(table)
-        return [held.pairs[key] for key in held.keys[bisect_left(held.keys, start) :]]
+        return [held.pairs[key] for key in held.keys[bisect_left(held.keys, start) :][:most]]
 
     def count(self, table: str) -> int:
         return len(self._table(table).keys)

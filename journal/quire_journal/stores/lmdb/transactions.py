@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -72,13 +73,13 @@ class Snapshot:
         except lmdb.Error as error:
             raise failure(self._path, f"could not read {table}", error) from error
 
-    def values(self, table: str, start: bytes = b"") -> list[bytes]:
+    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
         database = self._databases[table]
         if database is None:
             return []
         try:
             with self._txn.cursor(database) as cursor:
-                return list(cursor.iternext(keys=False, values=True)) if cursor.set_range(start) else []
+                return list(islice(cursor.iternext(keys=False, values=True), most)) if cursor.set_range(start) else []
         except lmdb.Error as error:
             raise failure(self._path, f"could not read {table}", error) from error
 
