@@ -6,9 +6,14 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from command_line import Quire, Ran
+from fake_line import FakeOpener
 
+from quire_client.__main__ import main
+from quire_journal.identities import settle
 from quire_journal.places import Place, place_of
 
 
@@ -31,3 +36,26 @@ def place(tmp_path: Path) -> Place:
     """A workspace that exists, with a state folder that does not."""
     (tmp_path / "site").mkdir()
     return place_of(tmp_path / "site", tmp_path / "state")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace with a journal, which is the current folder."""
+    root = tmp_path / "site"
+    (root / "src").mkdir(parents=True)
+    settle(place_of(root))
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def quire(site: Path, capsys: pytest.CaptureFixture[str]) -> Quire:
+    """`quire("log", "src", log={…reply…})`."""
+
+    def run(*words: str, runs: bool = True, **answers: Any) -> Ran:
+        opener = FakeOpener(answers, runs)
+        status = main(words, opener)
+        said = capsys.readouterr()
+        return Ran(status, said.out, said.err, opener)
+
+    return run

@@ -9,7 +9,7 @@ parts of some that are about size and speed, are held elsewhere:
 | 1-12, 14-16, 18, 24 | lost, reverted, not captured, falsely stale | here |
 | 13 | a hard reset by one agent takes the others' edits | here; that git's commands are captured: `e2e/test_watcher.py` (a checkout of another branch) |
 | 17 | undo must need no git, and its cost made a vendor remove it | here that it needs no git; that it costs nothing until it is asked for: 21 |
-| 19 | stores of hundreds of gigabytes, orphans of dead runs, the home folder taken for a workspace | nothing of a run is left behind: `campaigns/test_kill9.py`, `daemon/test_workspace_swap.py`; quotas: retention, not built yet |
+| 19 | stores of hundreds of gigabytes, orphans of dead runs, the home folder taken for a workspace | nothing of a run is left behind: `campaigns/test_kill9.py`, `daemon/test_workspace_disk.py`; quotas: retention, not built yet |
 | 20 | a store for each task, which outlives it | equal bytes are stored once, whoever wrote them: `journal/test_blobs.py`; what may go: retention, not built yet |
 | 21 | large trees: minutes, a frozen screen, or no checkpoint at all | here that a checkpoint costs one record, whatever the tree; its times: no benchmark yet |
 | 22 | an operation every few seconds although nothing happened | here that nothing is recorded when nothing changed; thinning what was: retention, not built yet |

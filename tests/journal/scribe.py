@@ -21,6 +21,8 @@ from quire_journal.views.writers import caller_key
 SECOND = 1_000_000_000
 ANN, BEN = WriterId(1), WriterId(2)
 ANN_KEY, BEN_KEY = caller_key(1000, "ann", "s1"), caller_key(1000, "ben", "s2")
+BLOB = bytes(32)
+"""The address of nothing that is held."""
 
 
 class Scribe:

@@ -1,0 +1,123 @@
+"""The commands that follow the journal: watch and since. The texts are exact."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from command_line import Quire
+
+from quire_client.failures import NoReply
+
+# -- watch -------------------------------------------------------------------------------------------------------
+
+
+def feed(*replies: dict[str, Any] | Exception) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Answers to `since`, one after the other; then somebody types Ctrl-C."""
+    left = list(replies)
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        if not left:
+            raise KeyboardInterrupt
+        reply = left.pop(0)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    return answer
+
+
+def page(cursor: str, *records: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"ok": True, "records": list(records), "cursor": cursor, "more": False, "fresh": False, **more}
+
+
+RECORD = {
+    "seq": 812,
+    "at": "2026-01-31T12:00:00Z",
+    "kind": "outside_written",
+    "path": "a.py",
+    "version": "v812",
+    "writer": {"id": "outside", "type": "outside"},
+    "hint": "git checkout main (ada/s1)",
+}
+
+
+def test_watch_prints_a_line_for_each_record_and_ends_with_0_when_it_is_interrupted(quire: Quire) -> None:
+    ran = quire("watch", "src", "--writer", "outside", since=feed(page("c1"), page("c3", RECORD), page("c4")))
+    assert ran.status == 0
+    filters = {"writer": "outside", "path": "src"}
+    assert [asked.get("cursor") for _, asked in ran.asked] == [None, "c1", "c3", "c4"]
+    assert all({**asked, **filters} == asked for _, asked in ran.asked)
+    assert all(asked["wait_ms"] > 0 for _, asked in ran.asked[1:])
+    assert ran.out == "2026-01-31 12:00:00Z  v812  outside  outside written  a.py  [git checkout main (ada/s1)]\n"
+    assert ran.err == "To go on from here: --cursor c4\n"
+
+
+def test_watch_goes_on_from_a_cursor_and_prints_one_json_object_a_line(quire: Quire) -> None:
+    ran = quire("watch", "--cursor", "c2", "--json", since=feed(page("c3", RECORD, RECORD, fresh=True)))
+    assert [asked["cursor"] for _, asked in ran.asked] == ["c2", "c3"]
+    assert [json.loads(line)["seq"] for line in ran.out.splitlines()] == [812, 812]
+    assert (ran.status, ran.err) == (0, "")
+
+
+def test_watch_waits_for_the_next_daemon_and_asks_it_with_the_cursor_of_the_last(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quire_client.commands.watch.AGAIN_S", 0.0)
+    answers = feed(page("c1"), page("c3", RECORD), NoReply("The daemon ended during the call."), page("c5", RECORD))
+    ran = quire("watch", since=answers)
+    assert [asked.get("cursor") for _, asked in ran.asked] == [None, "c1", "c3", "c3", "c5"]
+    assert [wanted.start for wanted in ran.opener.wanted] == [True, False]
+    assert len(ran.out.splitlines()) == 2
+    assert "The daemon ended; waiting for the next one.\n" in ran.err
+
+
+def test_a_refusal_ends_a_watch(quire: Quire) -> None:
+    refusal = {"ok": False, "error": "schema_invalid", "message": "There is no such kind."}
+    ran = quire("watch", "--kind", "x", since=refusal)
+    assert (ran.status, ran.err) == (1, "There is no such kind. [schema_invalid]\n")
+    assert quire("watch", "--kind", "x", "--json", since=refusal).status == 1
+
+
+# -- since -------------------------------------------------------------------------------------------------------
+
+
+def test_since_without_a_cursor_prints_the_one_of_now(quire: Quire) -> None:
+    ran = quire("since", since={"ok": True, "records": [], "cursor": "c4.ab", "more": False})
+    assert (ran.status, ran.out, ran.err) == (0, "c4.ab\n", "")
+    assert ran.asked == [("since", {})]
+
+
+def test_since_a_cursor_prints_all_that_came_after_it_and_the_next_cursor(quire: Quire) -> None:
+    pages = {None: page("c3", RECORD, more=True), "c3": page("c4", RECORD, more=False)}
+    first = {"cursor": "c2", "path": "src", "writer": "outside", "kind": "file_written", "wait_ms": 1500}
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        return pages[None if asked["cursor"] == "c2" else asked["cursor"]]
+
+    words = ("since", "c2", "src", "--writer", "outside", "--kind", "file_written", "--wait", "1.5")
+    ran = quire(*words, since=answer)
+    assert ran.asked == [("since", first), ("since", {**first, "cursor": "c3", "wait_ms": 0})]
+    row = "2026-01-31 12:00:00Z  v812  outside  outside written  a.py  [git checkout main (ada/s1)]\n"
+    assert (ran.status, ran.out, ran.err) == (0, row * 2, "The next cursor is c4\n")
+    told = json.loads(quire(*words, "--json", since=answer).out)
+    assert (len(told["records"]), told["cursor"]) == (2, "c4")
+
+
+def test_since_tells_no_more_than_is_wanted_and_says_that_there_is_more(quire: Quire) -> None:
+    ran = quire("since", "c2", "--limit", "1", since=page("c3", RECORD, more=True, fresh=True))
+    assert ran.asked == [("since", {"cursor": "c2", "limit": 1})]
+    assert ran.err == (
+        "The cursor is of no use here; this is everything from the beginning.\nThere is more.\nThe next cursor is c3\n"
+    )
+
+
+def test_since_says_that_nothing_came_and_how_long_it_can_wait(quire: Quire) -> None:
+    ran = quire("since", "c2", since=page("c2"))
+    assert (ran.out, ran.err) == ("Nothing was recorded since.\n", "The next cursor is c2\n")
+    for wrong in ("soon", "61", "-1", "nan"):
+        ran = quire("since", "c2", "--wait", wrong)
+        assert (ran.status, ran.asked) == (2, [])
+        assert "at most 60" in ran.err

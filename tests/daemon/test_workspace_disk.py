@@ -1,0 +1,193 @@
+"""Writing to a disk that says no, or that lacks what a swap is made with."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from swapping import Steps, in_tmp, settle
+
+from checkout import do, file_now, put
+from quire_daemon.handlers.base import FileNow, Remove
+from quire_daemon.workspace import Lost, Swapped, Workspace
+from quire_journal.refusals import Refused
+
+# --- the disk says no -------------------------------------------------------------------------------------------------
+
+
+def as_nobody(root: Path, write: Callable[[Workspace], object]) -> str:
+    """The code of the refusal that an unprivileged user gets, in a child process; "done" for none."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to become somebody else")
+    for folder in (root, *root.parents):
+        if not folder.stat().st_mode & 1:
+            folder.chmod(folder.stat().st_mode | 0o011)
+    read, written = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            write(Workspace(root))
+            answer = "done"
+        except Refused as refused:
+            answer = refused.code
+        except BaseException as error:  # noqa: BLE001
+            answer = repr(error)
+        os.write(written, answer.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    answer = os.read(read, 1000).decode()
+    os.close(read)
+    os.close(written)
+    return answer
+
+
+def test_what_the_disk_forbids_is_refused(tmp_path: Path) -> None:
+    """A read-only file, a read-only folder, another's file in our folder; nothing is changed and nothing left."""
+    tmp_path.chmod(0o777)
+    ours = {"mine": 0o644, "readonly": 0o444}
+    for name, mode in ours.items():
+        (tmp_path / name).write_bytes(b"old")
+        (tmp_path / name).chmod(mode)
+        os.chown(tmp_path / name, 65534, 65534)
+    (tmp_path / "theirs").write_bytes(b"old")
+    (tmp_path / "theirs").chmod(0o666)
+    (tmp_path / "folder").mkdir(mode=0o755)
+    (tmp_path / "folder/f").write_bytes(b"old")
+    os.chown(tmp_path / "folder/f", 65534, 65534)
+    os.utime(tmp_path / "theirs", (0, 0))
+    answers = {
+        path: as_nobody(tmp_path, lambda w, path=path: do(w, put(w, path, b"new", over=_unread(path))))  # type: ignore[misc]
+        for path in ("mine", "readonly", "theirs", "folder/f")
+    }
+    assert answers == {
+        "mine": "done",
+        "readonly": "permission_denied",
+        "theirs": "permission_denied",
+        "folder/f": "permission_denied",
+    }
+    assert as_nobody(tmp_path, lambda w: do(w, put(w, "folder/new", b""))) == "permission_denied"
+    assert as_nobody(tmp_path, lambda w: do(w, Remove(1, "folder/f", _unread("folder/f")))) == "permission_denied"
+    assert (tmp_path / "mine").read_bytes() == b"new"
+    assert [(tmp_path / name).read_bytes() for name in ("readonly", "theirs", "folder/f")] == [b"old"] * 3
+    left = os.listdir(tmp_path / ".quire/tmp")
+    assert len(left) <= 1  # what "mine" displaced; that process ended without `close`
+
+
+def _unread(path: str) -> FileNow:
+    return FileNow(path, "file", None, mode=0o644, size=3)
+
+
+def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any write of the temporary file."""
+    (workspace.root / "f").write_bytes(b"old")
+    write = put(workspace, "f", b"new" * 1000)
+
+    def full(fd: int, data: bytes, at: int) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with pytest.raises(Refused) as caught:
+        workspace.stage(write)
+    assert caught.value.code == "disk_full"
+    assert in_tmp(workspace) == []
+    assert (workspace.root / "f").read_bytes() == b"old"
+
+
+def test_a_full_disk_in_the_middle_of_a_write_in_place_is_undone(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is as it was, under all its names."""
+    (workspace.root / "one").write_bytes(b"old")
+    os.link(workspace.root / "one", workspace.root / "two")
+    staged = workspace.stage(put(workspace, "one", b"new" * 1000))
+
+    def full(fd: int, at: int, size: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(Refused) as caught:
+        workspace.perform(staged)
+    assert caught.value.code == "disk_full"
+    assert (workspace.root / "two").read_bytes() == b"old"
+    assert in_tmp(workspace) == []
+
+
+# --- fallbacks --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missing", ["exchange", "tmpfile", "lease", "openat2"])
+def test_every_fallback_writes_removes_and_notices(tmp_path: Path, missing: str) -> None:
+    """Where the kernel lacks a call, the same answers come another way."""
+    probed = Workspace(tmp_path)
+    probed.close()
+    steps = Steps()
+    protection = replace(probed.protection, **{missing: False})
+    far = 2**62  # so that without leases every file is old enough
+    workspace = Workspace(tmp_path, steps=steps, protection=protection, wall_ns=lambda: far)
+    path, theirs = tmp_path / "f", tmp_path / "theirs"
+    assert isinstance(do(workspace, put(workspace, "f", b"one")), Swapped)
+    assert isinstance(do(workspace, put(workspace, "f", b"two")), Swapped)
+    assert path.read_bytes() == b"two"
+    theirs.write_bytes(b"theirs")
+    steps.at("perform.base_held", lambda: os.replace(theirs, path))
+    assert isinstance(do(workspace, put(workspace, "f", b"three")), Lost)
+    assert path.read_bytes() == b"theirs"
+    steps.at("perform.base_held", lambda: path.write_bytes(b"in place") if missing == "lease" else None)
+    result = do(workspace, put(workspace, "f", b"four"))
+    assert path.read_bytes() == (b"in place" if missing == "lease" else b"four")
+    assert isinstance(result, Lost if missing == "lease" else Swapped)
+    assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), Swapped)
+    settle(workspace)
+    assert in_tmp(workspace) == []
+    workspace.close()
+
+
+def test_the_files_of_a_dead_run_are_handed_out_once(tmp_path: Path) -> None:
+    """With the seq that leads to their intent; what was never complete is only removed."""
+    dead = Workspace(tmp_path)
+    (tmp_path / "f").write_bytes(b"old")
+    dead.stage(put(dead, "f", b"new", seq=77))
+    (tmp_path / ".quire/tmp/5.dead.1.part").write_bytes(b"hal")
+    alive = Workspace(tmp_path)
+    left = alive.leftovers()
+    assert [(kept.data, kept.seq, kept.path, kept.in_place) for kept in left] == [(b"new", 77, "", False)]
+    alive.discard(left)
+    assert in_tmp(alive) == []
+    assert dead.leftovers() == []
+    dead.close()
+    alive.close()
+
+
+def test_the_state_folder_ignores_itself(workspace: Workspace) -> None:
+    """Git never shows it; a second opening changes nothing."""
+    assert (workspace.root / ".quire/.gitignore").read_bytes() == b"*\n"
+    again = Workspace(workspace.root)
+    again.close()
+    assert stat.S_IMODE((workspace.root / ".quire/tmp").stat().st_mode) == 0o700
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    """After writes, lost races, refusals and reads."""
+    fds = Path("/proc/self/fd")
+    if not fds.is_dir():
+        pytest.skip("no /proc")
+    before = len(list(fds.iterdir()))
+    steps = Steps()
+    workspace = Workspace(tmp_path, steps=steps)
+    (tmp_path / "f").write_bytes(b"old")
+    for change in (lambda: None, lambda: (tmp_path / "f").write_bytes(b"x"), (tmp_path / "f").unlink):
+        (tmp_path / "f").write_bytes(b"old")
+        staged = workspace.stage(put(workspace, "f", b"new"))
+        change()
+        workspace.perform(staged)
+    workspace.close()
+    workspace.close()
+    assert len(list(fds.iterdir())) == before

@@ -1,0 +1,265 @@
+"""Writing where the path is not what was planned on, or becomes something else meanwhile."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from swapping import Steps, in_tmp, settle
+
+from checkout import do, file_now, put
+from quire_daemon.handlers.base import FileNow, Move, Remove
+from quire_daemon.workspace import HeldOpen, Lost, Swapped, Workspace
+from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST
+
+
+def test_nothing_is_created_over_what_exists(workspace: Workspace) -> None:
+    """A file, a folder, a link to nothing; the folders that were made for it go again."""
+    missing = FileNow("x", "missing")
+    for make in (Path.touch, Path.mkdir, lambda path: path.symlink_to("nowhere")):
+        path = workspace.root / "x"
+        make(path)
+        assert do(workspace, put(workspace, "x", b"new", over=missing)) == Lost("exists")
+        path.rmdir() if path.is_dir() else path.unlink()
+    (workspace.root / "f").write_bytes(b"")
+    (workspace.root / "g").write_bytes(b"")
+    assert do(workspace, Move(1, "f", "g", file_now(workspace, "f"))) == Lost("exists")
+    assert in_tmp(workspace) == []
+
+
+def test_folders_made_in_vain_are_removed(workspace: Workspace, steps: Steps) -> None:
+    """Unless somebody uses them."""
+    write = put(workspace, "a/b/c", b"new")
+    steps.at("perform.folders_made", lambda: (workspace.root / "a/b/c").write_bytes(b"theirs"))
+    assert do(workspace, write) == Lost("exists")
+    assert (workspace.root / "a/b/c").read_bytes() == b"theirs"
+    staged = workspace.stage(Move(1, "a/b/c", "d/e/f", file_now(workspace, "a/b/c")))
+    steps.at("perform.folders_made", (workspace.root / "a/b/c").unlink)
+    assert workspace.perform(staged) == Lost("missing")
+    assert not (workspace.root / "d").exists()
+
+
+@pytest.mark.parametrize("kind", ["put", "remove", "move"])
+def test_a_changed_base_is_noticed_before_anything_happens(workspace: Workspace, kind: str) -> None:
+    """Other bytes, other inode with the same bytes, gone, or another kind of thing."""
+    path = workspace.root / "f"
+
+    def attempt(change: Callable[[], object]) -> Swapped | Lost:
+        path.write_bytes(b"old")
+        over = file_now(workspace, "f")
+        writes = {"put": put(workspace, "f", b"new"), "remove": Remove(1, "f", over), "move": Move(1, "f", "g", over)}
+        staged = workspace.stage(writes[kind])
+        change()
+        return workspace.perform(staged)
+
+    assert attempt(lambda: path.write_bytes(b"odd")) == Lost("changed")
+    assert path.read_bytes() == b"odd"
+    other = workspace.root / "other"
+    other.write_bytes(b"old")
+    assert attempt(lambda: os.replace(other, path)) == Lost("changed")
+    assert attempt(path.unlink) == Lost("missing")
+    assert attempt(lambda: (path.unlink(), path.mkdir())) == Lost("not_a_file")
+    path.rmdir()
+    assert not (workspace.root / "g").exists()
+    assert in_tmp(workspace) == []
+
+
+def test_equal_bytes_by_another_hand_are_the_same_base(workspace: Workspace) -> None:
+    """A save without a change, in place: the inode and the bytes are what the decision saw."""
+    (workspace.root / "f").write_bytes(b"old")
+    staged = workspace.stage(put(workspace, "f", b"new"))
+    (workspace.root / "f").write_bytes(b"old")
+    assert isinstance(workspace.perform(staged), Swapped)
+
+
+def test_a_file_that_is_held_open_is_left_alone(workspace: Workspace) -> None:
+    """At once, without waiting; the staged write can be performed later, or be abandoned."""
+    path = workspace.root / "f"
+    path.write_bytes(b"old")
+    staged = workspace.stage(put(workspace, "f", b"new"))
+    other = workspace.stage(put(workspace, "f", b"other"))
+    with path.open("r+b"):
+        for _ in range(3):
+            with pytest.raises(HeldOpen):
+                workspace.perform(staged)
+    with path.open("r+b") as opened, mmap.mmap(opened.fileno(), 3):
+        opened.close()
+        with pytest.raises(HeldOpen):
+            workspace.perform(staged)
+    assert isinstance(workspace.perform(staged), Swapped)
+    workspace.abandon(other)
+    workspace.abandon(staged)
+    settle(workspace)
+    assert in_tmp(workspace) == []
+    assert path.read_bytes() == b"new"
+
+
+def test_a_save_by_rename_between_check_and_swap_wins(workspace: Workspace, steps: Steps) -> None:
+    """It came out of the exchange, and is put back; nothing of it needs keeping."""
+    path = workspace.root / "f"
+    path.write_bytes(b"old")
+    theirs = workspace.root / "theirs"
+    theirs.write_bytes(b"theirs")
+    inode = theirs.stat().st_ino
+    steps.at("perform.base_held", lambda: os.replace(theirs, path))
+    assert do(workspace, put(workspace, "f", b"new")) == Lost("changed")
+    assert (path.read_bytes(), path.stat().st_ino) == (b"theirs", inode)
+    settle(workspace)
+    assert in_tmp(workspace) == []
+
+
+def test_two_saves_within_one_swap_are_both_kept(workspace: Workspace, steps: Steps) -> None:
+    """The first came out of our exchange, the second replaced our version at the path: it stays, the first is told."""
+    path = workspace.root / "f"
+    path.write_bytes(b"old")
+    first, second = workspace.root / "first", workspace.root / "second"
+    first.write_bytes(b"first")
+    second.write_bytes(b"second")
+    steps.at("perform.base_held", lambda: os.replace(first, path))
+    steps.at("perform.exchanged", lambda: os.replace(second, path))
+    result = do(workspace, put(workspace, "f", b"new"))
+    assert isinstance(result, Lost)
+    assert [(kept.path, kept.data) for kept in result.kept] == [("f", b"first")]
+    assert path.read_bytes() == b"second"
+    assert in_tmp(workspace) == [result.kept[0].name]
+    workspace.discard(result.kept)
+    settle(workspace)
+    assert in_tmp(workspace) == []
+
+
+def test_a_deletion_within_the_swap_stands(workspace: Workspace, steps: Steps) -> None:
+    """What it did not mean to delete is kept."""
+    path = workspace.root / "f"
+    path.write_bytes(b"old")
+    theirs = workspace.root / "theirs"
+    theirs.write_bytes(b"theirs")
+    steps.at("perform.base_held", lambda: os.replace(theirs, path))
+    steps.at("perform.exchanged", path.unlink)
+    result = do(workspace, put(workspace, "f", b"new"))
+    assert isinstance(result, Lost)
+    assert (result.why, [kept.data for kept in result.kept]) == ("missing", [b"theirs"])
+    assert not path.exists()
+
+
+def test_a_folder_that_takes_the_place_of_the_file_is_put_back(workspace: Workspace, steps: Steps) -> None:
+    """An exchange moves whole folders."""
+    path = workspace.root / "f"
+    path.write_bytes(b"old")
+
+    def become_a_folder() -> None:
+        path.unlink()
+        path.mkdir()
+        (path / "inside").write_bytes(b"x")
+
+    steps.at("perform.base_held", become_a_folder)
+    assert do(workspace, put(workspace, "f", b"new")) == Lost("changed")
+    assert (path / "inside").read_bytes() == b"x"
+    steps.at("perform.base_held", lambda: (path / "inside").unlink())
+
+
+@pytest.mark.parametrize("kind", ["remove", "move"])
+def test_a_save_between_check_and_removal_wins(workspace: Workspace, steps: Steps, kind: str) -> None:
+    """And if there is a third by then, the second is kept."""
+    path = workspace.root / "f"
+    for third in (False, True):
+        path.write_bytes(b"old")
+        first, second = workspace.root / "first", workspace.root / "second"
+        first.write_bytes(b"first")
+        second.write_bytes(b"second")
+        over = file_now(workspace, "f")
+        steps.at("perform.base_held", lambda: os.replace(first, path))  # noqa: B023
+        if third:
+            steps.at("perform.conflict", lambda: os.replace(second, path))  # noqa: B023
+        result = do(workspace, Remove(1, "f", over) if kind == "remove" else Move(1, "f", "g", over))
+        assert isinstance(result, Lost)
+        assert [kept.data for kept in result.kept] == ([b"first"] if third else [])
+        assert path.read_bytes() == (b"second" if third else b"first")
+        assert not (workspace.root / "g").exists()
+        workspace.discard(result.kept)
+    settle(workspace)
+    assert in_tmp(workspace) == []
+
+
+WRITE_LATE = "import sys; f = open(sys.argv[1], 'r+b'); f.write(b'late'); f.close()"
+
+
+def test_a_save_into_the_displaced_file_is_told(workspace: Workspace, steps: Steps) -> None:
+    """A program resolved the path before the swap and opens after: it is let go at the next sweep, and heard."""
+    if not workspace.protection.lease:
+        pytest.skip("no leases here")
+    path = workspace.root / "f"
+    path.write_bytes(b"old!")
+    staged = workspace.stage(put(workspace, "f", b"new"))
+    workspace.perform(staged)
+    displaced = workspace.root / ".quire/tmp" / staged.name
+    writer = subprocess.Popen([sys.executable, "-c", WRITE_LATE, os.fspath(displaced)])
+    late = []
+    while writer.poll() is None or not late:
+        late.extend(workspace.sweep(1.0))
+    assert [(one.path, one.data) for one in late] == [("f", b"late")]
+    assert path.read_bytes() == b"new"
+    assert in_tmp(workspace) == [staged.name]
+    workspace.discard(late)
+    assert in_tmp(workspace) == []
+    assert workspace.lingering() == 0
+
+
+def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Workspace) -> None:
+    fds = len(os.listdir("/proc/self/fd"))
+    writes = []
+    for number in range(MOST + AT_ONCE + 50):
+        path = f"{number}.txt"
+        (workspace.root / path).write_bytes(b"before\n")
+        writes.append(put(workspace, path, b"after\n"))
+    staged = workspace.stage_all(writes)
+    for one in staged:
+        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+    workspace.release(staged)
+    assert workspace.crowded()
+    left = []
+    for _ in range(3):
+        workspace.sweep(0.0)
+        left.append((workspace.lingering(), workspace.crowded()))
+    assert left == [(MOST + 50, True), (MOST, False), (MOST, False)]
+    assert len(in_tmp(workspace)) == MOST
+    workspace.sweep(GRACE_S + 1)
+    assert (workspace.lingering(), in_tmp(workspace)) == (0, [])
+    assert len(os.listdir("/proc/self/fd")) == fds
+
+
+def test_a_sweep_that_can_let_nothing_go_is_not_followed_by_another_at_once(workspace: Workspace) -> None:
+    """Each looks at all of them: of some hundred that others held open the loop took all of a processor."""
+    writes = []
+    for number in range(MOST + AT_ONCE + 50):
+        path = f"{number}.txt"
+        (workspace.root / path).write_bytes(b"before\n")
+        writes.append(put(workspace, path, b"after\n"))
+    staged = workspace.stage_all(writes)
+    for one in staged:
+        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+    assert workspace.crowded()
+    workspace.sweep(0.0)
+    assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE + 50, False)
+    workspace.release(staged[-60:])  # those that came first stay, and hold up no others
+    workspace.sweep(0.0)
+    assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE - 10, True)
+    workspace.sweep(0.0)
+    assert not workspace.crowded()
+    workspace.release(staged)
+    settle(workspace)
+
+
+def test_lingering_is_bounded(workspace: Workspace) -> None:
+    """Each costs a descriptor; the oldest go first."""
+    (workspace.root / "f").write_bytes(b"")
+    for turn in range(MOST + 20):
+        do(workspace, put(workspace, "f", b"%d" % turn))
+        workspace.sweep(0.0)
+        assert workspace.lingering() <= MOST
+    settle(workspace)
+    assert in_tmp(workspace) == []
