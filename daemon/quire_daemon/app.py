@@ -37,7 +37,7 @@ from quire_daemon.bursting import Bursting
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
 from quire_daemon.collecting import Collecting
-from quire_daemon.config import Settings
+from quire_daemon.config import Settings, in_force
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.gather import Gather
@@ -143,6 +143,8 @@ class App:
         self._ignore, self._settings_files = ignore, settings_files
         self._no_spool = ""  # why there is none, though it is wanted
         self.bad_settings = ""  # why the settings file was not taken
+        self.settings_waiting: tuple[str, ...] = ()  # what of it holds from the next start on
+        self._begun_with = settings
         self._flush_at = 0.0
         self._watchdog_s = notify.watchdog_s()
         self._watchdog_at = 0.0
@@ -441,7 +443,8 @@ class App:
             return
         before = self.settings.capture
         try:
-            self.settings = self.gather.settings = self._settings_files.read()
+            taken, self.settings_waiting = in_force(self._settings_files.read(), self._begun_with)
+            self.settings = self.gather.settings = taken
             self.bad_settings = ""
         except BadSettings as error:
             self.bad_settings = str(error)

@@ -87,7 +87,8 @@ class Limits(Strict, frozen=True):
 class Journal(Strict, frozen=True):
     """`[journal]`."""
 
-    durability: str = "normal"  # "strict": folder fsync too; "fast": the journal is synced on a timer
+    # "strict": folder fsync too; "fast": the journal is synced on a timer. The workspace's file can make it stricter.
+    durability: str = "normal"
 
 
 class Retention(Strict, frozen=True):
@@ -202,6 +203,7 @@ _FROM_LENIENT_TO_STRICT: dict[tuple[str, str], tuple[str, ...]] = {
     ("hooks", "stale"): ("tell", "conflicts", "deny"),
     ("hooks", "leases"): ("tell", "deny"),
     ("hooks", "unreachable"): ("allow", "deny"),
+    ("journal", "durability"): ("fast", "normal", "strict"),  # an agent is not to take the promise from the others
 }
 _CHOICES: dict[str, tuple[str, ...]] = {
     "edit.on_stale": ("reject", "rebase"),
@@ -212,9 +214,32 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "safety.syntax": ("", "reject", "warn", "off"),
     "safety.duplicate_line": ("", "reject", "warn", "off"),
     "retention.automatic": ("off", "over_quota", "daily"),
-    "journal.durability": ("strict", "normal", "fast"),
     **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
+
+
+_FROM_THE_START: tuple[tuple[str, str], ...] = (
+    ("journal", "durability"),  # the store is opened with it, and what it leaves out is done elsewhere
+    ("retention", "reserve_bytes"),
+)
+
+
+def in_force(read: Settings, begun: Settings) -> tuple[Settings, tuple[str, ...]]:
+    """(`read`, with what a daemon takes up when it starts as it was in `begun`; what waits for the next start)."""
+    waiting: list[str] = []
+    for section, name in _FROM_THE_START:
+        old, new = getattr(getattr(begun, section), name), getattr(getattr(read, section), name)
+        if old != new:
+            waiting.append(
+                f"{name} = {_as_toml(new)} waits for the next start of the daemon; until then it is {_as_toml(old)}"
+            )
+            part = msgspec.structs.replace(getattr(read, section), **{name: old})
+            read = msgspec.structs.replace(read, **{section: part})
+    return read, tuple(waiting)
+
+
+def _as_toml(value: str | int) -> str:
+    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def load(

@@ -51,6 +51,7 @@ def health(app: App) -> dict[str, Any]:
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,
         "read_only": app.answering.read_only,
+        **({"settings_waiting": list(app.settings_waiting)} if app.settings_waiting else {}),
         **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),

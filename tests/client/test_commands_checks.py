@@ -78,8 +78,8 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
         "kept in     /state\n"
         f"daemon      pid 7, version {VERSION}, journal format 1\n"
         "journal     812 records, 640 versions of files, 3.0 MiB on disk\n"
-        "space       this journal 3.0 MiB, limit 1.0 GiB; all your journals 5.0 MiB, limit 2.0 GiB; "
-        "a reserve of 16.0 MiB for a full disk\n"
+        "space       this journal 3.0 MiB (limit 1.0 GiB), all yours 5.0 MiB (limit 2.0 GiB)\n"
+        "reserve     16.0 MiB, held for a full disk\n"
         "capture     under way: 5 of 1000 files looked at\n"
         "coverage    degraded since 2026-01-31 12:00:00Z: the watcher is blind\n"
         "protection  active: lease, exchange; not available here: openat2\n"
@@ -90,6 +90,8 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
     assert "capture     finished: every file has been looked at\ncoverage    full: every change is seen\n" in told
     assert f"daemon      pid 7, version 0.0.1 (this client is {VERSION})\n" in told
     assert "protection  all active: lease\n" in told
+    waits = 'durability = "fast" waits for the next start of the daemon; until then it is "normal"'
+    assert f"\nsetting     {waits}\n" in quire("status", status={**reply, "settings_waiting": [waits]}).out
 
 
 def test_verify_ends_with_7_when_something_is_wrong(quire: Quire) -> None:

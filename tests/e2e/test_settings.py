@@ -70,8 +70,10 @@ def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_tho
         assert kinds == ["capture_failed"], "what is secret from now on is not journaled from now on"
         user.write_bytes(b"\xff")
         assert f"{user}: line 1: not UTF-8" in status(client, "degraded")["reasons"][0]
-        user.write_text("[limits]\nedit_bytes = 3\n")
+        user.write_text('[limits]\nedit_bytes = 3\n[journal]\ndurability = "fast"\n')
         status(client, "full")
+        waiting = ['durability = "fast" waits for the next start of the daemon; until then it is "normal"']
+        assert client.call("status", {})["settings_waiting"] == waiting
         assert client.call("write_file", {"path": "b.txt", "content": "four\n"})["error"] == "file_too_large"
 
 

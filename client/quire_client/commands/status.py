@@ -28,9 +28,13 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
     if reply.get("salvaged"):
         rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
     if isinstance(reply.get("retention"), Mapping):
-        rows.append(("space", _space(reply["retention"], colours)))
+        rows.append(("space", _space(reply["retention"])))
+        rows += [("reserve", told) for told in [_reserve(reply["retention"], colours)] if told]
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
+    rows += [
+        ("setting", colours.paint(render.one_line(told), "yellow")) for told in reply.get("settings_waiting") or ()
+    ]
     closed = render.one_line(reply.get("checkout_read_only") or "")
     if closed:
         told = f"the checkout can only be read ({closed}): every write is refused"
@@ -65,23 +69,28 @@ def _journal(reply: Mapping[str, Any]) -> str:
     return ", ".join(parts) or "?"
 
 
-_TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}
+_TAKERS: Final = {"workspace": "this journal", "store": "all yours"}
 
 
-def _space(retention: Mapping[str, Any], colours: render.Palette) -> str:
-    """How much is taken, of what limit; and whether what is held of the disk, for the day when it is full, is there."""
+def _space(retention: Mapping[str, Any]) -> str:
+    """How much is taken, of what limit."""
     parts = []
     for name, words in _TAKERS.items():
         taken = retention.get(name) or {}
         if taken.get("limit"):
-            parts.append(f"{words} {render.size(taken.get('bytes') or 0)}, limit {render.size(taken['limit'])}")
+            parts.append(f"{words} {render.size(taken.get('bytes') or 0)} (limit {render.size(taken['limit'])})")
+    return ", ".join(parts) or "no limits are set"
+
+
+def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
+    """Whether what is held of the disk, for the day when it is full, is there."""
     reserve = retention.get("reserve") or {}
     if reserve.get("given_back"):
-        parts.append(colours.paint("the disk is full: its reserve was given back", "yellow"))
-    elif reserve.get("bytes"):
-        held = "for a full disk" if reserve.get("held") else "is wanted: there is no room for it"
-        parts.append(f"a reserve of {render.size(reserve['bytes'])} {held}")
-    return "; ".join(parts) or "no limits are set"
+        return colours.paint("the disk is full: it was given back", "yellow")
+    if not reserve.get("bytes"):
+        return ""
+    held = "held for a full disk" if reserve.get("held") else "wanted for a full disk: there is no room for it"
+    return f"{render.size(reserve['bytes'])}, {held}"
 
 
 def _writers(writers: list[Any], total: int) -> str:

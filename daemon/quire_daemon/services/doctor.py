@@ -31,6 +31,7 @@ def run(call: Call, host: Host) -> None:
     if host.bad_settings:
         told = f"those of before are in force, for a file cannot be used: {host.bad_settings}"
         checks.append({"name": "settings in force", "ok": False, "detail": told})
+    checks += [{"name": "setting", "ok": True, "detail": told} for told in health.get("settings_waiting", ())]
     takes_none = health["read_only"] or health.get("journal_full", "")
     checks.append({"name": "journal", "ok": not takes_none, "detail": takes_none or "takes records"})
     if salvaged := health.get("salvaged"):
