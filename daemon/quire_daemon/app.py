@@ -119,6 +119,7 @@ class App:
         self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
         self.answer = self.answering.answer
         self.jobs = Jobs(server.wake, self._guarded)
+        self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step)
@@ -137,6 +138,7 @@ class App:
             self.searching,
             self.reserve,
             self.answering,
+            self.asides.start,
             self._end_for_lost_root,
         )
         self._stopping = False
@@ -236,6 +238,7 @@ class App:
         self.outside.stop()
         self.watcher.stop()
         self.jobs.close()
+        self.asides.close()
         for one, outcome in self.performing.finish():
             self._answer_outcome(one, outcome)
         self.performing.close()
@@ -276,6 +279,7 @@ class App:
             if call is not None:
                 self.deciding.take(call)
         self.jobs.take_results()
+        self.asides.take_results()
         self._guarded("search", self.deciding.take_answers)
         if self.git.stirs():
             self._guarded("git", self.git.look)  # before its writes are looked at

@@ -7,10 +7,11 @@ from typing import Any
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who
+from quire_daemon.handlers.base import Decision, FileNow, Implied, OriginsOf, Tool, Who
 from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
 from quire_daemon.wrong_arguments import refusal
+from quire_journal.blame import Blame
 from quire_journal.ids import Seq
 from quire_journal.messages import MAX_DEPTH
 from quire_journal.refusals import Refused
@@ -51,6 +52,8 @@ class Call(msgspec.Struct):
     searching: Search | None = None  # that search
     searches: int = 0  # how many it has asked for
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
+    working: OriginsOf | None = None  # what a thread works out for it
+    origins: dict[OriginsOf, Blame] = msgspec.field(default_factory=dict)  # what came of that
     looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
 
     @property

@@ -2,15 +2,17 @@
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
 is first is written (`under_way`). So does a call with more files than are looked at in one turn, whose file another
-program holds open for writing, that waits for the watcher's cookie, for news, for a lease, or for a search (a regular
-expression, which may never end: the decision is made again when `searching` has the answer). Calls that wait stay in
-the queue, in order. What is to be written goes on as `Going`, to be performed by the loop.
+program holds open for writing, that waits for the watcher's cookie, for news, for a lease, for a search (a regular
+expression, which may never end: the decision is made again when `searching` has the answer), or for a thread that finds
+out who wrote the lines of a file (`handlers.origins`). Calls that wait stay in the queue, in order. What is to be
+written goes on as `Going`, to be performed by the loop.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -20,8 +22,10 @@ from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.gather import RETRY_S, Gather
-from quire_daemon.handlers.base import Decision, Put, Tool, World
+from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World
 from quire_daemon.handlers.notices import decided
+from quire_daemon.handlers.origins import NeedsOrigins, worked_out
+from quire_daemon.jobs import StartJob
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
@@ -34,7 +38,9 @@ from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.syntax import Grammars
 from quire_daemon.watcher import Watcher
+from quire_journal.blame import Blame
 from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
+from quire_journal.history import History
 from quire_journal.ids import Seq
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
@@ -61,6 +67,7 @@ class Deciding:
         searching: Searching,
         reserve: Reserve,
         answering: Answering,
+        ask_thread: StartJob,
         lost_root: Callable[[], None],
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
@@ -68,6 +75,7 @@ class Deciding:
         self._watcher, self._outside, self._performing = watcher, outside, performing
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._searching, self._reserve, self._answering = searching, reserve, answering
+        self._ask_thread = ask_thread  # what decisions need is worked out there, and never behind what takes minutes
         self._lost_root = lost_root
         self._grammars = Grammars()
         self._calls: deque[Call] = deque()
@@ -125,6 +133,9 @@ class Deciding:
             except NeedsSearch as needs:
                 if self._search(call, needs.search):
                     waiting.append(call)
+            except NeedsOrigins as needs:
+                self._work_out(call, needs.asked)
+                waiting.append(call)
             except Refused as refused:
                 self._answering.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
@@ -193,6 +204,7 @@ class Deciding:
                 looks.implied,
                 self._performing.landed,
                 self._performing.under_way.batches,
+                call.origins,
             )
             decision = self._under_leases(call, world)
         if decision.writes and (why := self._gather.workspace.read_only):
@@ -264,6 +276,7 @@ class Deciding:
     def _check_time(self, call: Call) -> None:
         if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
             self._searching.cancel(call.ticket)
+            call.working = None
             raise Refused(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
@@ -372,9 +385,12 @@ class Deciding:
             return False
         call.ticket = self._searching.ask(search, max(self._gather.settings.limits.regex_ms, 1))
         call.searching = search
-        left_s = (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
-        call.retry_s = self._clock.mono_s() + left_s + RETRY_S
+        call.retry_s = self._clock.mono_s() + self._left_s(call) + RETRY_S
         return True
+
+    def _left_s(self, call: Call) -> float:
+        """Until the deadline of the call."""
+        return (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
 
     def take_answers(self) -> None:
         """Let the searches go on; calls whose search has ended are decided in this turn."""
@@ -385,12 +401,37 @@ class Deciding:
                     call.ticket, call.searching, call.retry_s = 0, None, 0.0
 
     def end_searches(self) -> None:
-        """The daemon stops: whoever waits for a search is told."""
+        """The daemon stops: whoever waits for a search, or for what a thread works out, is told."""
         self._searching.close()
-        for call in [call for call in self._calls if call.ticket]:
+        for call in [call for call in self._calls if call.ticket or call.working is not None]:
             self._calls.remove(call)
-            message = "The daemon stops; the pattern was being searched for, and nothing was done."
+            message = "The daemon stops; what was asked for was being worked out, and nothing was done."
             self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
+
+    def _work_out(self, call: Call, asked: OriginsOf) -> None:
+        """Have a thread find out who wrote these lines; the call waits for it, no longer than its deadline."""
+        store = self._recorder.journal.store
+
+        def work() -> Callable[[], None]:
+            with store.reading() as reading:
+                found = worked_out(asked, History(reading))
+            return partial(self._worked_out, call, asked, found)
+
+        call.working = asked
+        call.retry_s = self._clock.mono_s() + self._left_s(call) + RETRY_S
+        self._ask_thread(work, call.tool.name, partial(self._not_worked_out, call, asked))
+
+    def _worked_out(self, call: Call, asked: OriginsOf, found: Blame | None) -> None:
+        """Where the bytes have gone meanwhile (None), the decision is made without, and finds that out."""
+        if call.working == asked:
+            call.working, call.retry_s = None, 0.0
+            if found is not None:
+                call.origins = {**call.origins, asked: found}
+
+    def _not_worked_out(self, call: Call, asked: OriginsOf, error: Exception) -> None:
+        if call.working == asked:
+            self._calls = deque(one for one in self._calls if one is not call)
+            self._answering.answer(call, self._answering.told(call.tool.name, error))
 
 
 def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:

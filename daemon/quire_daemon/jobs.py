@@ -34,9 +34,9 @@ class StartJob(Protocol):
 class Jobs:
     """The work under way, and what it has brought. `wake` ends the loop's wait."""
 
-    def __init__(self, wake: Callable[[], None], guarded: Guarded) -> None:
+    def __init__(self, wake: Callable[[], None], guarded: Guarded, workers: int = 2) -> None:
         self._wake, self._guarded = wake, guarded
-        self._workers = ThreadPoolExecutor(2, thread_name_prefix="job")
+        self._workers = ThreadPoolExecutor(workers, thread_name_prefix="job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:

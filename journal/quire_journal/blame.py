@@ -79,7 +79,7 @@ def _past(history: History, path: str, seq: int, most_bytes: int) -> tuple[list[
     found: list[Version] = []
     names: dict[str, None] = {}
     gap, size = None, 0
-    for name, version in _backwards(history, path, seq):
+    for name, version in backwards(history, path, seq):
         if version.gone or version.entry != REGULAR:
             break
         size += version.size
@@ -92,7 +92,7 @@ def _past(history: History, path: str, seq: int, most_bytes: int) -> tuple[list[
     return found[::-1], tuple(names)[::-1], gap
 
 
-def _backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Version]]:
+def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Version]]:
     """The versions of a file up to `seq` under each of its names, newest first."""
     while path:
         came_from = ""

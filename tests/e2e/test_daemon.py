@@ -81,6 +81,23 @@ def test_an_idempotency_key_stands_for_arguments_in_any_order(served: live.Live)
     assert served.read("order.txt") == b"b a a\n"
 
 
+def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(served: live.Live) -> None:
+    text = [f"line {n}" for n in range(200)]
+    with served.connect("ada") as client, served.connect("ben", "s2") as other, ThreadPoolExecutor(1) as pool:
+        version = live.ok(client.call("write_file", {"path": "long.txt", "content": "\n".join(text)}))["version"]
+        for number in range(40):
+            text[number] = f"line {number}, again"
+            edit = {"path": "long.txt", "content": "\n".join(text), "base": version}
+            version = live.ok(client.call("write_file", edit))["version"]
+        asked = [pool.submit(client.call, "blame", {"path": "long.txt"}) for _ in range(3)]
+        assert live.ok(other.call("read_file", {"path": "long.txt", "end_line": 1}))["content"] == "line 0, again"
+        replies = [live.ok(one.result()) for one in asked]
+        assert len({one["seq"] for one in replies[0]["lines"]}) == 41
+        assert replies[1:] == replies[:1] * 2
+        why = live.ok(client.call("why", {"path": "long.txt", "line": 40}))
+        assert (why["version"], why["replaced"]["lines"]) == (version, ["line 39"])
+
+
 def test_refusals_without_end_are_all_answered_and_not_all_journaled(served: live.Live) -> None:
     served.write("again.txt", "one\n")
     with served.connect("eve") as client:

@@ -16,6 +16,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.safety import Grammars, no_grammars
 from quire_daemon.search import Answer, Search
+from quire_journal.blame import Blame
 from quire_journal.events import Event
 from quire_journal.history import History
 from quire_journal.ids import WriterId
@@ -73,6 +74,13 @@ class Implied(msgspec.Struct, frozen=True):
     thought: object = None  # what was found out on the way; the decision may go on from there
 
 
+class OriginsOf(msgspec.Struct, frozen=True):
+    """The question who wrote the lines of version `seq` of a file."""
+
+    path: str
+    seq: int
+
+
 class World(msgspec.Struct, frozen=True):
     """Everything that a decision may look at."""
 
@@ -96,6 +104,7 @@ class World(msgspec.Struct, frozen=True):
     implied: Implied = Implied()  # what the tool's `implies` said of this call
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
     being_written: tuple[int, ...] = ()  # but not those of these batches
+    origins: Mapping[OriginsOf, Blame] = msgspec.field(default_factory=dict)  # what was worked out for this decision
 
 
 class Put(msgspec.Struct, frozen=True):

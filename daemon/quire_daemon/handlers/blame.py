@@ -9,8 +9,9 @@ import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.news import news
+from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file, require_size
-from quire_journal.blame import Blame, blame
+from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
 from quire_journal.events import REGULAR
 from quire_journal.history import History
@@ -42,7 +43,7 @@ def decide(params: BlameParams, world: World) -> Decision:
     now = world.files[params.path]
     version = _version(params, now, world)
     require_text(now.path, version, world)
-    found = blame(world.history, now.path, version)
+    found = origins(now.path, version, world)
     start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
     reply = {
         "ok": True,

@@ -18,7 +18,8 @@ from quire_daemon.handlers.difference import Room, before, difference, text_of, 
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
 from quire_daemon.handlers.news import news
-from quire_journal.blame import Blame, blame
+from quire_daemon.handlers.origins import origins
+from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import REGULAR, BatchUndone
@@ -61,7 +62,7 @@ def decide(params: WhyParams, world: World) -> Decision:
     told: dict[str, Any] = {}
     if params.line is not None:
         found = _blamed(params.line, path, version, world)
-        path, version, told = _of_line(params.line, path, found, history)
+        path, version, told = _of_line(params.line, path, found, world)
     record = history.record(version.seq)
     if record is None:
         raise Refused("not_found", f"The record of {version_token(version.seq)} is not in the log.", "verify")
@@ -114,15 +115,16 @@ def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
     if version.entry != REGULAR:
         raise Refused("not_a_file", f"{path} is no regular file and has no lines.", "check_path", path=path)
     require_text(path, version, world)
-    found = blame(world.history, path, version)
+    found = origins(path, version, world)
     if not 1 <= line <= len(found.text):
         message = f"{path} has {len(found.text)} lines; there is no line {line}."
         raise Refused("line_out_of_range", message, "re-read_file", path=path, line=line)
     return found
 
 
-def _of_line(line: int, path: str, found: Blame, history: History) -> tuple[str, Version, dict[str, Any]]:
+def _of_line(line: int, path: str, found: Blame, world: World) -> tuple[str, Version, dict[str, Any]]:
     """(the file's name then, the version that wrote the line, what is told of the line)."""
+    history = world.history
     version = found.origins[line - 1]
     path = next((name for name in (path, *found.names) if history.version(name, version.seq) == version), path)
     told: dict[str, Any] = {"line": line, "text": shown(found.text.lines[line - 1])}
@@ -140,7 +142,7 @@ def _of_line(line: int, path: str, found: Blame, history: History) -> tuple[str,
     splice, start = _covering(then, diff(was, made))
     if splice is not None:
         told["wrote"] = {"start": start + 1, "end": start + len(splice.lines), "lines": _few(splice.lines)}
-        told["replaced"] = _replaced(old_path, old, was, splice, history)
+        told["replaced"] = _replaced(old_path, old, was, splice, world)
     return path, version, told
 
 
@@ -167,18 +169,18 @@ def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]
     return None, 0
 
 
-def _replaced(path: str, old: Version | None, was: Text, splice: Splice, history: History) -> dict[str, Any] | None:
+def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: World) -> dict[str, Any] | None:
     """The lines that stood there, and the versions that had written them; None where the line was put between."""
     if splice.start == splice.stop or old is None or not there(old):
         return None
     told: dict[str, Any] = {"start": splice.start + 1, "end": splice.stop}
     told["lines"] = _few(was.lines[splice.start : splice.stop])
     try:
-        origins = blame(history, path, old).origins[splice.start : splice.stop]
+        wrote = origins(path, old, world).origins[splice.start : splice.stop]
     except NotHeld:
         return told
-    by = {version.seq: version for version in origins}
-    told["by"] = [_brief(by[seq], history) for seq in sorted(by)[-5:]]
+    by = {version.seq: version for version in wrote}
+    told["by"] = [_brief(by[seq], world.history) for seq in sorted(by)[-5:]]
     return told
 
 
