@@ -7,10 +7,14 @@ from typing import Any
 from desk import SECOND, Desk, lines
 
 from cases import every
+from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
+from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
 from quire_journal.events import BurstBegun, BurstEnded, Event, WorkspaceScanned
+from quire_journal.ids import WriterId
+from quire_journal.views.writers import caller_key
 
 
 def begin(desk: Desk, **args: Any) -> int:
@@ -41,6 +45,14 @@ def test_a_burst_is_begun_and_ended_and_says_what_belonged_to_it() -> None:
     assert [(b["batch"], b["evidence"], b["paths"]) for b in shown["contents"]] == [(first, "own", ["a"])]
     assert (shown["first"], shown["last"], shown["yours"]) == (begun["burst"], desk.journal.head, False)
     assert [b["burst"] for b in desk.call(BURST_TOOL, desk.ben)["bursts"]] == [begun["burst"]]
+
+
+def test_a_new_caller_is_named_though_the_journal_does_not_know_it_yet() -> None:
+    desk = Desk()
+    new = Who(WriterId(9), caller_key(1000, "cy", "s9"), "cy", "s9")
+    assert desk.call(BURST_TOOL, new, action="begin")["owner"]["agent"] == "cy"
+    holder = desk.call(CLAIM_TOOL, new, path="f.txt")["holder"]
+    assert holder == {"id": "w9", "agent": "cy", "agent_session": "s9"}
 
 
 def test_a_second_burst_of_a_caller_is_within_the_first_and_end_ends_the_innermost() -> None:

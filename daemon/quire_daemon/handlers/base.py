@@ -106,6 +106,13 @@ class World(msgspec.Struct, frozen=True):
     being_written: tuple[int, ...] = ()  # but not those of these batches
     origins: Mapping[OriginsOf, Blame] = msgspec.field(default_factory=dict)  # what was worked out for this decision
 
+    def writer_json(self, writer: int) -> dict[str, Any]:
+        """A writer as replies show it. Of a new caller the journal learns only with what this request notes."""
+        found = self.history.writer_json(writer)
+        if writer == self.who.writer:
+            found |= {"agent": self.who.agent, "agent_session": self.who.agent_session}
+        return found
+
 
 class Put(msgspec.Struct, frozen=True):
     """Make `path` hold `data`, if it still holds what the decision saw (inode and bytes); record `seq` tells of it."""

@@ -213,7 +213,7 @@ def burst_json(burst: Burst, world: World) -> dict[str, Any]:
         "outside": burst.outside,
         "bind": burst.bind,
         **({"paths": list(burst.paths)} if burst.paths else {}),
-        "owner": world.history.writer_json(burst.writer),
+        "owner": world.writer_json(burst.writer),
         "yours": burst.owner == world.who.key,
         "began_at": rfc3339(burst.began_ns),
         "expires_at": rfc3339(burst.expires_ns),

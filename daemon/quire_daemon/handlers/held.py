@@ -92,7 +92,7 @@ def lease_json(held: Lease, world: World) -> dict[str, Any]:
 
 def holder_json(held: Lease, world: World) -> dict[str, Any]:
     """Who holds it, as far as others need to know."""
-    who = world.history.writer_json(held.writer)
+    who = world.writer_json(held.writer)
     return {name: who[name] for name in ("id", "agent", "agent_session")}
 
 
