@@ -50,7 +50,7 @@ class Watcher:
         self._overflows = 0
         self._root_gone = False
         self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → how names end that are told, to whom
-        self._own: list[str] | None = None  # paths exchanged since `quiet` began; None: it has not
+        self._own: list[tuple[str, int]] | None = None  # what `exchanged` told since `quiet` began; None: it has not
         self._inotify: Inotify | None = None
         self._tree: Tree | None = None
         self._root_fd = -1
@@ -109,7 +109,7 @@ class Watcher:
             yield
             return
         inotify.hush()
-        own: list[str] = []
+        own: list[tuple[str, int]] = []
         self._own = own
         try:
             yield
@@ -117,23 +117,23 @@ class Watcher:
             self._own = None
             inotify.listen(self._watches_of(own))
 
-    def exchanged(self, path: str) -> None:
-        """The file at `path` was exchanged by the caller, who knows what stands there: nobody need look at it.
+    def exchanged(self, path: str, ino: int) -> None:
+        """The caller exchanged the file at `path` for `ino`, and knows what stands there: nobody need look at it.
 
         Only within `quiet`; elsewhere it is looked at as if somebody else had done it.
         """
         if self._own is not None:
-            self._own.append(path)
+            self._own.append((path, ino))
 
-    def _watches_of(self, paths: Sequence[str]) -> list[Exchanged]:
-        """The watch of each path's folder, and its name there. Empty where one is not watched."""
+    def _watches_of(self, own: Sequence[tuple[str, int]]) -> list[Exchanged]:
+        """The same, with the watch of each path's folder. Empty where one is not watched."""
         found: list[Exchanged] = []
-        for path in paths:
+        for path, ino in own:
             folder, _, name = path.rpartition("/")
             watch = None if self._tree is None else self._tree.watch_of(folder)
             if watch is None:
                 return []
-            found.append((watch, os.fsencode(name)))
+            found.append(Exchanged(watch, os.fsencode(name), os.fsencode(f"{self._root}/{path}"), ino))
         return found
 
     # ── what happened ──

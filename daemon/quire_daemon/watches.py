@@ -22,7 +22,7 @@ import sys
 import termios
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from watchdog.observers.inotify_c import (
     DEFAULT_EVENT_BUFFER_SIZE,
@@ -61,8 +61,15 @@ _COMING: Final = Mask(
 Event = InotifyEvent
 """What the kernel says of a name in a watched folder, or of the folder itself, which has no name."""
 
-Exchanged = tuple[WatchDescriptor, bytes]
-"""A watched folder, and the name in it of a file that was exchanged."""
+
+class Exchanged(NamedTuple):
+    """A file that was exchanged, in a watched folder."""
+
+    watch: WatchDescriptor  # of the folder
+    name: bytes
+    path: bytes
+    ino: int  # of the file that stands there since
+
 
 UNMOUNTED: Final = InotifyConstants.IN_UNMOUNT
 """The bit of an event's mask that says so."""
@@ -104,27 +111,35 @@ class Inotify(InotifyFD):
             self._ready.modify(self._inotify_fd, 0)
 
     def listen(self, own: Sequence[Exchanged]) -> None:
-        """Read on. `own`: the names that were exchanged since `hush`, by whoever calls, and in which watched folder.
+        """Read on. `own`: what was exchanged since `hush`, by whoever calls.
 
         The kernel queues the events of a call before the call is over. So when there are as many bytes as those of
-        our exchanges take, these are they, and nobody else did anything. Where there is more, or less, as of a folder
-        that is not watched any more, all of it is read as ever: an event only means "look at this path".
+        our exchanges take, these are they. Where there is more, or less, as of a folder that is not watched any more,
+        all of it is read as ever: an event only means "look at this path".
         """
         try:
             if not self._closed:
-                if own and self._waiting() == sum(2 * _event_bytes(name) for _, name in own):
+                if own and self._waiting() == sum(2 * _event_bytes(one.name) for one in own):
                     self._take(own)
                 self._ready.modify(self._inotify_fd, select.EPOLLIN)
         finally:
             self._reading.release()
 
     def _take(self, own: Sequence[Exchanged]) -> None:
-        """Read the events of our exchanges. What turns out to be another's is lost, and told as lost."""
+        """Read the events of our exchanges. What turns out to be another's is lost, and told as lost.
+
+        One thing that others do is in them: a file that is moved from where nobody watches over one of ours has the
+        event with which our exchange ended, and the kernel makes one of two that are alike (inotify(7)). Hence the
+        look at the inode, once the events are gone: what comes later makes another.
+        """
         told = os.read(self._inotify_fd, DEFAULT_EVENT_BUFFER_SIZE)
         moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)
-        expected = [(wd, mask, name) for wd, name in own for mask in moves]
+        expected = [(one.watch, mask, one.name) for one in own for mask in moves]
         if [(wd, mask, name) for wd, mask, _, name in self._parse_event_buffer(told)] != expected:
             self.handle_event(InotifyEvent(WatchDescriptor(-1), Mask(InotifyConstants.IN_Q_OVERFLOW), 0, b""))
+        for one in own:
+            if not _is_there(one):
+                self.handle_event(InotifyEvent(one.watch, Mask(InotifyConstants.IN_MOVED_TO), 0, one.name))
 
     def _waiting(self) -> int:
         """How many bytes of events there are to be read."""
@@ -329,6 +344,13 @@ class Tree:
 
     def _absolute(self, folder: str) -> bytes:
         return os.fsencode(f"{self._root}/{folder}" if folder else self._root)
+
+
+def _is_there(one: Exchanged) -> bool:
+    try:
+        return os.lstat(one.path).st_ino == one.ino
+    except OSError:
+        return False
 
 
 def _event_bytes(name: bytes) -> int:

@@ -221,11 +221,17 @@ def test_what_happens_while_events_are_held_back_is_told_afterwards(tmp_path: Pa
     assert {f"{n}.txt" for n in range(300)} <= watched.catch_up().dirty
 
 
-def replace(path: Path) -> None:
-    """Put a file in the place of that at `path`, in one step, as an edit does."""
-    beside = next(folder for folder in path.parents if folder.name == "root").parent / "beside"  # nobody watches it
-    beside.write_text("new")
-    exchange(path, beside)
+def beside(path: Path) -> Path:
+    """A new file in a folder that nobody watches."""
+    made = next(folder for folder in path.parents if folder.name == "root").parent / "beside"
+    made.write_text("new")
+    return made
+
+
+def replace(path: Path) -> int:
+    """Put a file in the place of that at `path`, in one step, as an edit does. Its inode."""
+    exchange(path, beside(path))
+    return path.stat().st_ino
 
 
 @pytest.fixture
@@ -246,8 +252,7 @@ def test_an_exchange_that_the_caller_knows_of_is_not_told(edited: tuple[Path, Wa
         watched.woken.clear()
         with watched.watcher.quiet():
             for path in paths:
-                replace(root / path)
-                watched.watcher.exchanged(path)
+                watched.watcher.exchanged(path, replace(root / path))
         assert not watched.watcher.has_news()
         assert not watched.catch_up()
     replace(root / "a.txt")
@@ -262,17 +267,24 @@ def test_whatever_others_do_beside_known_exchanges_is_told(edited: tuple[Path, W
             with watched.watcher.quiet():
                 if first:
                     replace(root / other)
-                replace(root / "a.txt")
-                watched.watcher.exchanged("a.txt")
+                watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
                 if not first:
                     replace(root / other)
             assert other in watched.catch_up().dirty
 
 
+def test_a_file_that_another_program_moves_over_an_exchanged_one_is_told(edited: tuple[Path, Watch]) -> None:
+    """From where nobody watches: the kernel then makes one event of the end of the exchange and of the move."""
+    root, watched = edited
+    with watched.watcher.quiet():
+        watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
+        beside(root / "a.txt").rename(root / "a.txt")
+    assert watched.catch_up().dirty == {"a.txt"}
+
+
 def test_an_exchange_outside_of_the_quiet_is_told(edited: tuple[Path, Watch]) -> None:
     root, watched = edited
-    replace(root / "a.txt")
-    watched.watcher.exchanged("a.txt")
+    watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
     assert watched.catch_up().dirty == {"a.txt"}
     with watched.watcher.quiet():
         pass
@@ -286,8 +298,7 @@ def test_an_exchange_where_nothing_is_watched_hides_nothing(edited: tuple[Path, 
     shutil.rmtree(root / "sub" / "made")
     watched.catch_up()
     with watched.watcher.quiet():
-        replace(root / "b.txt")
-        watched.watcher.exchanged("sub/made/f")
+        watched.watcher.exchanged("sub/made/f", replace(root / "b.txt"))
     assert watched.catch_up().dirty == {"b.txt"}
 
 
@@ -295,8 +306,7 @@ def test_events_that_are_taken_for_our_own_and_are_not_are_told_as_lost(edited: 
     """That cannot be, but where events of ours do not come: of another file with a name as long."""
     root, watched = edited
     with watched.watcher.quiet():
-        replace(root / "b.txt")
-        watched.watcher.exchanged("a.txt")
+        watched.watcher.exchanged("a.txt", replace(root / "b.txt"))
     assert watched.catch_up().overflowed
 
 
