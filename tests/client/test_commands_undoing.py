@@ -218,7 +218,9 @@ def test_burst_wants_what_it_can_do(words: list[str], quire: Quire) -> None:
 def test_who_shows_a_caller_once_and_says_how_many_writers_it_was(quire: Quire) -> None:
     ann = {"id": "w8", "agent": "ann", "agent_session": "s1", "turns": 6, "ids": ["w8", "w5"], "present": True}
     ben = {"id": "w9", "agent": "ben", "agent_session": "s2", "turns": 1, "ids": ["w9"], "connections": 1}
-    out = quire("who", who={"ok": True, "writers": [ann, ben], "total": 2}).out
+    told = {"ok": True, "writers": [ann, ben], "total": 2}
+    assert quire("who", who=told).out == "ann/s1    present\nben/s2    connected\n"
+    out = quire("who", "--all", who=told).out
     assert out == "w8 and 5 before  ann/s1    present\nw9               ben/s2    connected\n"
 
 
@@ -232,10 +234,10 @@ def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
     ran = quire("who", "--limit", "2", who=reply)
     assert ran.asked == [("who", {"present": True, "limit": 2})]
     assert ran.out == (
-        "w3  alice/s1 (you)  turn t9  connected                            2026-01-31 12:00:00Z  "
+        "alice/s1 (you)  turn t9  connected               2026-01-31 12:00:00Z  "
         "exclusive lease on src; burst 12 fmt; a.py, b.py\n"
-        "w1  user                     present, its last process has ended\n"
-        "w2  cleo                     present, heard of by its hooks\n"
+        "user                     present, process ended\n"
+        "cleo                     present, by its hooks\n"
         "and 3 more; --all lists them\n"
     )
     assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"present": False, "minutes": 0.5})]

@@ -170,7 +170,11 @@ class Invocation:
 
         `told` is called with what a daemon does that takes long to start, which is waited for then.
         """
-        self._client = self.opener(Opens(self.place, *self._named, self.timeout_s(30.0), start, told))
+        from quire_client.progress import Progress
+
+        opens = Opens(self.place, *self._named, self.timeout_s(30.0), start, told)
+        with Progress("Waiting for the daemon", self.person_watches):
+            self._client = self.opener(opens)
         return self._client
 
     def ask(self, tool: str, arguments: Mapping[str, Any], *, start: bool = True) -> Mapping[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import DONE, REFUSED, Command, Invocation
+from quire_client.progress import Progress
 from quire_journal import VERSION
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ CHECK_S: Final = 15.0
 def run(call: Invocation) -> int:
     """Check this side, then ask the daemon for its own checks. Fails when a check does."""
     call.at_most(0)
-    checks = list(_checks(call))
+    with Progress("Checking", call.person_watches):
+        checks = list(_checks(call))
     healthy = all(check["ok"] for check in checks)
     message = "All is well." if healthy else "Something needs a look."
     reply = {"ok": True, "message": message, "healthy": healthy, "checks": checks}

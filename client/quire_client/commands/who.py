@@ -23,12 +23,13 @@ def run(call: Invocation) -> int:
             raise Usage(f"--minutes wants a number, not {call.options['minutes']!r}.") from None
     with call.connect() as client:
         reply = client.call("who", arguments)
-    return call.answer(reply, _show)
+    return call.answer(reply, lambda reply: _show(reply, "all" in call.options))
 
 
-def _show(reply: Mapping[str, Any]) -> str:
+def _show(reply: Mapping[str, Any], ids: bool) -> str:
     writers = [writer for writer in reply.get("writers") or () if isinstance(writer, Mapping)]
-    lines = render.columns(row(writer) for writer in writers) or ["Nobody is there."]
+    rows = [(_ids(writer), *row(writer)) if ids else row(writer) for writer in writers]
+    lines = render.columns(rows) or ["Nobody is there."]
     more = int(reply.get("total") or 0) - len(writers)
     if more > 0:
         lines.append(f"and {more} more; --all lists them" if writers else f"{more} have been; --all lists them")
@@ -39,7 +40,6 @@ def row(writer: Mapping[str, Any]) -> tuple[str, ...]:
     """A caller as a line of the table: who, how it is known to be there, when it did something, and on what."""
     turn = render.one_line(writer.get("turn") or "", 40)
     return (
-        _ids(writer),
         f"{render.writer(writer)}{' (you)' if writer.get('you') else ''}",
         f"turn {turn}" if turn else "",
         _there(writer),
@@ -54,8 +54,8 @@ def _there(writer: Mapping[str, Any]) -> str:
         return "connected"
     there = "present" if writer.get("present") else "away"
     if writer.get("hooks"):
-        return f"{there}, heard of by its hooks"
-    return f"{there}, its last process has ended" if writer.get("alive") is False else there
+        return f"{there}, by its hooks"
+    return f"{there}, process ended" if writer.get("alive") is False else there
 
 
 def _ids(writer: Mapping[str, Any]) -> str:
@@ -81,13 +81,13 @@ COMMAND = Command(
     arguments="",
     about="Lists who is present: callers with an open connection, and those that did something in the last minutes.\n"
     "On what: their leases, open bursts, and the files that they named or wrote last. An agent session is shown once,\n"
-    "with the number of its newest writer: each process, turn and tool call is another. `quire log --agent-session`\n"
-    "has what all of them did.",
+    "though each process, turn and tool call of it is another writer; --all says how many, with the number of the\n"
+    "newest. `quire log --agent-session` has what all of them did.",
     example="quire who --minutes 60",
     run=run,
     options=(
         Option("minutes", "N", "how long somebody who has no connection counts as present; 15 if not said"),
-        Option("all", "", "list everybody who ever called"),
+        Option("all", "", "list everybody who ever called, with the numbers of writers"),
         Option("limit", "N", "at most so many"),
     ),
 )
