@@ -141,6 +141,7 @@ class Collecting:
         self._look_at = 0.0
         self._began_s = host.clock.mono_s()
         self._last_s = float("-inf")  # the last one by itself
+        self._others_s = float("-inf")  # when something was committed last that was not for a collection alone
         self._begun = state_dir / BEGUN
         self.warnings: tuple[dict[str, str], ...] = ()
         self.usage: dict[str, Any] = {}
@@ -176,6 +177,8 @@ class Collecting:
     def committed(self, took_s: float) -> None:
         if self._running is not None:
             self._running.committed(took_s)
+        if self._running is None or not self._running.settling:
+            self._others_s = self._host.clock.mono_s()
 
     def failed(self) -> None:
         if self._running is not None:
@@ -197,7 +200,7 @@ class Collecting:
                 self._begun.unlink(missing_ok=True)
             then(body)
 
-        self._running = _Collection(self._host, asked, self._begun, ended)
+        self._running = _Collection(self._host, asked, self._begun, lambda: self._others_s, ended)
         try:
             self._running.begin()
         except Exception:
@@ -270,9 +273,9 @@ def _of(taken: int, limit: int) -> str:
 class _Collection:
     """One collection on its way."""
 
-    def __init__(self, host: Host, asked: Asked, begun: Path, then: Then) -> None:
-        """`begun`: the file that tells of it while it drops."""
-        self._host, self._asked, self._begun, self._then = host, asked, begun, then
+    def __init__(self, host: Host, asked: Asked, begun: Path, others_s: Callable[[], float], then: Then) -> None:
+        """`begun`: the file that tells of it while it drops. `others_s`: when others' records were committed last."""
+        self._host, self._asked, self._begun, self._others_s, self._then = host, asked, begun, others_s, then
         self._policy: Policy = policy_of(host.settings.retention)
         self._grace_s = duration_ns(host.settings.retention.grace) / 1e9
         self._breathe = Breather(host)
@@ -283,6 +286,7 @@ class _Collection:
         self._batch = 0  # of the record that says by which policy
         self._dropping: Dropping | None = None
         self._alone = False  # the commit that is made is for drops only
+        self.settling = False  # the commit that is made is for the collection
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
         self._compaction: Compaction | None = None
@@ -291,8 +295,15 @@ class _Collection:
 
     def begin(self) -> None:
         self._host.log.info("gc", by=self._asked.by, dry_run=self._asked.dry_run, policy=str(self._policy))
-        self._host.settle()
+        self._settle()
         self._work(self._mark)
+
+    def _settle(self) -> None:
+        self.settling = True
+        try:
+            self._host.settle()
+        finally:
+            self.settling = False
 
     def _work(self, work: Job) -> None:
         """Run `work` on a worker; what it returns in the loop. What goes wrong ends the collection."""
@@ -351,11 +362,11 @@ class _Collection:
                 self._begun.write_text(f"of {totals.dropped} blobs that began at {at}", "utf-8")
             event = RetentionApplied(str(self._policy), totals.dropped, totals.dropped_bytes, self._asked.by)
             self._batch = self._host.recorder.note(event)
-            self._host.settle()
+            self._settle()
             self._host.step("gc_begun")
         self._chunks = self._marks.chunks(self._breathe)
         host = self._host
-        self._dropping = Dropping(host.recorder, self._store, self._needed, self._batch, host.clock.mono_s(), host.step)
+        self._dropping = Dropping(host.recorder, self._store, self._needed, self._batch, self._others_s(), host.step)
         self._work(self._next)
 
     # ── drop ──
@@ -374,7 +385,7 @@ class _Collection:
         if more and dropping.due(now_s):
             self._alone = True
             try:
-                self._host.settle()
+                self._settle()
             finally:
                 self._alone = False
         if dropping.look_again:

@@ -68,16 +68,16 @@ class Dropping:
     """What a collection drops, chunk by chunk in their order. For the thread of the loop, but for `room`."""
 
     def __init__(
-        self, recorder: Recorder, store: Store, needed: Needed, batch: int, now_s: float, step: Callable[[str], None]
+        self, recorder: Recorder, store: Store, needed: Needed, batch: int, others_s: float, step: Callable[[str], None]
     ) -> None:
-        """`batch`: of the record that says by which policy."""
+        """`batch`: of the record that says by which policy. `others_s`: when others' records were committed last."""
         self.dropped = 0  # blobs
         self.portion = Portion()
         self._recorder, self._store, self._needed, self._batch, self._step = recorder, store, needed, batch, step
         self._ready: deque[Chunk] = deque()
         self._boarded: list[Chunk] = []
         self._gone = 0  # blobs that are on their way
-        self._others_s = now_s  # when others' records were committed last
+        self._others_s = others_s
         self._for_others = False  # is the commit that is made one that others need
         self._empty = EVERY  # commits of those since one that was laden
 

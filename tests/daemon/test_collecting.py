@@ -9,10 +9,13 @@ import pytest
 from quire_daemon.clock import SystemClock
 from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.config import Retention, Settings
+from quire_daemon.dropping import ALONE_S
 from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
+from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
+from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.stores.memory import MemoryStore
@@ -111,6 +114,72 @@ def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: P
     collecting.begin(Asked(), lambda body: None)
     assert collecting.going_on
     assert host.jobs == ["gc"]
+
+
+class Standing(SystemClock):
+    """A clock that stands."""
+
+    now_s = 100.0
+
+    def mono_s(self) -> float:
+        return self.now_s
+
+
+class Served(Full):
+    """A daemon whose loop turns when it is told to, and whose journal has versions that no rule keeps."""
+
+    settings = Settings(retention=Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="0"))
+
+    def __init__(self, state_dir: Path) -> None:
+        super().__init__()
+        self.clock = Standing()
+        self.work: list[Job] = []
+        self.collecting = Collecting(self, state_dir)
+        self.recorder.note(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(1))
+        for number in range(6):
+            data = b"%d" % number
+            self.recorder.note(FileWritten("a", blob_id(data), len(data), 0o644), WriterId(1))
+            self.recorder.note_blob(data, "a")
+            self.recorder.note(WritesSettled(self.recorder.next_seq - 1))
+        self.settle()
+
+    def start_job(self, work: Job, what: str, failed: Failed) -> None:
+        self.work.append(work)
+
+    def turn(self) -> None:
+        if self.work:
+            self.work.pop()()()
+
+    def settle(self) -> None:
+        load = self.collecting.board()
+        self.recorder.commit(*(load or ()))
+        self.collecting.committed(0.001)
+
+
+def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_path: Path) -> None:
+    daemon, told = Served(tmp_path), []
+    daemon.clock.now_s += ALONE_S  # since the last edit
+    daemon.collecting.begin(Asked(dry_run=True), told.append)
+    while daemon.collecting.going_on:
+        daemon.turn()
+    daemon.collecting.begin(Asked(), told.append)
+    for _ in range(6):  # mark, note, drop, look for more, end
+        daemon.turn()
+    assert [body.get("dropped") for body in told] == [None, {"blobs": 5}], "others have not written for a while"
+
+    for data in (b"new", b"newer"):
+        daemon.recorder.note(FileWritten("b", blob_id(data), len(data), 0o644), WriterId(1))
+        daemon.recorder.note_blob(data, "b")
+        daemon.recorder.note(WritesSettled(daemon.recorder.next_seq - 1))
+    daemon.settle()
+    daemon.collecting.begin(Asked(), told.append)
+    for _ in range(6):
+        daemon.turn()
+    assert daemon.collecting.going_on, "somebody has just written"
+    daemon.clock.now_s += ALONE_S
+    for _ in range(3):
+        daemon.turn()
+    assert told[2]["dropped"] == {"blobs": 1}
 
 
 def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> None:
