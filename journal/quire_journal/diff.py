@@ -32,6 +32,8 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
     a_stop, b_stop = len(a) - tail, len(b) - tail
     if head in (a_stop, b_stop):
         differing = [(head, a_stop, head, b_stop)] if head < a_stop or head < b_stop else []
+    elif head + 1 == a_stop == b_stop:
+        differing = [(head, a_stop, head, b_stop)]  # one line each, which are not equal: most changes
     else:
         found = _different(*_interned(a, b, head, a_stop, b_stop))
         differing = [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
@@ -40,11 +42,33 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
     """How many lines at the beginning, and how many of the others at the end, are equal."""
+    if not (a.bom or b.bom) and "data" in a.__dict__ and "data" in b.__dict__ and not (a.has_cr or b.has_cr):
+        return _common_ends_lf(a, b)
     most = min(len(a), len(b))
     head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))
     most -= head
     tail = min(_common_end(a.lines, b.lines, most), _common_end(a.breaks, b.breaks, most))
     return head, tail
+
+
+def _common_ends_lf(a: Text, b: Text) -> tuple[int, int]:
+    """The same of texts with no line break but LF: their bytes are compared in bulk, and few lines counted."""
+    old, new = a.data, b.data
+    head = same_start(old, new)
+    if head == len(old) == len(new):
+        return len(a), 0
+    after = old.rfind(b"\n", 0, head) + 1  # a line counts when its break is equal, too
+    first = old.count(b"\n", 0, after) if after * 2 < len(old) else len(a) - _lines_lf(old, after, len(old))
+    tail = same_end(old, new, after)
+    start = len(old) - tail
+    if not (_line_begins(old, start) and _line_begins(new, len(new) - tail)):
+        start = _next_line(old, start)
+    return first, len(a) - first - _lines_lf(old, after, start)
+
+
+def _lines_lf(data: bytes, start: int, stop: int) -> int:
+    """How many lines begin within data[start:stop], of which `start` is where one does."""
+    return data.count(b"\n", start, stop) + (start < stop and data[stop - 1] != 10)
 
 
 def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:

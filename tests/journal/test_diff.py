@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from cases import every
 from quire_journal import diff as diff_module
-from quire_journal.diff import blocks, breaks_between, changed_ranges, common_bytes, diff, first_difference
+from quire_journal.diff import (
+    blocks,
+    breaks_between,
+    changed_ranges,
+    common_bytes,
+    common_ends,
+    diff,
+    first_difference,
+)
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
@@ -67,6 +75,21 @@ def test_bytes_are_compared_to_the_same_end_as_lines(
     found = [(first + i, first + j, come[k:m]) for i, j, k, m in blocks(gone, come)]
     said = diff(Text.of(a), Text.of(b))
     assert found == [(s.start, s.stop, [x + y for x, y in zip(s.lines, s.breaks or (), strict=True)]) for s in said]
+
+
+LF_PIECE = st.lists(st.sampled_from([b"a", b"b", b"\n", b"long line\n"]), max_size=6).map(b"".join)
+
+
+@given(LF_PIECE, LF_PIECE, LF_PIECE, LF_PIECE, st.sampled_from([b"", b"\xef\xbb\xbf"]))
+def test_lines_in_common_are_counted_from_bytes_as_they_are_one_by_one(
+    start: bytes, old: bytes, new: bytes, end: bytes, mark: bytes
+) -> None:
+    a, b = Text.of(mark + start + old + end), Text.of(start + new + end)
+    rows = [[*zip(text.lines, text.breaks, strict=True)] for text in (a, b)]
+    most = min(map(len, rows))
+    head = next((at for at in range(most) if rows[0][at] != rows[1][at]), most)
+    tail = next((at for at in range(most - head) if rows[0][-1 - at] != rows[1][-1 - at]), most - head)
+    assert common_ends(a, b) == (head, tail)
 
 
 def test_the_first_difference_does_not_look_at_breaks() -> None:
