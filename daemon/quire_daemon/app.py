@@ -287,8 +287,11 @@ class App:
         going = self.deciding.decide_all()
         if going:
             self._perform_all(going)
-        for written, outcome in self.performing.go_on():
-            self._answer_outcome(written, outcome)
+        if self.performing.patience_s() is not None:
+            with self.watcher.held:  # a slice makes few events, and the thread that reads them would take turns with it
+                ended = [*self.performing.go_on()]
+            for written, outcome in ended:
+                self._answer_outcome(written, outcome)
         self._guarded("tidy", self._tidy)
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
