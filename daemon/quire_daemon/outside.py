@@ -9,6 +9,7 @@ takes too long, what is there is recorded as unfinished, and looked at again.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -77,6 +78,7 @@ class Outside:
         self._start_job = start_job
         self._reload = reload  # the settings file changed
         self._due: list[tuple[float, int, str]] = []  # (monotonic s, tie, path)
+        self._at: dict[str, float] = {}  # path → when it is due; what else `_due` has of it does not count
         self._dirty: dict[str, tuple[float, str]] = {}  # path → (first named, evidence)
         self._late: set[str] = set()  # those of `_dirty` that were looked at: held open, or a look failed
         self._tie = 0
@@ -100,8 +102,11 @@ class Outside:
         self._late.discard(path)
         if path not in self._dirty:
             self._dirty[path] = (now, evidence)
-        self._tie += 1
-        heapq.heappush(self._due, (now if at is None else at, self._tie, path))
+        at = now if at is None else at
+        if at < self._at.get(path, math.inf):  # else it is looked at before that, and once is enough
+            self._at[path] = at
+            self._tie += 1
+            heapq.heappush(self._due, (at, self._tie, path))
 
     def landed(self, path: str, signature: Signature | None, blob: bytes, exchanged: bool = False) -> None:
         """A write of ours stands at `path`: what the watcher will tell of it is known already.
@@ -160,8 +165,9 @@ class Outside:
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
         """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""
         while self._due and self._due[0][0] <= now:
-            _, _, path = heapq.heappop(self._due)
-            if path in self._dirty:
+            at, _, path = heapq.heappop(self._due)
+            if self._at.get(path) == at:  # else another time came before this one
+                del self._at[path]
                 try:
                     observed += self._look_at(path, now)
                 except Exception:
@@ -440,12 +446,11 @@ class Outside:
             ahead = {path: new[path] for path in look_at if path in new and path not in self._dirty}
             self._dirty.update(dict.fromkeys(ahead, (now, evidence)))
         for path in look_at:
-            if path not in self._dirty:
+            if path not in self._dirty or path in self._late:
                 self.name(path, evidence, now)
         self._gather.begin_reading(len(ahead))
         self._ahead.begin(ahead)
         self._scan_left = set(look_at)
-        self._late -= self._scan_left
         self._scan_total = len(self._scan_left)
         self._scan_files = files
         self._scan_changed = 0

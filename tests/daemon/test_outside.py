@@ -50,10 +50,12 @@ class Choosy(Gather):
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]
         self.refuses: dict[str, Exception] = {}
+        self.looks = 0
 
     def observe(
         self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
     ) -> Observation:
+        self.looks += 1
         if path in self.refuses:
             raise self.refuses[path]
         return super().observe(path, evidence, unfinished_ok, named_ns, look)
@@ -450,3 +452,20 @@ def test_the_first_question_about_many_paths_after_a_start_finds_their_names_rea
         assert list(history.path_numbers("all", lambda path: True)) == [1]
     assert store.names_read == 1
     after.workspace.close()
+
+
+def test_a_file_that_is_written_to_all_the_time_is_looked_at_no_more_often_for_it(turns: Turns) -> None:
+    """Each time that the watcher told of it was another reason to look at it again and again, until it was closed."""
+    turns.opened()
+    with (turns.root / "log").open("w") as log:
+        for _ in range(30):
+            log.write("one\n")
+            log.flush()
+            turns.outside.name("log", "watched", turns.clock.at_s)
+            turns.turn(0.1)
+        if not turns.outside.next_look_s(turns.clock.at_s) - turns.clock.at_s <= AGAIN_S:
+            pytest.skip("nothing here tells who has a file open")
+        before = turns.gather.looks
+        for _ in range(10):
+            turns.turns(AGAIN_S)
+        assert turns.gather.looks - before <= 11
