@@ -288,7 +288,7 @@ class App:
         if going:
             self._perform_all(going)
         if self.performing.patience_s() is not None:
-            with self.watcher.held:  # a slice makes few events, and the thread that reads them would take turns with it
+            with self.watcher.quiet():  # a slice makes few events, whose reader would take turns with it
                 ended = [*self.performing.go_on()]
             for written, outcome in ended:
                 self._answer_outcome(written, outcome)
