@@ -51,7 +51,7 @@ class Told:
         self.landed_at: list[str] = []
         self.named: list[str] = []
 
-    def landed(self, path: str, signature: Signature | None, blob: bytes) -> None:
+    def landed(self, path: str, signature: Signature | None, blob: bytes, exchanged: bool = False) -> None:
         self.landed_at.append(path)
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
