@@ -80,10 +80,11 @@ def sha256(data: bytes) -> str:
 
 def eventually(what: str, look: Callable[[], Any], within_s: float = 15.0) -> Any:
     """The first true answer of `look`; fails by the name of `what` when there is none in time."""
-    until = time.monotonic() + within_s
+    until, pause_s = time.monotonic() + within_s, 0.001
     while not (answer := look()):
         assert time.monotonic() < until, f"not within {within_s:g} s: {what}"
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.02)
     return answer
 
 

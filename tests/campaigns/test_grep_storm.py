@@ -93,6 +93,7 @@ def stopped(pid: int) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.campaign  # with a queue as it is, and so without a limit set for the whole machine: tests/incidents, 25
 def test_an_overflow_of_the_kernels_queue_is_recorded_and_survived(daemon) -> None:
     """The queue is made before the first scan, so the limit is back to what it was as soon as that is through."""
     at = daemon()
