@@ -120,7 +120,8 @@ def test_what_the_first_capture_found_is_not_told_as_if_somebody_had_written_it_
 def test_many_files_to_which_nothing_is_done_are_told_in_two_lines(quire: Quire) -> None:
     idle = [{"path": f"{n}.txt", "action": "none", "skipped": "first_seen", "why": "It was there."} for n in range(9)]
     held = {"path": "held.txt", "action": "none", "skipped": "uncaptured", "why": "`allow_uncaptured` goes over it."}
-    files = [*idle, {"path": "done.txt", "action": "write"}, held, {**idle[0], "conflicts": [{"writer": {}}]}]
+    same = [{"path": f"{n}.py", "action": "none", "skipped": None} for n in range(5)]
+    files = [*idle, *same, {"path": "done.txt", "action": "write"}, held, {**idle[0], "conflicts": [{"writer": {}}]}]
     out = quire("undo", undo={"ok": True, "message": "Undone in 1 file.", "files": files}).out
     assert out == (
         "Undone in 1 file.\n"
@@ -132,6 +133,8 @@ def test_many_files_to_which_nothing_is_done_are_told_in_two_lines(quire: Quire)
         "          conflict: ? built on it\n"
         "  9 files left alone: It was there.\n"
         "          0.txt, 1.txt, 2.txt and 6 more; --json lists them\n"
+        "  5 files left alone: nothing is to be changed\n"
+        "          0.py, 1.py, 2.py and 2 more; --json lists them\n"
     )
 
 
@@ -432,16 +435,35 @@ def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire
         {"path": "run.sh", "status": "mode", "mode": ["0644", "0755"], "hunks": []},
         {"path": "long.txt", "status": "added", "truncated": True},
     ]
-    ran = quire("diff", "v1..v2", "a.py", "src", diff={"ok": True, "files": files})
-    assert ran.asked == [("diff", {"from": "v1", "to": "v2", "paths": ["a.py", "src"]})]
+    reply = {"ok": True, "from": "seq:1", "to": "seq:2", "files": files}
+    ran = quire("diff", "v1..v2", "a.py", "src", diff=reply)
+    assert ran.asked[0] == ("diff", {"from": "v1", "to": "v2", "paths": ["a.py", "src"]})
     assert ran.out == (
         "--- a/a.py\n+++ b/a.py\n@@ -1,1 +1,1 @@\n-old\n+new\n"
         "b.png: replaced, binary\n"
         "run.sh: mode 0644 -> 0755\n"
-        "long.txt: added; too long to be shown with the others, name it alone\n"
+        "long.txt: added; too long to be shown, `quire show` and `quire cat` print the whole of it\n"
     )
     assert quire("diff", "v1").asked == quire("diff", "v1..").asked == [("diff", {"from": "v1"})]
     assert quire("diff", "v1", diff={"ok": True, "files": []}).out == "Nothing differs.\n"
+
+
+def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -> None:
+    """What is redirected into a file is to be the whole patch."""
+
+    def diff(args: dict[str, Any]) -> dict[str, Any]:
+        paths = args.get("paths", ["a", "b", "c", "vast"])
+        room = next(path for path in paths if path != "vast" or paths == ["vast"])
+        files = [{"path": path, "status": "added", "patch": f"+{path}\n"} for path in paths]
+        left = [{"path": path, "status": "added", "truncated": True} for path in paths]
+        told = [file if file["path"] == room != "vast" else gap for file, gap in zip(files, left, strict=True)]
+        return {"ok": True, "from": "seq:1", "to": "seq:9", "files": told}
+
+    ran = quire("diff", "v1..", diff=diff)
+    assert ran.out.splitlines()[:3] == ["+a", "+b", "+c"]
+    assert ran.out.splitlines()[3].startswith("vast: added; too long to be shown")
+    assert ran.asked[1] == ("diff", {"from": "seq:1", "to": "seq:9", "paths": ["b", "c", "vast"]})
+    assert [len(args.get("paths", ())) for _, args in ran.asked] == [0, 3, 2, 1]
 
 
 def test_cat_writes_the_bytes_of_all_pages_of_one_version(quire: Quire) -> None:

@@ -6,10 +6,16 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Usage, point_of
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+
+MOST_PATHS: Final = 100
+"""Files that are asked for at a time."""
 
 
 def run(call: Invocation) -> int:
@@ -31,7 +37,21 @@ def run(call: Invocation) -> int:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments[1:]]
     with call.connect() as client:
         reply = client.call("diff", arguments)
+        if not call.json:
+            reply = _all(client, reply)
     return call.answer(reply, lambda reply: "\n".join(patches(reply, call.colours)))
+
+
+def _all(client: Client, reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply with the patches that had no room in it: as many as have any are asked for anew, and so on."""
+    files = list(reply.get("files") or ())
+    while left := [file["path"] for file in files if file.get("truncated")]:
+        more = client.call("diff", {"from": reply["from"], "to": reply["to"], "paths": left[:MOST_PATHS]})
+        whole = {file["path"]: file for file in more.get("files") or () if not file.get("truncated")}
+        if whole.keys().isdisjoint(left):
+            break  # the first of them is larger than a reply
+        files = [whole.get(file["path"], file) for file in files]
+    return {**reply, "files": files}
 
 
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
@@ -61,7 +81,7 @@ def _without_patch(file: Mapping[str, Any]) -> str:
     """How a file differs whose lines are not shown."""
     status = render.one_line(file.get("status", "changed"))
     if file.get("truncated"):
-        return f"{status}; too long to be shown with the others, name it alone"
+        return f"{status}; too long to be shown, `quire show` and `quire cat` print the whole of it"
     if file.get("mode"):
         return f"mode {' -> '.join(map(render.one_line, file['mode']))}"
     return f"{status}, binary" if file.get("binary") else status

@@ -79,17 +79,20 @@ FEW: Final = 3
 def _is_idle(file: Mapping[str, Any]) -> bool:
     """Is nothing done to it, and nothing to be told but why?"""
     told = any(file.get(name) for name in ("kept", "conflicts", "first_seen", "marked"))
-    return file.get("action") == "none" and bool(file.get("skipped")) and not told
+    return file.get("action") == "none" and not told
 
 
 def _why(file: Mapping[str, Any]) -> str:
+    """Why nothing is done to it, or not all."""
+    if not file.get("skipped"):
+        return "nothing is to be changed"
     return sentence(render.one_line(file.get("why") or str(file.get("skipped", "")).replace("_", " ")))
 
 
 def _file(file: Mapping[str, Any]) -> Iterator[str]:
     target = f" -> {render.one_line(file['to'])}" if file.get("to") else ""
     yield f"  {render.one_line(file.get('action', 'write')):8}{render.one_line(file.get('path', ''))}{target}"
-    if file.get("skipped"):
+    if file.get("skipped") or _is_idle(file):
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
     if kept:
