@@ -84,6 +84,11 @@ def is_escaped(journal: str) -> bool:
     return journal.startswith(_ESCAPED)
 
 
+def inside_escaped(journal: str) -> str:
+    """How the paths below the folder `journal` begin that are not UTF-8 on disk."""
+    return journal if is_escaped(journal) else _ESCAPED + quote(journal.encode("utf-8", "surrogateescape"))
+
+
 def percent_escaped(journal: str) -> str:
     """An escaped path as replies show it, beside `path_encoding: percent`."""
     return journal[len(_ESCAPED) :]

@@ -21,6 +21,7 @@ from quire_journal.events import (
     WorkspaceScanned,
     WritesAbandoned,
 )
+from quire_journal.ids import disk_path, journal_path
 
 
 def seqs(reply: dict[str, Any]) -> list[int]:
@@ -155,6 +156,28 @@ def test_a_name_with_the_signs_of_a_glob_that_the_journal_knows_is_that_file_or_
         desk.outside(name, lines("x"))
     listed = desk.call(LOG_TOOL, desk.ann, path=path, order="oldest")["records"]
     assert [record["path"] for record in listed] == expected
+
+
+@every(
+    ("path", "expected"),
+    [
+        ("d/%FF.txt", ["d/\udcff.txt"]),
+        ("./d/%FF.txt", ["d/\udcff.txt"]),
+        ("d", ["d/\udcff.txt", "d/plain"]),
+        ("d/*.txt", ["d/\udcff.txt"]),
+        ("*.txt", ["d/\udcff.txt", "ö x/\udcfe.txt"]),
+        ("ö x", ["ö x/\udcfe.txt", "ö x/%41"]),
+        ("ö x/%41", ["ö x/%41"]),
+        ("ö x/A", []),
+        ("d/%FE.txt", []),
+    ],
+)
+def test_a_name_that_is_not_utf_8_is_found_as_replies_show_it(path: str, expected: list[str]) -> None:
+    desk = Desk()
+    for name in ("d/\udcff.txt", "d/plain", "ö x/\udcfe.txt", "ö x/%41"):
+        desk.outside(journal_path(name), lines("x"))
+    listed = desk.call(LOG_TOOL, desk.ann, path=path, order="oldest")["records"]
+    assert [disk_path(record["path"]) for record in listed] == expected
 
 
 def test_news_are_waited_for_not_backwards() -> None:

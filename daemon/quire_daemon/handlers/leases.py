@@ -26,7 +26,7 @@ from quire_daemon.handlers.held import (
     quoted,
     share_ground,
 )
-from quire_daemon.handlers.log_filter import is_pattern, relative_path
+from quire_daemon.handlers.log_filter import is_pattern, known_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
 from quire_journal.points import rfc3339, to_the_second
@@ -324,7 +324,7 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
     held = in_force(world)
     if params.all:
         return [one for one in held if one.holder == world.who.key]
-    wanted = relative_path(params.path)
+    wanted = known_path(params.path, world.history)
     found_there = [one for one in held if one.path == wanted]
     if not found_there:
         raise Refused("not_found", f"There is no lease on {params.path}.", "claims", path=params.path)
@@ -371,7 +371,7 @@ def _about(path: str, held: Sequence[Lease], world: World) -> list[Lease]:
     if is_pattern(path, world.history):
         asked = [_asked(path, GLOB)]
     else:
-        asked = [_asked(relative_path(path), form) for form in (FILE, FOLDER)]
+        asked = [_asked(known_path(path, world.history), form) for form in (FILE, FOLDER)]
     return [one for one in held if any(meet(one, ground) for ground in asked)]
 
 

@@ -12,7 +12,7 @@ import msgspec
 from quire_daemon import globs
 from quire_journal.events import BY_KIND, FOLDER, Event, WriterIntroduced
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE
+from quire_journal.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
 from quire_journal.records import Record
 from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.upcast import parse_tag
@@ -92,6 +92,13 @@ def relative_path(given: str) -> str:
     return plain
 
 
+def known_path(given: str, history: History) -> str:
+    """As `relative_path`; a percent-escaped name that no file really has is the one that replies show so."""
+    plain = relative_path(given)
+    disk = unescaped(plain)
+    return plain if disk is None or history.file(plain) is not None else journal_path(disk)
+
+
 def _leads_out(plain: str) -> bool:
     return plain == ".." or plain.startswith(("../", "/"))
 
@@ -121,26 +128,35 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
         if posixpath.normpath(given).startswith("../"):
             raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
         try:
-            return globs.matches(given)
+            fits = globs.matches(given)
         except ValueError as error:
             raise Refused("schema_invalid", f"path: {given!r} is not a glob: {error}.", argument="path") from None
-    wanted = relative_path(given)
-    return (lambda path: True) if wanted == "." else re.compile(f"{re.escape(wanted)}(?:/|\\Z)").match
+        if "/" not in given:
+            return fits
+        return lambda path: fits(percent_escaped(path) if is_escaped(path) else path)
+    wanted = known_path(given, history)
+    if wanted == ".":
+        return lambda path: True
+    names = {wanted, inside_escaped(wanted)}  # in a folder there are names that are not UTF-8, too
+    return re.compile(f"(?:{'|'.join(map(re.escape, names))})(?:/|\\Z)").match
 
 
 def common_part(given: str, history: History) -> str:
     """What every path has in it that `path_filter` lets through; "" when nothing is known."""
     if is_pattern(given, history):
         return globs.common_part(given)
-    wanted = relative_path(given)
-    return "" if wanted == "." else wanted
+    wanted = known_path(given, history)
+    return wanted if wanted != "." and wanted in inside_escaped(wanted) else ""
 
 
 def single_path(given: str, history: History) -> str | None:
     """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
     if not given:
         return None
-    wanted = posixpath.normpath(given)
+    plain = posixpath.normpath(given)
+    if _leads_out(plain):
+        return None
+    wanted = known_path(plain, history)
     head = history.file(wanted)
     return wanted if head is not None and head.entry != FOLDER else None
 

@@ -11,7 +11,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json
-from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter, paths_of, relative_path, single_path
+from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, path_filter, paths_of, single_path
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER
 from quire_journal.history import History
@@ -73,7 +73,7 @@ def _found(params: ShowParams, history: History) -> tuple[Record, Version | None
     """(record, the version it made, its path). Raises `Refused`."""
     seq = int(parse_point(params.version, history))
     if params.path:
-        asked = relative_path(params.path)
+        asked = known_path(params.path, history)
         version = history.version(asked, seq) or history.version_at(asked, seq)
         record = history.record(version.seq) if version is not None else None
         if record is None:
