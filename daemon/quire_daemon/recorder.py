@@ -284,6 +284,7 @@ class Recorder:
             self.texts.forget(blob)
         self._commits += 1
         self.journal.append(entries, dropped=change.dropped, instead=change.rows)
+        self._names.begun_outside.clear()
         if change.views:
             replay.rebuild(self.journal.store, only=change.views)
 

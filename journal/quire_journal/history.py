@@ -324,8 +324,15 @@ class History:
         counts = files.made_by(self._reading, number)
         others = {*counts} - {type}
         if others == {OUTSIDE_TYPE} and counts[OUTSIDE_TYPE] == 1:
-            return "clean" if files.begins_outside(self._reading, number) else "mixed"
+            return "clean" if self._begins_outside(number) else "mixed"
         return "mixed" if others else "clean"
+
+    def _begins_outside(self, number: PathId) -> bool:
+        """Did no tool make the first version of a path? That is so for good: only what a tool wrote is taken back."""
+        begun = self._names.begun_outside
+        if number not in begun and files.begins_outside(self._reading, number):
+            begun.add(number)
+        return number in begun
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
         """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.

@@ -1,4 +1,7 @@
-"""The names of all paths, held in memory by the one who asks often: numbers are never taken back, so it only grows."""
+"""What is so of paths for good, held in memory by the one who asks often: their names, whose numbers never change.
+
+So it only grows. A purge, which puts other records in the place of some, has it forget what those said.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,8 @@ class PathNames:
     """
 
     def __init__(self) -> None:
+        self.begun_outside: set[int] = set()
+        """Numbers of paths whose first version no tool made, as far as somebody asked."""
         self._names: list[str] = []
         self._answered: tuple[str, int] = "", -1  # the last question, and of how many paths
         self._answer: Sequence[int] = ()

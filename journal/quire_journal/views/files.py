@@ -137,8 +137,15 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 
 def head(r: Reading, path: int) -> Version | None:
     """The newest state of the path with this number; None when it has none."""
+    known: Version | None = r.known.get(("head", path))
+    if known is not None:
+        return known
     found = r.get("files", u32(path))
-    return None if found is None else _VERSION.decode(found)
+    if found is None:
+        return None
+    newest: Version = _VERSION.decode(found)
+    r.known["head", path] = newest
+    return newest
 
 
 def made_by(r: Reading, path: int) -> dict[str, int]:
@@ -309,6 +316,7 @@ def first_rows(record: Record, event: Event) -> tuple[bytes, bytes]:
 
 
 def _put_head(w: Writing, number: int, made: Version, made_by: dict[str, int]) -> None:
+    w.known["head", number] = made
     w.put("files", u32(number), _head_row(made, made_by))
 
 
@@ -353,6 +361,7 @@ def _take_back(w: Writing, path: str, seq: int) -> None:
             w.put("versions", key, _row(msgspec.structs.replace(place, index=place.index - 1)))
     newest = next(versions(w, number, reverse=True), None)
     if newest is None:
+        w.known.pop(("head", number), None)
         w.delete("files", u32(number))
         return
     left = {**before.made_by, lost.type: before.made_by.get(lost.type, 0) - 1}

@@ -81,8 +81,21 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 
 def shown(r: Reading, caller: bytes, path: int) -> Shown | None:
     """What the caller was last shown of the path with this number."""
-    found = r.get("reads", caller + u32(path)) if caller else None
-    return None if found is None else _SHOWN.decode(found)
+    if not caller:
+        return None
+    key = caller + u32(path)
+    known: Shown | None = r.known.get(("reads", key))
+    if known is None:
+        found = r.get("reads", key)
+        if found is None:
+            return None
+        known = r.known["reads", key] = _SHOWN.decode(found)
+    return known
+
+
+def _put(w: Writing, key: bytes, now: Shown) -> None:
+    w.known["reads", key] = now  # the folds of the records that come next ask for it
+    w.put("reads", key, _ENCODER.encode(now))
 
 
 def _show(w: Writing, record: Record, event: ReadServed) -> None:
@@ -93,10 +106,10 @@ def _show(w: Writing, record: Record, event: ReadServed) -> None:
     read, before = 0, shown(w, caller, number)
     if event.version >= record.batch:
         # Lines of a version that this very batch made: a reply's diff, which tells nothing of others' versions.
-        made = record_before(w, event.version, record.seq)
+        made = w.known.get((number, event.version)) or record_before(w, event.version, record.seq)
         if before is not None and made is not None and (made.batch, made.writer) == (record.batch, record.writer):
             read = before.read
-    w.put("reads", key, _ENCODER.encode(Shown(event.version, event.shown, record.at_ns, read, _since(before))))
+    _put(w, key, Shown(event.version, event.shown, record.at_ns, read, _since(before)))
 
 
 def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
@@ -110,7 +123,7 @@ def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: boo
     lines = before.lines if before is not None and keep_lines and before.version == base else ()
     now = Shown(record.seq, lines, record.at_ns, _read_up_to(before, base), _since(before))
     w.put("reads_before", u64(record.seq) + key, found or _NOTHING)
-    w.put("reads", key, _ENCODER.encode(now))
+    _put(w, key, now)
 
 
 def _since(before: Shown | None) -> int:
@@ -146,7 +159,7 @@ def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
 
 def _replace(w: Writing, record: Record, key: bytes, now: Shown) -> None:
     w.put("reads_before", u64(record.seq) + key, w.get("reads", key) or _NOTHING)
-    w.put("reads", key, _ENCODER.encode(now))
+    _put(w, key, now)
 
 
 def _take_back(w: Writing, seq: int) -> None:
@@ -156,6 +169,7 @@ def _take_back(w: Writing, seq: int) -> None:
         key = row[8:]
         now = w.get("reads", key)
         if now is not None and _SHOWN.decode(now).version == seq:
+            w.known.pop(("reads", key), None)
             if before == _NOTHING:
                 w.delete("reads", key)
             else:

@@ -49,11 +49,13 @@ def of_kind(kind: str) -> bytes:
     return _term("k", kind)
 
 
+@lru_cache(maxsize=128)
 def of_agent(agent: str) -> bytes:
     """The term of every record by an agent of this name."""
     return _term("a", agent)
 
 
+@lru_cache(maxsize=128)
 def of_session(agent_session: str) -> bytes:
     """The term of every record by an agent session."""
     return _term("s", agent_session)
