@@ -70,6 +70,7 @@ STEPS: Final = {
     "leave_file": "leave it to a tool that knows its format",
     "list_bursts": "`quire burst list` lists the bursts",
     "list_checkpoints": "`quire checkpoint list` lists the checkpoints",
+    "list_folder": "`quire ls PATH` lists it, with --at POINT as it was then",
     "list_journals": "`quire list` lists the journals",
     "log": "`quire log` lists what there is",
     "look_there": "look what is in that folder",

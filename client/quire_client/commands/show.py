@@ -24,8 +24,8 @@ def run(call: Invocation) -> int:
         reply = _whole(client, arguments)
     if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
         path = render.one_line(arguments["path"])
-        message = f"{path} is a folder, which has no text: `quire ls {path}` lists it, with --at POINT as it was then."
-        reply = {**reply, "error": "not_a_file", "message": message, "suggested_action": ""}
+        message = f"{path} is a folder, which has no text."
+        reply = {**reply, "error": "not_a_file", "message": message, "suggested_action": "list_folder"}
     if reply.get("ok"):
         call.say("  ".join(cell for cell in row(reply.get("record") or reply) if cell))
         if "content" not in reply:
