@@ -59,6 +59,7 @@ def test_a_text_that_is_not_there_is_refused_with_the_place_that_is_like_it() ->
     reply = refused(book, replace(book, "foo()\nbar()", "baz()"), "old_text_not_found")
     assert (reply["near_miss"]["line"], reply["near_miss"]["differs"]) == (2, "whitespace")
     assert "Line 2" in reply["message"]
+    assert reply["replacements_made"] == 0
     assert book.text("f.txt") == "if x:\n    foo()\n    bar()\n"
 
 

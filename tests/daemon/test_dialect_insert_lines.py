@@ -51,7 +51,7 @@ def test_the_text_comes_before_the_line_as_lines_of_its_own(
 def test_a_line_that_is_not_there_is_refused(number: int) -> None:
     book = Playbook({"f.txt": "a\nb\n"})
     reply = insert(book, number, "X")
-    assert (reply["error"], reply["lineCount"]) == ("line_out_of_range", 2)
+    assert (reply["error"], reply["lineCount"], reply["lines_inserted"]) == ("line_out_of_range", 2, 0)
     assert book.text("f.txt") == "a\nb\n"
 
 

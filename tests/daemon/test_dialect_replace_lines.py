@@ -56,7 +56,8 @@ def test_the_lines_of_the_range_give_way_and_no_others(
 )
 def test_a_range_that_is_none_is_refused(start: int, end: int, code: str) -> None:
     book = Playbook({"f.txt": SIX})
-    assert replace(book, start, end, "X")["error"] == code
+    reply = replace(book, start, end, "X")
+    assert (reply["error"], reply["lines_removed"], reply["lines_added"]) == (code, 0, 0)
     assert book.text("f.txt") == SIX
 
 

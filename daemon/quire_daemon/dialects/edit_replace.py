@@ -28,10 +28,10 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
     """The first `count` places of `old_text`."""
     if not params.old_text:
-        raise empty_old_text("`old_text` is empty; it must be the exact text to find.")
+        raise empty_old_text("`old_text` is empty; it must be the exact text to find.", replacements_made=0)
     found = count_of(sight.text, params.old_text)
     if not found:
-        raise not_in(sight.text, params.old_text, "`old_text` is not in the file.")
+        raise not_in(sight.text, params.old_text, "`old_text` is not in the file.", replacements_made=0)
     made = min(found, params.count) if params.count else found
     require_few(made)
     splices, final_break = replaced_everywhere(sight.text, params.old_text, params.new_text, made)

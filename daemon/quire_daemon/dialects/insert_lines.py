@@ -33,7 +33,7 @@ def plan(params: InsertParams, sight: Sight, settings: Settings) -> Plan:
             f"There is no line {params.line_number} to insert before: the file has {length} in all. "
             f"Use 1 to {length + 1}, 0 for the top, -1 for the end."
         )
-        details = {"line_number": params.line_number, "lineCount": length}
+        details = {"line_number": params.line_number, "lineCount": length, "lines_inserted": 0}
         raise Refused("line_out_of_range", message, "re-read_file", **details)
     new = content_lines(params.text)
     final_break = True if gap == length else None

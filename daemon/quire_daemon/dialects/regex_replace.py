@@ -55,7 +55,9 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
         if answer is None:
             raise NeedsSearch(search)
         if not isinstance(answer, Found) or not answer.made:
-            raise refusal(params, answer, most)
+            refused = refusal(params, answer, most)
+            refused.details["replacements_made"] = 0
+            raise refused
         require_few(answer.made)
         splices, final_break = replaced(text, answer.edits)
         warnings = (_BEYOND,) if answer.beyond else ()

@@ -24,7 +24,7 @@ class LinesParams(NamedFile, frozen=True, kw_only=True):
 def plan(params: LinesParams, sight: Sight, settings: Settings) -> Plan:
     """The lines of the range give way to those of `new_text`."""
     length, start, end = len(sight.text), params.start_line, params.end_line
-    where = {"start_line": start, "end_line": end, "lineCount": length}
+    where = {"start_line": start, "end_line": end, "lineCount": length, "lines_removed": 0, "lines_added": 0}
     if start < 1 or end < start:
         message = f"Lines {start} to {end} are no range: lines count from 1, and the start is not after the end."
         raise Refused("invalid_range", message, "fix_arguments", **where)
