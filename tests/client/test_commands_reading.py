@@ -393,8 +393,8 @@ def test_show_takes_a_path_at_a_point_and_all_pages(quire: Quire) -> None:
 def test_a_folder_has_no_text_to_show_and_is_listed(quire: Quire, site: Path) -> None:
     (site / "lib").mkdir()
     ran = quire("show", "lib", show={"ok": False, "error": "not_found", "message": "'lib' had no version at …."})
-    said = "lib is a folder, which has no text. [not_a_file]\nNext: `quire ls PATH` lists it, with --at POINT as it was then.\n"
-    assert (ran.status, ran.err) == (1, said)
+    step = "Next: `quire ls PATH` lists it, with --at POINT as it was then."
+    assert (ran.status, ran.err) == (1, f"lib is a folder, which has no text. [not_a_file]\n{step}\n")
 
 
 @pytest.mark.parametrize(
