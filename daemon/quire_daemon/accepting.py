@@ -27,6 +27,7 @@ from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.views.writers import caller_key
 
 MOST_CONNECTIONS: Final = 4096  # whose processes are remembered
+MOST_WRITERS: Final = 4096  # whose numbers are: each process of an agent and each turn is one
 MOST_CLAIMED: Final = 1000  # characters that a caller says of itself and that are remembered as it said them
 
 _TOOLS: Final = TOOLS | {name: service.tool() for name, service in SERVICES.items()}
@@ -105,7 +106,10 @@ class Accepting:
         if who is None:
             writer = self._gather.recorder.writer(identity)
             key = caller_key(peer.uid, identity.agent, identity.agent_session)
-            who = Who(writer, key, identity.agent, identity.agent_session)
+            stranger = self._gather.recorder.stranger(writer)
+            who = Who(writer, key, identity.agent, identity.agent_session, stranger)
+            if len(self._writers) >= MOST_WRITERS:
+                self._writers.clear()
             self._writers[identity] = who
         self._presence.called(who, connection, identity, by_hook and bool(who.agent))
         return who

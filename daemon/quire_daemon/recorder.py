@@ -10,10 +10,11 @@ refused over and over fills the log no faster than `Refusals` allows.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+from weakref import WeakValueDictionary
 
 import msgspec
 
@@ -154,9 +155,11 @@ class Recorder:
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._last_reads = LastReads()
         self._refusals = Refusals()
-        self._callers: dict[int, bytes] = {}  # writer → caller, of this run
+        self._callers: dict[int, bytes] = {}  # writer → caller, of some
         self._next_writer = 0
-        self._strangers: dict[WriterId, WriterIntroduced] = {}  # writers of this run that are not introduced
+        self._strangers: WeakValueDictionary[WriterId, WriterIntroduced] = WeakValueDictionary()
+        """Writers of this run that are not introduced, as long as somebody may name them (`stranger`)."""
+        self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # of those, whoever else holds them
         self._asking: History | None = None  # of the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
@@ -184,7 +187,7 @@ class Recorder:
         seq = self.next_seq
         self._pending.append(Entry(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
         if isinstance(event, ReadServed):
-            self._recent[self._callers[writer], event.path] = Shown(event.version, event.shown, self.clock.now_ns())
+            self._recent[self._caller_of(writer), event.path] = Shown(event.version, event.shown, self.clock.now_ns())
             self._last_reads.keep(event, writer, batch or seq, self.clock.mono_s())
         return seq
 
@@ -194,7 +197,7 @@ class Recorder:
 
     def takes_refusal(self, writer: WriterId) -> bool:
         """Is a refusal of `writer` to be noted? Asked once for each."""
-        return self._refusals.take(self._callers[writer], self.clock.mono_s())
+        return self._refusals.take(self._caller_of(writer), self.clock.mono_s())
 
     def note_blob(self, data: Bytes, path: str | None) -> None:
         """These bytes are named by a noted event; they go into the same commit."""
@@ -213,8 +216,31 @@ class Recorder:
         if known is None:
             known = WriterId(self._next_writer)
             self._next_writer += 1
-            self._strangers[known] = msgspec.structs.replace(who, id=known)
-        self._callers[known] = writers.caller_key(who.uid, who.agent, who.agent_session)
+            self._meet(msgspec.structs.replace(who, id=known))
+        if len(self._callers) >= MOST_CALLERS:
+            self._callers.clear()
+        self._callers[known] = _key_of(who)
+        return known
+
+    def _meet(self, stranger: WriterIntroduced) -> None:
+        self._strangers[WriterId(stranger.id)] = stranger
+        self._lately.append(stranger)
+
+    def stranger(self, writer: WriterId) -> WriterIntroduced | None:
+        """Who `writer` is, as long as it is not introduced. To be kept by whoever may have to introduce it later.
+
+        Each process of an agent is a writer, and most of them only ask: nobody else remembers them for good.
+        """
+        return self._strangers.get(writer)
+
+    def _caller_of(self, writer: WriterId) -> bytes:
+        """The caller that a writer of this run is."""
+        known = self._callers.get(writer)
+        if known is None:
+            noted = (e.event for e in self._pending if isinstance(e.event, WriterIntroduced) and e.event.id == writer)
+            who = self._strangers.get(writer) or next(noted, None)
+            with self.journal.store.reading() as reading:
+                known = writers.caller_of(reading, writer) if who is None else _key_of(who)
         return known
 
     def introduce(self, writer: WriterId) -> None:
@@ -250,8 +276,9 @@ class Recorder:
                     self._full_since_ns = self._full_since_ns or self.clock.now_ns()
                 self._last_reads.forget()
                 # else a record would name a writer that the log never told of, and whose number another gets
-                lost = (entry.event for entry in entries if isinstance(entry.event, WriterIntroduced))
-                self._strangers |= {WriterId(event.id): event for event in lost}
+                for entry in entries:
+                    if isinstance(entry.event, WriterIntroduced):
+                        self._meet(entry.event)
                 raise
             self._full_since_ns = 0
         if dropped:
@@ -317,3 +344,8 @@ class Recorder:
         """How many versions the journal holds."""
         with self.journal.store.reading() as reading:
             return reading.count("versions")
+
+
+def _key_of(who: WriterIntroduced) -> bytes:
+    """The caller that this writer is."""
+    return writers.caller_key(who.uid, who.agent, who.agent_session)

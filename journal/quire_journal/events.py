@@ -57,7 +57,7 @@ class WorkspaceScanned(Event, frozen=True):
     skipped: int = 0  # files that were not captured, each with a CaptureFailed of its own
 
 
-class WriterIntroduced(Event, frozen=True):
+class WriterIntroduced(Event, frozen=True, weakref=True, gc=True):  # the recorder holds some weakly
     """A writer that the journal had not seen before. Attested by the kernel, then claimed by itself."""
 
     kind: ClassVar[str] = "writer_introduced"

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cases import every
-from quire_daemon.recorder import REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
+from quire_daemon.recorder import MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
 from quire_journal.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
@@ -163,6 +163,28 @@ def test_a_writer_whose_introduction_could_not_be_committed_is_introduced_with_w
         told = history.writer(ben)
     assert told is not None
     assert told.agent == "ben"
+
+
+def test_of_writers_that_only_ask_those_are_remembered_that_somebody_may_have_to_introduce() -> None:
+    """Each process of an agent is one, and there are thousands in a day: they were all kept until the daemon ended."""
+    recorder, _, _ = desk()
+    waiting, gone = (recorder.writer(WriterIntroduced(0, 1000, pid, agent="ben")) for pid in (1, 2))
+    held = recorder.stranger(waiting)
+    for pid in range(3, MOST_CALLERS + 3):
+        recorder.writer(WriterIntroduced(0, 1000, pid, agent="ben"))
+    assert recorder.stranger(gone) is None
+    assert recorder.stranger(waiting) is held
+    assert all(recorder.takes_refusal(waiting) for _ in range(REFUSALS))
+    assert not recorder.takes_refusal(recorder.writer(WriterIntroduced(0, 1000, 9, agent="ben")))  # the same caller
+    recorder.introduce(waiting)
+    recorder.note(READ, waiting)
+    recorder.commit()
+    with recorder.history() as history:
+        told = history.writer(waiting)
+    assert told is not None
+    assert (told.agent, told.pid) == ("ben", 1)
+    assert recorder.writer(WriterIntroduced(0, 1000, 1, agent="ben")) == waiting
+    assert recorder.stranger(waiting) is None
 
 
 def test_questions_within_a_question_share_its_snapshot() -> None:

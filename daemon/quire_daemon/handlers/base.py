@@ -17,7 +17,7 @@ from quire_daemon.config import Settings
 from quire_daemon.safety import Grammars, no_grammars
 from quire_daemon.search import Answer, Search
 from quire_journal.blame import Blame
-from quire_journal.events import Event
+from quire_journal.events import Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import WriterId
 from quire_journal.text import Text
@@ -34,6 +34,7 @@ class Who(msgspec.Struct, frozen=True):
     key: bytes  # 8 bytes from (uid, agent, agent session)
     agent: str = ""
     agent_session: str = ""
+    introduction: WriterIntroduced | None = None  # of one that the journal did not know when it called
 
 
 class FileNow(msgspec.Struct, frozen=True):
