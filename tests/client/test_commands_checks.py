@@ -195,3 +195,23 @@ def test_env_keeps_what_others_want_git_to_tell(quire: Quire, monkeypatch: pytes
     assert told["GIT_TRACE2_ENV_VARS"] == "CI,QUIRE_AGENT,QUIRE_SESSION"
     assert told["QUIRE_AGENT"] == "bo"
     assert "unset GIT_TRACE2_EVENT\n" in quire("env", "--unset").out
+
+
+def test_a_collection_is_told_version_by_version_with_the_reasons_in_short(quire: Quire) -> None:
+    kept = {
+        "path": "src/a.py",
+        "version": "v12",
+        "at": "2026-01-31T12:00:00Z",
+        "size": 2048,
+        "keep": True,
+        "reason": "head of src/a.py",
+    }
+    gone = {**kept, "version": "v3", "keep": False, "reason": "no rule keeps it", "size": 12}
+    reply = {"ok": True, "message": "1 blob could go.", "blobs": [kept, gone], "reasons": {"head": 1}, "next": 2}
+    assert quire("gc", "--dry-run", gc=reply).out == (
+        "v12  2026-01-31 12:00:00Z     2.0 KiB  kept: head        src/a.py\n"
+        "v3   2026-01-31 12:00:00Z    12 bytes  no rule keeps it  src/a.py\n"
+        "… more with --skip 2\n"
+        "  1 version: head\n"
+        "1 blob could go.\n"
+    )

@@ -33,22 +33,24 @@ def run(call: Invocation) -> int:
 
 
 def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
-    rows = [
-        (
-            render.one_line(blob.get("path", "?"), 4096),
-            render.one_line(blob.get("version", "?")),
-            render.moment(blob.get("at") or ""),
-            render.size(blob.get("size") or 0),
-            render.one_line(("kept: " if blob.get("keep") else "") + str(blob.get("reason", "?"))),
-        )
-        for blob in reply.get("blobs") or ()
-    ]
-    yield from render.columns(rows) if rows else ()
+    yield from render.columns(map(_row, reply.get("blobs") or ()))
     if reply.get("next") is not None:
         yield f"… more with --skip {reply['next']}"
     reasons = reply.get("reasons") or {}
     yield from (f"  {render.count(int(number), 'version')}: {render.one_line(why)}" for why, number in reasons.items())
     yield render.clean_text(reply.get("message", ""))
+
+
+def _row(blob: Mapping[str, Any]) -> tuple[str, ...]:
+    """A version that could be dropped, when it came, how large it is, what becomes of it and why; and of which file."""
+    path, why = render.one_line(blob.get("path", "?"), 4096), render.one_line(blob.get("reason", "?"))
+    return (
+        render.one_line(blob.get("version", "?")),
+        render.moment(blob.get("at") or ""),
+        f"{render.size(blob.get('size') or 0):>10}",
+        ("kept: " if blob.get("keep") else "") + why.removesuffix(f" of {path}"),
+        path,
+    )
 
 
 COMMAND = Command(
