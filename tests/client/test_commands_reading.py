@@ -146,7 +146,7 @@ def test_a_file_that_is_not_captured_is_told_with_the_reason(quire: Quire) -> No
 
 def test_an_operation_is_named_where_it_is_not_known_what_became_of_it(quire: Quire) -> None:
     refusal = {"ok": False, "error": "not_found", "message": "Nothing.", "op": "ab12", "outcome": "not_applied"}
-    assert quire("undo", undo=refusal).err == "Nothing. [not_found]\n"
+    assert quire("redo", redo=refusal).err == "Nothing. [not_found]\n"
     lost = {**refusal, "error": "unknown", "outcome": "unknown", "suggested_action": "op_status"}
     said = quire("undo", undo=lost).err.splitlines()
     assert said[1:] == ["Operation: ab12", f"Next: {step('op_status', 'ab12')}."]

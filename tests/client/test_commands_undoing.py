@@ -257,3 +257,18 @@ def test_an_agent_is_told_what_was_changed_since_it_read_it_and_a_person_is_not(
     told["changed_since_your_read"] = [{**entry, "writer": WRITER}, entry]
     by = "a.py was changed since you read it, by alice/s1 and outside, last at 2026-01-31 12:00:00Z"
     assert quire("who", "--agent", "ada", who=told).err.startswith(by)
+
+
+def test_of_a_file_that_is_removed_nothing_is_said_to_be_kept(quire: Quire) -> None:
+    """Others changed it and changed it back: else it would stay."""
+    files = [{"path": "a.py", "action": "delete", "kept": [{"writer": {"id": "outside"}}]}]
+    out = quire("undo", undo={"ok": True, "message": "Undone in 1 file.", "files": files}).out
+    assert out == "Undone in 1 file.\n  delete  a.py\n"
+
+
+def test_who_has_nothing_to_undo_is_told_of_what_other_programs_wrote(quire: Quire) -> None:
+    """A person's own editor is such a program: what they call theirs is nobody's in the journal."""
+    nothing = {"ok": False, "error": "not_found", "message": "There is nothing of yours to undo."}
+    assert "`quire undo --writer outside --last 1 --plan`" in quire("undo", "a.py", undo=nothing).err
+    assert "outside" not in quire("undo", "--writer", "ada", undo=nothing).err
+    assert "outside" not in quire("undo", undo={"ok": True, "message": "Undone in 0 files.", "files": []}).err

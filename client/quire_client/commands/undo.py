@@ -12,9 +12,15 @@ from quire_client.shell_words import sentence
 
 def run(call: Invocation) -> int:
     """Undo, or plan it."""
+    chosen = choice(call)
     with call.connect() as client:
-        reply = client.call("undo", choice(call))
-    return call.answer(reply, show_files)
+        reply = client.call("undo", chosen)
+    status = call.answer(reply, show_files)
+    if reply.get("error") == "not_found" and not chosen.keys() - {"plan", "last", "path", "paths"}:
+        call.say(
+            "What editors and other programs wrote is `outside`: see `quire undo --writer outside --last 1 --plan`."
+        )
+    return status
 
 
 def choice(call: Invocation) -> dict[str, Any]:
@@ -95,7 +101,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
     if file.get("skipped") or _is_idle(file):
         yield f"          left alone: {_why(file)}"
     kept = [who for who in file.get("kept") or () if isinstance(who, Mapping)]
-    if kept:
+    if kept and file.get("action") != "delete":  # what others did to a file that goes came to nothing
         names = sorted({render.writer(record.get("writer")) for record in kept})
         yield f"          keeps what {', '.join(names)} wrote"
     first = file.get("first_seen")
