@@ -25,9 +25,9 @@ SLICE_S: Final = 0.2
 SOON_S: Final = 0.005
 """And how soon it looks again at first when its socket has ended, and the daemon has not yet."""
 
-LAST_LOOK_S: Final = 0.1
-"""How long a reply of a daemon that has ended is looked for: on a busy machine it arrives after the news of the end.
-Not after the end of the socket: all that came before that is there."""
+LAST_WAIT_S: Final = 2.0
+"""How long the end of its socket is waited for once a daemon holds its lock no more, which it lets go of first. All that
+it has sent comes before that, on a busy machine much later than the news of the lock."""
 
 
 class Connection:
@@ -120,8 +120,8 @@ class Connection:
                 break
             if left <= 0:
                 raise NoReply("The daemon did not answer in time.")
-            # The last look is for a reply that was sent just before the end.
-            if not self.alive() and not self._socket.poll(0 if ended else _milliseconds(LAST_LOOK_S)):
+            # The last wait is for a reply that was sent just before the end, or for the end of the socket.
+            if not self.alive() and (ended or not self._news.poll(_milliseconds(LAST_WAIT_S))):
                 raise NoReply("The daemon ended during the call.")
             slice_s = min(2 * slice_s, SLICE_S)
         try:

@@ -76,9 +76,10 @@ def test_a_daemon_that_dies_during_a_call_is_noticed_long_before_the_time_is_up(
 ) -> None:
     if told:  # and nothing is to be waited for
         monkeypatch.setattr(connection, "SLICE_S", 60.0)
-        monkeypatch.setattr(connection, "LAST_LOOK_S", 60.0)
+        monkeypatch.setattr(connection, "LAST_WAIT_S", 60.0)
     else:
         monkeypatch.setattr(zmq, "EVENT_DISCONNECTED", zmq.EVENT_LISTENING)
+        monkeypatch.setattr(connection, "LAST_WAIT_S", 0.1)
     with FakeDaemon(place), client_of(place, timeout_s=60.0) as client:
         began = time.monotonic()
         reply = client.call("die")
