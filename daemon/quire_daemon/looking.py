@@ -13,7 +13,7 @@ from typing import Final
 
 from quire_daemon.call import Call, Looks
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen
-from quire_daemon.handlers.base import FileNow, Implied
+from quire_daemon.handlers.base import FileNow
 from quire_journal.refusals import Refused
 
 SLICE_S: Final = 0.03
@@ -77,9 +77,11 @@ class Looking:
         """Ask the journal what the call implies, and forget of which files it tells something else by now."""
         looks.head = self._recorder.journal.head
         with self._recorder.history() as history:
-            looks.implied = (
-                call.tool.implies(call.params, history, call.who) if call.tool.implies is not None else Implied()
-            )
+            still = looks.implied.still(history) if looks.implied.still is not None else None
+            if still is not None:
+                looks.implied = still
+            elif call.tool.implies is not None:
+                looks.implied = call.tool.implies(call.params, history, call.who)
             looks.files = {n: file for n, file in looks.files.items() if file.version == history.file(file.path)}
 
     def _named(self, call: Call, name: str) -> FileNow:

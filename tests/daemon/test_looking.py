@@ -14,14 +14,27 @@ from quire_daemon.call import Call, Looks
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Who
+from quire_daemon.handlers.base import Implied, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import RETRY_S, SLICE_S, Looking, NotYet
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Workspace
-from quire_journal.events import FileWritten, OutsideWritten, WriterIntroduced
-from quire_journal.ids import WriterId, blob_id
+from quire_journal.events import (
+    BatchUndone,
+    BurstBegun,
+    Event,
+    FileMoved,
+    FileWritten,
+    OutsideMoved,
+    OutsideWritten,
+    ReadServed,
+    WorkspaceScanned,
+    WriterIntroduced,
+    WritesAbandoned,
+)
+from quire_journal.history import History
+from quire_journal.ids import OUTSIDE, WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.messages import Request
 from quire_journal.stores.memory import MemoryStore
@@ -52,6 +65,8 @@ class Scene:
         self.looking = Looking(Gather(workspace, self.recorder, Ignore(root), Settings()))
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
+        self.ben = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ben", "s2"))
+        self.recorder.introduce(self.ben)
         for name in FILES:
             self.write(name, b"before\n", by_tool=False)
         for name in FILES:
@@ -66,6 +81,23 @@ class Scene:
         else:
             self.recorder.note(OutsideWritten(name, blob_id(data), len(data), 0o644, "captured"))
         self.recorder.commit()
+
+    def note(self, event: Event, by: WriterId) -> None:
+        """It happened."""
+        self.recorder.note(event, by)
+        self.recorder.commit()
+
+    def implied(self, **args: Any) -> Implied:
+        """What an undo implies as the journal is now."""
+        call, implies = self.call("undo", **args), TOOLS["undo"].implies
+        assert implies is not None
+        with self.recorder.history() as history:
+            return implies(call.params, history, call.who)
+
+    def still(self, implied: Implied) -> Implied | None:
+        assert implied.still is not None
+        with self.recorder.history() as history:
+            return implied.still(history)
 
     def call(self, tool: str, **args: Any) -> Call:
         params = msgspec.convert(args, TOOLS[tool].params)
@@ -169,3 +201,78 @@ def test_a_call_waits_for_another_that_writes_one_of_its_files_and_keeps_what_it
         with pytest.raises(NotYet):
             scene.looking.looks(call, {FILES[5]})
     assert isinstance(scene.looking.looks(call, set()), Looks)
+
+
+WRITTEN = FileWritten("elsewhere.txt", blob_id(b"x"), 1, 0o644, 0)
+
+
+def test_what_others_do_elsewhere_meanwhile_does_not_have_all_of_it_found_out_anew(scene: Scene) -> None:
+    asked = []
+
+    def implies(params: Any, history: History, who: Who) -> Implied:
+        asked.append(history.head())
+        found = TOOLS["undo"].implies
+        assert found is not None
+        return found(params, history, who)
+
+    call = scene.undo()
+    call.tool = msgspec.structs.replace(call.tool, implies=implies)
+    turns = scene.turns(call)
+    assert isinstance(next(turns), float)
+    scene.note(WRITTEN, scene.ben)
+    assert list(scene.all(call).files) == FILES
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("what", "event", "by", "args"),
+    [
+        ("another edits elsewhere", WRITTEN, "ben", {}),
+        ("another reads", ReadServed(FILES[0], 1, (), anchors=True), "ben", {}),
+        ("a program writes elsewhere", OutsideWritten("o.txt", blob_id(b"x"), 1, 0o644, "watched"), "outside", {}),
+    ],
+)
+def test_what_is_implied_still_is_what_it_would_be_anew(
+    scene: Scene, what: str, event: Event, by: str, args: dict[str, Any]
+) -> None:
+    before = scene.implied(last=len(FILES), **args)
+    scene.note(event, OUTSIDE if by == "outside" else getattr(scene, by))
+    still, anew = scene.still(before), scene.implied(last=len(FILES), **args)
+    assert still is not None, what
+    assert (still.paths, still.thought) == (anew.paths, anew.thought), what
+
+
+@pytest.mark.parametrize(
+    ("what", "event", "by", "args"),
+    [
+        ("the caller edits elsewhere", WRITTEN, "ann", {}),
+        ("another edits a file of it", FileWritten(FILES[2], blob_id(b"x"), 1, 0o644, 0), "ben", {}),
+        ("a file is moved to one of it", FileMoved("o.txt", FILES[2], blob_id(b"x"), 1, 0o644, 0), "ben", {}),
+        ("one of it is moved away", OutsideMoved(FILES[2], "o.txt", blob_id(b"x"), 1, 0o644, "watched"), "ben", {}),
+        ("batches were undone", BatchUndone((1,), "undo"), "ben", {}),
+        ("writes were taken back", WritesAbandoned((1,), "swap"), "ben", {}),
+        ("the tree was looked at", WorkspaceScanned("start", 1, 1), "outside", {}),
+        ("it may be anybody's", WRITTEN, "ben", {"writer": "*"}),
+        ("a name may mean another file now", WRITTEN, "ben", {"paths": ["*.txt"]}),
+        ("a point may be another", WRITTEN, "ben", {"from": "seq:1"}),
+    ],
+)
+def test_what_may_be_implied_otherwise_by_now_is_found_out_anew(
+    scene: Scene, what: str, event: Event, by: str, args: dict[str, Any]
+) -> None:
+    before = scene.implied(last=len(FILES), **args)
+    assert before.paths, what
+    scene.note(event, OUTSIDE if by == "outside" else getattr(scene, by))
+    assert scene.still(before) is None, what
+
+
+def test_an_undo_of_a_burst_is_found_out_anew_when_the_burst_has_grown(scene: Scene) -> None:
+    scene.note(BurstBegun("tidy up", "tool_call", 10**19), scene.ben)
+    burst = scene.recorder.journal.head
+    scene.note(FileWritten(FILES[4], blob_id(b"after\n"), 6, 0o644, 0), scene.ben)
+    before = scene.implied(burst=burst)
+    assert list(before.paths) == [FILES[4]]
+    scene.note(ReadServed(FILES[0], 1, (), anchors=True), scene.ben)
+    assert scene.still(before) is not None
+    scene.note(WRITTEN, scene.ben)
+    assert scene.still(before) is None

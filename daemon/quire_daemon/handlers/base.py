@@ -73,6 +73,7 @@ class Implied(msgspec.Struct, frozen=True):
 
     paths: Sequence[str] = ()
     thought: object = None  # what was found out on the way; the decision may go on from there
+    still: Callable[[History], Implied | None] | None = None  # this at a later record; None where it may be different
 
 
 class OriginsOf(msgspec.Struct, frozen=True):

@@ -7,26 +7,48 @@ Everything in here is asked of the journal alone, so that the app learns from it
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Implied, Who
-from quire_daemon.handlers.choosing import Batches, Choice, Params, choose, in_paths
-from quire_daemon.handlers.log_filter import path_filter, single_path
+from quire_daemon.handlers.choosing import (
+    Batches,
+    Choice,
+    Params,
+    RedoParams,
+    UndoParams,
+    choose,
+    in_paths,
+)
+from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
-from quire_journal.events import FOLDER, REGULAR
+from quire_journal.events import (
+    FOLDER,
+    REGULAR,
+    EditRefused,
+    FileMoved,
+    OutsideMoved,
+    ReadServed,
+    ReplyKept,
+    WriterIntroduced,
+    WritesSettled,
+)
 from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
 from quire_journal.marking import Marked, mark, place_after
 from quire_journal.refusals import Refused
 from quire_journal.unwind import Life, State, Step, Unwound, lives, unwind
-from quire_journal.views.files import Version
+from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version
 
 MOST_STEPS: Final = 2000
 """Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
+
+MOST_SINCE: Final = 500
+"""Records that are looked at to tell whether what was found out before them holds."""
 
 MOST_NAME: Final = 60
 """Characters of a writer's name in conflict markers."""
@@ -374,4 +396,46 @@ def implied_by(params: Params, history: History, who: Who) -> Implied:
         seen = foresee(params, Batches(history), who)
     except Refused:
         return Implied()
-    return Implied(list(dict.fromkeys(path for u in seen.found for path in (u.now.path, u.path))), seen)
+    paths = list(dict.fromkeys(path for u in seen.found for path in (u.now.path, u.path)))
+    return _implied(paths, seen, who)
+
+
+def _implied(paths: Sequence[str], seen: Foreseen, who: Who) -> Implied:
+    return Implied(paths, seen, partial(_still, paths, seen, who))
+
+
+def _still(paths: Sequence[str], seen: Foreseen, who: Who, history: History) -> Implied | None:
+    """The same as the journal is now, where all that came since is what others did elsewhere.
+
+    It is asked when many files have been looked at, while others went on: to find all of it out anew takes as long as
+    it took first, and nobody is served meanwhile.
+    """
+    head = history.head()
+    if head - seen.head > MOST_SINCE or not _of_own_or_named(seen, history):
+        return None
+    about = {*paths}
+    for record in history.records(after=seen.head):
+        event = record.event()
+        if isinstance(event, (*TOOL_WRITES, *OUTSIDE_WRITES)):
+            touched = {event.path, event.to} if isinstance(event, FileMoved | OutsideMoved) else {event.path}
+            if touched & about or history.caller_of(record.writer) == who.key:
+                return None
+        elif not isinstance(event, _OF_NO_ACCOUNT):
+            return None
+    return _implied(paths, replace(seen, head=head), who)
+
+
+def _of_own_or_named(seen: Foreseen, history: History) -> bool:
+    """Can what others do not join the choice? No point of time, no names that a new path could give another meaning."""
+    params = seen.params
+    if not isinstance(params, UndoParams | RedoParams) or seen.choice.paths:
+        return False
+    if params.writer or params.agent_session or params.turn or params.from_ or params.to:
+        return False
+    if params.burst is None:
+        return True
+    return all(batch <= seen.head for batch in history.burst_batches(named_burst(params.burst, history)))
+
+
+_OF_NO_ACCOUNT: Final = (WriterIntroduced, WritesSettled, ReadServed, EditRefused, ReplyKept)
+"""Records that change nothing about what an undo comes to."""
