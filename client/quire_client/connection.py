@@ -26,8 +26,8 @@ SOON_S: Final = 0.005
 """And how soon it looks again at first when its socket has ended, and the daemon has not yet."""
 
 LAST_WAIT_S: Final = 2.0
-"""How long the end of its socket is waited for once a daemon holds its lock no more, which it lets go of first. All that
-it has sent comes before that, on a busy machine much later than the news of the lock."""
+"""How long the end of its socket is waited for once a daemon holds its lock no more, which it lets go of first. All
+that it has sent comes before that, on a busy machine much later than the news of the lock."""
 
 
 class Connection:
