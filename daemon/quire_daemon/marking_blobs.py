@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from quire_journal import addresses, blobs
-from quire_journal.blobs import Stored
 from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
+from quire_journal.frames import Stored
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.log import Reading, Store, u64

@@ -26,8 +26,8 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Reading
-from quire_journal import blobs, secret_texts
-from quire_journal.blobs import Frame
+from quire_journal import frames, secret_texts
+from quire_journal.frames import Frame
 from quire_journal.ids import BlobId
 from quire_journal.refusals import Refused
 
@@ -66,7 +66,7 @@ def read_one(read: Callable[[str, int], Image], path: str, task: Task, taken_ns:
         return None  # the loop will find the same, and knows what follows
     if task.scan_secrets and secret_texts.find(image.data):
         return None
-    frame = blobs.compress(image.data)
+    frame = frames.compress(image.data)
     return Found(image.signature, image.settled, frame.blob, frame.size, frame.kind, frame.body, taken_ns)
 
 

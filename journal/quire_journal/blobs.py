@@ -1,15 +1,12 @@
 """Blobs: bytes by their sha256, each stored once, most of them as a delta against an earlier version of the path.
 
-A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame*: the bytes
-themselves, zstd of them, or what tells them from the bytes of another blob, its *base*: the one stretch that differs,
-where that is short, else zstd with the base as prefix. Bases follow skip-deltas:
-of the blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 32 divides i against
+A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame* (see `frames`):
+the bytes themselves, or what tells them from the bytes of another blob, its *base*. Bases follow skip-deltas: of the
+blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 32 divides i against
 i - 32^k with the largest 32^k that divides i. So a chain has at most 31 links for each digit of i to that base,
 and every blob is the base of few others.
 
-Nothing that comes out is trusted: declared sizes are held against what was stored and against `MAX_BYTES` before
-anything is unpacked, frames carry a checksum (a wrong prefix would otherwise unpack to wrong text), and every
-blob's sha256 is computed when it is read.
+Nothing that comes out of a frame is trusted, and every blob's sha256 is computed when it is read.
 """
 
 from __future__ import annotations
@@ -22,13 +19,10 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import addresses, pieces, zstd
-from quire_journal.diff import same_end, same_start
+from quire_journal import addresses, frames, pieces
+from quire_journal.frames import MADE_OF_BASE, Frame, Stored
 from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, u64
-
-MAX_BYTES: Final = 1 << 30
-"""Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
 
 MAX_CHAIN: Final = 64
 """Most links from a blob to its keyframe; a further one becomes a keyframe."""
@@ -36,42 +30,8 @@ MAX_CHAIN: Final = 64
 RADIX: Final = 32
 """Of the skip-deltas."""
 
-PLAIN: Final = 0
-"""Kind of a frame: the bytes as they are."""
-PACKED: Final = 1
-"""Kind of a frame: zstd of the bytes."""
-DELTA: Final = 2
-"""Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
-SPLICED: Final = 3
-"""Kind of a frame: what stands between the beginning and the end that the bytes share with the base's (`_Between`)."""
-BARE_PACKED: Final = 4
-"""Kind of a frame: `PACKED` without the four bytes that every frame of zstd begins with."""
-BARE_DELTA: Final = 5
-"""Kind of a frame: `DELTA` without them."""
-
-MADE_OF_BASE: Final = (DELTA, SPLICED, BARE_DELTA)
-"""Kinds of frames that need a base."""
-
-_OF_ZSTD: Final = (PACKED, DELTA, BARE_PACKED, BARE_DELTA)
-
 _NEWEST: Final = b"newest_blob"
 """In `meta`: the highest number that a blob had which is dropped."""
-
-_MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_LEVEL: Final = 3
-_DELTA_LEVEL: Final = 8
-"""Deltas are a sixth shorter than with 3, and take a third longer; above this, twice as long for a hundredth."""
-_MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
-_FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
-_SPLICED_BYTES: Final = 96
-"""Most bytes between common ends that are kept as they are: zstd packs more of them shorter. It takes 0.3 ms to find
-the ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
-0.02 ms, and tells them in ten."""
-_SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
-_WORTH_A_LINK: Final = 0.8
-"""A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
-history stood in keyframes that a delta would have saved. What saves less is not worth the link that readers follow."""
-_FEW_BYTES: Final = 1 << 16  # of a keyframe that is packed in the loop, up to which `_DELTA_LEVEL` takes 0.3 ms more
 
 
 class NotHeld(KeyError):
@@ -83,25 +43,6 @@ class NotHeld(KeyError):
 
     def __str__(self) -> str:
         return f"the journal does not hold the bytes with sha256 {self.blob.hex()}"
-
-
-class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A blob as it stands in the table. New fields go last, with a default."""
-
-    base: int  # number of the blob that the frame needs; 0: none
-    links: int  # from here to the keyframe
-    size: int  # of the bytes
-    kind: int
-    frame: bytes
-    rest: int = 0  # bytes of the frame that stand in `pieces`; here it has none then
-
-
-class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The frame of `SPLICED`: bytes of the base at the beginning and at the end, and what stands between them."""
-
-    head: int
-    tail: int
-    middle: bytes
 
 
 class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -138,15 +79,6 @@ def _level(place: int) -> int:
         place //= RADIX
         level += 1
     return level
-
-
-class Frame(msgspec.Struct, frozen=True):
-    """Bytes made ready to be stored, outside of any transaction: the slow part of a first capture."""
-
-    blob: BlobId
-    size: int
-    kind: int
-    body: bytes
 
 
 class Addressed(msgspec.Struct, frozen=True):
@@ -196,13 +128,6 @@ class BlobCache:
 _encode: Final = msgspec.msgpack.Encoder().encode
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
-_decode_between: Final = msgspec.msgpack.Decoder(_Between).decode
-
-
-def compress(data: bytes) -> Frame:
-    """`data` as a keyframe, for workers: pure; other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
-    _require_size(data)
-    return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
 
 
 def put(
@@ -221,13 +146,13 @@ def put(
     is the address, where it is known already; `bytes_of` gives the bytes of a base, say from what is at hand. Raises
     `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write does. A base that is damaged is not built upon.
     """
-    _require_size(data)
+    frames.require_size(data)
     blob = blob or blob_id(data)
     chain = _chain(w, path)
     if chain is None and path is not None:
         chain = _starting(w, before())
     if not _join(w, blob, path, chain):
-        whole = functools.cache(lambda: _whole(data))
+        whole = functools.cache(lambda: frames.whole(data))
         base_of = bytes_of or functools.partial(get, cache=cache)
         stored = _delta(w, data, chain, base_of, whole) if chain is not None else None
         if stored is None:
@@ -303,7 +228,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
         data = cache.find(u64(at)) if cache is not None else None
     data = data or b""
     for at, stored in reversed(links):
-        data = _unframe(at, stored, data)
+        data = frames.unframe(at, stored, data)
         if cache is not None:
             cache.keep(u64(at), data)
     return data
@@ -346,11 +271,6 @@ def stored_at(r: Reading, number: int) -> Stored:
     if stored is None:
         raise NotHeld(u64(number))
     return stored
-
-
-def _require_size(data: bytes) -> None:
-    if len(data) > MAX_BYTES:
-        raise ValueError(f"{len(data)} bytes are more than a blob may have ({MAX_BYTES})")
 
 
 def _stored(r: Reading, number: int) -> Stored | None:
@@ -423,16 +343,6 @@ def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None,
         w.put("chains", _chain_key(path), _encode(grown))
 
 
-def _whole(data: bytes) -> tuple[int, bytes]:
-    """Kind and frame of `data` by itself, where nobody waits for thousands of them."""
-    return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
-
-
-def _packed_or_plain(data: bytes, level: int) -> tuple[int, bytes]:
-    packed = _pack(data, b"", level)
-    return (BARE_PACKED, packed) if len(packed) < len(data) else (PLAIN, data)
-
-
 def _delta(
     r: Reading,
     data: bytes,
@@ -444,95 +354,10 @@ def _delta(
     number, blob = chain.base
     try:
         base_stored = _stored(r, number)
-        if base_stored is None or base_stored.links >= MAX_CHAIN or base_stored.size < _MIN_PREFIX_BYTES:
+        if base_stored is None or base_stored.links >= MAX_CHAIN:
             return None
         base = bytes_of(r, blob)
     except (Damaged, NotHeld):
         return None
-    spliced = _splice(data, base)
-    if spliced is not None:
-        return Stored(number, base_stored.links + 1, len(data), SPLICED, spliced)
-    packed = _pack(data, base, _DELTA_LEVEL)
-    # Compared with a keyframe only where the bytes themselves leave a doubt: that takes as long as the delta.
-    if len(packed) * _SURE_GAIN > len(data) and len(packed) > _WORTH_A_LINK * len(whole()[1]):
-        return None
-    return Stored(number, base_stored.links + 1, len(data), BARE_DELTA, packed)
-
-
-def _splice(data: bytes, base: bytes) -> bytes | None:
-    """`data` as one stretch between the ends that it shares with `base`; None where that is long, or half of it."""
-    head = same_start(base, data)
-    tail = same_end(base, data, head)
-    between = len(data) - tail - head
-    if between > _SPLICED_BYTES or between * 2 > len(data):
-        return None
-    return _encode(_Between(head, tail, data[head : len(data) - tail]))
-
-
-def _window_log(size: int) -> int:
-    """The smallest window that spans `size` bytes, in the bounds of zstd."""
-    least, most = _window_bounds()
-    return max(least, min(most, size.bit_length()))
-
-
-@functools.cache
-def _window_bounds() -> tuple[int, int]:
-    return zstd.CompressionParameter.window_log.bounds()
-
-
-def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
-    """zstd of `data`, without its first four bytes. What is large is packed at `_LEVEL`, whatever `level` says."""
-    far = len(data) + len(prefix) >= _FAR_BYTES
-    window = _window_log(len(data) + len(prefix))
-    options: dict[int, int] = {
-        zstd.CompressionParameter.compression_level: _LEVEL if far else level,
-        zstd.CompressionParameter.checksum_flag: 1,
-        # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file. Below
-        # that the second finds nothing more and costs a third of the time.
-        zstd.CompressionParameter.window_log: window,
-        zstd.CompressionParameter.enable_long_distance_matching: int(far),
-    }
-    if not prefix:
-        return zstd.compress(data, options=options)[len(_MAGIC) :]
-    return zstd.compress(data, options=options, zstd_dict=zstd.ZstdDict(prefix, is_raw=True).as_prefix)[len(_MAGIC) :]
-
-
-def _unframe(number: int, stored: Stored, base: bytes) -> bytes:
-    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.Damaged`."""
-    if not 0 <= stored.size <= MAX_BYTES:
-        raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
-    if stored.kind == PLAIN:
-        data = stored.frame
-    elif stored.kind in _OF_ZSTD:
-        try:
-            frame = stored.frame if stored.kind in (PACKED, DELTA) else _MAGIC + stored.frame
-            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind in MADE_OF_BASE else None
-            declared = zstd.get_frame_info(frame).decompressed_size
-            if declared != stored.size:
-                raise Damaged(f"the frame of blob {number} declares {declared} bytes, not {stored.size}")
-            window = _window_log(stored.size + len(base))
-            limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window}
-            unpacking = zstd.ZstdDecompressor(zstd_dict=prefix, options=limits)
-            data = unpacking.decompress(frame, max_length=stored.size + 1)
-            if not unpacking.eof or unpacking.unused_data:
-                raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
-        except (zstd.ZstdError, ValueError) as error:
-            raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
-    elif stored.kind == SPLICED:
-        data = _unsplice(number, stored, base)
-    else:
-        raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
-    if len(data) != stored.size:
-        raise Damaged(f"blob {number} has {len(data)} bytes, not {stored.size}; run `quire verify`")
-    return data
-
-
-def _unsplice(number: int, stored: Stored, base: bytes) -> bytes:
-    try:
-        between = _decode_between(stored.frame)
-    except msgspec.MsgspecError as error:
-        raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
-    head, tail = between.head, between.tail
-    if head < 0 or tail < 0 or head + tail > len(base) or head + len(between.middle) + tail != stored.size:
-        raise Damaged(f"the frame of blob {number} does not fit its base; run `quire verify`")
-    return base[:head] + between.middle + base[len(base) - tail :]
+    made = frames.delta(data, base, whole)
+    return None if made is None else Stored(number, base_stored.links + 1, len(data), *made)

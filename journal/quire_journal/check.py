@@ -24,10 +24,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, addresses, blobs, replay, watermarks
+from quire_journal import FORMAT, addresses, blobs, frames, replay, watermarks
 from quire_journal.addresses import KEY_BYTES
-from quire_journal.blobs import BlobCache, Chain, NotHeld, Stored
+from quire_journal.blobs import BlobCache, Chain, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
+from quire_journal.frames import Stored
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
@@ -331,7 +332,7 @@ def _blob(
     except msgspec.MsgspecError as error:
         yield Finding(f"Blob {number} is not a blob ({error}).", "blobs", key)
         return
-    if not (0 < stored.base < number if stored.kind in blobs.MADE_OF_BASE else stored.base == 0):
+    if not (0 < stored.base < number if stored.kind in frames.MADE_OF_BASE else stored.base == 0):
         yield Finding(f"Blob {number} names blob {stored.base} as its base, which cannot be.", "blobs", key)
         return
     if stored.base and r.get("blobs", u64(stored.base)) is None:

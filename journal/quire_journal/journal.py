@@ -13,8 +13,9 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION, blobs, pieces, replay
-from quire_journal.blobs import Addressed, BlobCache, Frame
+from quire_journal.blobs import Addressed, BlobCache
 from quire_journal.events import BytesGone, Event, FileMoved, OutsideMoved
+from quire_journal.frames import Frame
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate

@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal import addresses, blobs
+from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import any_of
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
@@ -43,7 +43,7 @@ SHORT_FILE: Final = 64
 
 _CACHE_BYTES: Final = 32 << 20
 
-_decode_stored: Final = msgspec.msgpack.Decoder(blobs.Stored).decode
+_decode_stored: Final = msgspec.msgpack.Decoder(frames.Stored).decode
 
 
 class Expression(Protocol):
@@ -145,8 +145,8 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
         number = int.from_bytes(key, "big")
         stored = _decode_stored(value)
         if stored.base in numbers and number not in numbers:
-            frame = blobs.compress(blobs.unpack(r, number))
-            row, parts = blobs.rows_of(number, blobs.Stored(0, 0, frame.size, frame.kind, frame.body))
+            frame = frames.compress(blobs.unpack(r, number))
+            row, parts = blobs.rows_of(number, frames.Stored(0, 0, frame.size, frame.kind, frame.body))
             done.rows.append(("blobs", key, row))
             done.rows += [("pieces", *part) for part in parts]
     replaced: list[tuple[int, bytes]] = []

@@ -19,8 +19,9 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from quire_journal import FORMAT, addresses, blobs, pieces, replay
-from quire_journal.blobs import BlobCache, NotHeld, Stored
+from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
+from quire_journal.frames import Stored
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import Damaged, Reading, Store, Writing, u64

@@ -27,8 +27,10 @@ import lmdb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from git_history import Teller, commits, git
-from quire_journal.blobs import MADE_OF_BASE, stored_at
+from quire_journal.blobs import stored_at
+from quire_journal.frames import MADE_OF_BASE
 from quire_journal.journal import Journal
+from quire_journal.repacking import Repacking
 from quire_journal.stores.lmdb import LmdbStore
 
 CONTENT = ("blobs", "pieces", "addresses", "chains")
@@ -79,8 +81,12 @@ def content_by_kind(folder: Path) -> dict[str, dict[str, int]]:
 
 
 def compacted(folder: Path) -> None:
-    """Compact a closed journal, as `quire gc` does."""
-    store = LmdbStore.open(folder)
+    """Repack and compact a closed journal, as `quire gc --compact` does."""
+    store = LmdbStore.open(folder, durability="fast")
+    repacking = Repacking(store)
+    while (tried := repacking.next()) is not None:
+        with store.writing() as w:
+            repacking.write(w, tried)
     compaction = store.compacting()
     compaction.copy()
     compaction.finish()

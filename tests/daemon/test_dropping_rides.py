@@ -10,7 +10,7 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.dropping import ALONE_S, LARGE, QUIET_S, Dropping, Portion
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.recorder import Recorder
-from quire_journal import blobs
+from quire_journal import blobs, frames
 from quire_journal.check import check
 from quire_journal.events import (
     BytesGone,
@@ -136,7 +136,7 @@ class TooLarge(bytes):
     """Bytes that no store takes."""
 
     def __len__(self) -> int:
-        return blobs.MAX_BYTES + 1
+        return frames.MAX_BYTES + 1
 
 
 def test_by_themselves_they_go_when_nobody_has_committed_for_a_moment_and_many_after_a_while() -> None:

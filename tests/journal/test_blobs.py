@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal import blobs, zstd
-from quire_journal.blobs import BlobCache, NotHeld, Stored
+from quire_journal import blobs, frames, zstd
+from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal.frames import Stored
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Store, u64
 from quire_journal.stores.memory import MemoryStore
@@ -173,7 +174,7 @@ def test_a_large_file_with_a_small_change_stays_a_small_delta() -> None:
 def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> None:
     store = MemoryStore()
     first, second = versions(2)
-    frame = blobs.compress(first)
+    frame = frames.compress(first)
     with store.writing() as w:
         blobs.put_prepared(w, [frame, frame])
         blobs.put_prepared(w, [frame])
@@ -183,8 +184,8 @@ def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> No
 
 
 def test_bytes_that_do_not_shrink_are_kept_plain() -> None:
-    assert blobs.compress(random.Random(1).randbytes(100)).kind == blobs.PLAIN
-    assert blobs.compress(b"a" * 100).kind == blobs.BARE_PACKED
+    assert frames.compress(random.Random(1).randbytes(100)).kind == frames.PLAIN
+    assert frames.compress(b"a" * 100).kind == frames.BARE_PACKED
 
 
 def test_what_was_never_stored_is_not_held() -> None:
@@ -224,11 +225,11 @@ def tamper(store: Store, number: int, **fields: object) -> None:
         w.put("blobs", u64(number), msgspec.msgpack.encode(changed))
 
 
-@pytest.fixture(params=[blobs.SPLICED, blobs.BARE_DELTA], ids=["spliced", "delta"])
+@pytest.fixture(params=[frames.SPLICED, frames.BARE_DELTA], ids=["spliced", "delta"])
 def two(request: pytest.FixtureRequest) -> tuple[Store, bytes]:
     """A keyframe, blob 1, and what is made from it, blob 2, one line away or many; the store and the address of 2."""
     store = MemoryStore()
-    first, *_, second = versions(2 if request.param == blobs.SPLICED else 12, lines=200)
+    first, *_, second = versions(2 if request.param == frames.SPLICED else 12, lines=200)
     put(store, first)
     blob = put(store, second)
     assert stored(store)[1].kind == request.param
@@ -259,7 +260,7 @@ def test_a_short_stretch_is_stored_as_it_is_and_a_long_one_as_a_delta() -> None:
     for data in (first, second, third):
         put(store, data)
     kept = stored(store)
-    assert [one.kind for one in kept] == [blobs.BARE_PACKED, blobs.SPLICED, blobs.BARE_DELTA]
+    assert [one.kind for one in kept] == [frames.BARE_PACKED, frames.SPLICED, frames.BARE_DELTA]
     assert len(kept[1].frame) < 40
 
 
@@ -268,7 +269,7 @@ def test_frames_with_the_first_bytes_of_every_frame_are_read_as_before() -> None
     first, *_, second = versions(40)
     put(store, first)
     blob = put(store, second)
-    for number, kind in ((1, blobs.PACKED), (2, blobs.DELTA)):
+    for number, kind in ((1, frames.PACKED), (2, frames.DELTA)):
         tamper(store, number, kind=kind, frame=b"\x28\xb5\x2f\xfd" + stored(store)[number - 1].frame)
     assert get(store, blob) == second
     tamper(store, 2, frame=b"\x29" + stored(store)[1].frame[1:])
@@ -288,14 +289,14 @@ def test_a_stretch_that_does_not_fit_its_base_is_damage(between: tuple[int, int,
     store = MemoryStore()
     put(store, bytes(range(50)))
     blob = put(store, bytes(range(51)))
-    tamper(store, 2, frame=msgspec.msgpack.encode(between), kind=blobs.SPLICED)
+    tamper(store, 2, frame=msgspec.msgpack.encode(between), kind=frames.SPLICED)
     with pytest.raises(Damaged, match="does not fit"):
         get(store, blob)
 
 
 def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    other = blobs.compress(versions(1, seed=9)[0])
+    other = frames.compress(versions(1, seed=9)[0])
     tamper(store, 1, frame=other.body, size=other.size)
     with pytest.raises(Damaged):
         get(store, blob)
@@ -303,7 +304,7 @@ def test_a_delta_upon_another_base_is_noticed(two: tuple[Store, bytes]) -> None:
 
 def test_a_base_that_became_too_short_to_be_one_is_noticed(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    tamper(store, 1, frame=b"short", size=5, kind=blobs.PLAIN)
+    tamper(store, 1, frame=b"short", size=5, kind=frames.PLAIN)
     with pytest.raises(Damaged):
         get(store, blob)
 
@@ -328,7 +329,7 @@ def test_a_base_that_is_gone_is_noticed_and_not_built_upon(two: tuple[Store, byt
 
 def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    other = blobs.compress(b"other bytes")
+    other = frames.compress(b"other bytes")
     tamper(store, 2, frame=other.body, size=other.size, kind=other.kind, base=0)
     with pytest.raises(Damaged, match="sha256"):
         get(store, blob)
@@ -337,10 +338,10 @@ def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[St
 def test_a_frame_that_would_unpack_to_more_than_it_declares_is_not_unpacked(two: tuple[Store, bytes]) -> None:
     store, blob = two
     bomb = zstd.compress(bytes(64 << 20))
-    tamper(store, 2, frame=bomb, kind=blobs.PACKED, base=0)
+    tamper(store, 2, frame=bomb, kind=frames.PACKED, base=0)
     with pytest.raises(Damaged, match="declares"):
         get(store, blob)
-    tamper(store, 2, frame=bomb, kind=blobs.PACKED, base=0, size=2 << 30)
+    tamper(store, 2, frame=bomb, kind=frames.PACKED, base=0, size=2 << 30)
     with pytest.raises(Damaged, match="claims"):
         get(store, blob)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from cases import every
-from quire_journal import addresses, blobs, watermarks
+from quire_journal import addresses, blobs, frames, watermarks
 from quire_journal.check import check
 from quire_journal.events import (
     CaptureFailed,
@@ -134,7 +134,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "The bytes of blob 4 (are lost|do not have the sha256 that begins)",
     ),
     "a frame holds other bytes": (
-        lambda w: change_stored(w, 4, frame=b"other", size=5, kind=blobs.PLAIN, base=0),
+        lambda w: change_stored(w, 4, frame=b"other", size=5, kind=frames.PLAIN, base=0),
         "The bytes of blob 4 do not have the sha256",
     ),
     "a keyframe has a base": (lambda w: change_stored(w, 1, base=4), "names blob 4 as its base"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import FORMAT, blobs, replay, watermarks
+from quire_journal import FORMAT, blobs, frames, replay, watermarks
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
 from quire_journal.events import Event, FileMoved, FileWritten, OutsideWritten, WorkspaceOpened, WritesSettled
@@ -120,7 +120,7 @@ def test_bytes_records_and_views_are_there_together(journal: Journal) -> None:
 def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None:
     data = b"line\n" * 1000
     entry = Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))
-    journal.append([entry], [(blobs.compress(data), "a")])
+    journal.append([entry], [(frames.compress(data), "a")])
     with journal.store.reading() as r:
         assert blobs.get(r, blob_id(data)) == data
 
@@ -146,7 +146,7 @@ def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_mad
 ) -> None:
     first = b"".join(b"line %d\n" % n for n in range(200))
     entry = Entry(outside("a", first), OUTSIDE, NOW, BatchId(1))
-    journal.append([entry], [(blobs.compress(first), "a")])
+    journal.append([entry], [(frames.compress(first), "a")])
     keep(journal, "a", first + b"one more\n")
     with journal.store.reading() as r:
         assert r.count("chains") == 1  # nothing for the first one alone
@@ -155,7 +155,7 @@ def test_the_second_version_of_a_file_is_made_from_the_first_though_that_was_mad
 
 def test_a_file_that_is_moved_and_changed_at_once_is_made_from_what_it_was(journal: Journal) -> None:
     data = b"".join(b"line %d\n" % n for n in range(200))
-    journal.append([Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(blobs.compress(data), "a")])
+    journal.append([Entry(outside("a", data), OUTSIDE, NOW, BatchId(1))], [(frames.compress(data), "a")])
     changed = data.replace(b"line 7\n", b"line seven\n")
     moved = FileMoved("a", "b", blob_id(changed), len(changed), 0o644, 1)
     journal.append([Entry(moved, OUTSIDE, NOW, BatchId(2))], [(changed, "b")])

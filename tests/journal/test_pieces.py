@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cases import every
-from quire_journal import blobs, pieces, purging
+from quire_journal import blobs, frames, pieces, purging
 from quire_journal.check import check
 from quire_journal.events import OutsideWritten
 from quire_journal.ids import OUTSIDE, BatchId, blob_id
@@ -42,7 +42,7 @@ def test_frames_of_every_length_come_back_and_long_ones_are_cut_without_empty_pa
     store = MemoryStore()
     with store.writing() as w:
         kept = [blobs.put(w, noise(size)) for size in SIZES]
-        blobs.put_prepared(w, [blobs.compress(noise(size + 7)) for size in SIZES])
+        blobs.put_prepared(w, [frames.compress(noise(size + 7)) for size in SIZES])
     with store.reading() as r:
         assert [len(blobs.get(r, blob)) for blob in kept] == [*SIZES]
         assert [blobs.get(r, blob_id(noise(size + 7))) for size in SIZES] == [noise(size + 7) for size in SIZES]

@@ -1,0 +1,226 @@
+"""Frames: how the bytes of one blob are written down, alone or as what tells them from those of another, its base.
+
+The bytes themselves, zstd of them, the one stretch in which they differ from the base's, or zstd with the base as
+prefix: whichever is shorter, as far as finding out takes no longer than an edit can wait. Nothing here knows a table.
+
+What comes out of a frame is not trusted: declared sizes are held against what was stored and against `MAX_BYTES`
+before anything is unpacked, and frames carry a checksum (a wrong prefix would otherwise unpack to wrong text).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from quire_journal import zstd
+from quire_journal.diff import same_end, same_start
+from quire_journal.ids import BlobId, blob_id
+from quire_journal.log import Damaged
+
+MAX_BYTES: Final = 1 << 30
+"""Bytes of the largest blob that is stored or unpacked. Settings limit what is captured far below."""
+
+PLAIN: Final = 0
+"""Kind of a frame: the bytes as they are."""
+PACKED: Final = 1
+"""Kind of a frame: zstd of the bytes."""
+DELTA: Final = 2
+"""Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
+SPLICED: Final = 3
+"""Kind of a frame: what stands between the beginning and the end that the bytes share with the base's (`_Between`)."""
+BARE_PACKED: Final = 4
+"""Kind of a frame: `PACKED` without the four bytes that every frame of zstd begins with."""
+BARE_DELTA: Final = 5
+"""Kind of a frame: `DELTA` without them."""
+
+MADE_OF_BASE: Final = (DELTA, SPLICED, BARE_DELTA)
+"""Kinds of frames that need a base."""
+
+_OF_ZSTD: Final = (PACKED, DELTA, BARE_PACKED, BARE_DELTA)
+
+_MAGIC: Final = b"\x28\xb5\x2f\xfd"
+_LEVEL: Final = 3
+_DELTA_LEVEL: Final = 8
+"""Deltas are a sixth shorter than with 3, and take a third longer; above this, twice as long for a hundredth."""
+_MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
+_FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
+_SPLICED_BYTES: Final = 96
+"""Most bytes between common ends that are kept as they are: zstd packs more of them shorter. It takes 0.3 ms to find
+the ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
+0.02 ms, and tells them in ten."""
+_TIGHT_LEVEL: Final = 19
+"""Six to eight hundredths less than with 8, in twenty times as long: for who waits for nobody."""
+_TIGHT_LEAST: Final = 48  # bytes of a frame of which less is left than is worth looking for
+_TIGHT_MOST: Final = 1 << 19  # of old and new; more would take a second, and a hundred megabytes
+_WORTH_A_LINK: Final = 0.8
+"""A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
+history stood in keyframes that a delta would have saved. What saves less is not worth the link that readers follow."""
+_SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
+_FEW_BYTES: Final = 1 << 16  # of a keyframe that is packed in the loop, up to which `_DELTA_LEVEL` takes 0.3 ms more
+
+
+class Stored(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A blob as it stands in the table. New fields go last, with a default."""
+
+    base: int  # number of the blob that the frame needs; 0: none
+    links: int  # from here to the keyframe
+    size: int  # of the bytes
+    kind: int
+    frame: bytes
+    rest: int = 0  # bytes of the frame that stand in `pieces`; here it has none then
+
+
+class _Between(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The frame of `SPLICED`: bytes of the base at the beginning and at the end, and what stands between them."""
+
+    head: int
+    tail: int
+    middle: bytes
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """Bytes made ready to be stored, outside of any transaction: the slow part of a first capture."""
+
+    blob: BlobId
+    size: int
+    kind: int
+    body: bytes
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode_between: Final = msgspec.msgpack.Decoder(_Between).decode
+
+
+def require_size(data: bytes) -> None:
+    """Raise `ValueError` over `MAX_BYTES`."""
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"{len(data)} bytes are more than a blob may have ({MAX_BYTES})")
+
+
+def compress(data: bytes) -> Frame:
+    """`data` as a keyframe, for workers: pure; other threads run meanwhile. Raises `ValueError` over `MAX_BYTES`."""
+    require_size(data)
+    return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
+
+
+def whole(data: bytes) -> tuple[int, bytes]:
+    """Kind and frame of `data` by itself, where nobody waits for thousands of them."""
+    return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)
+
+
+def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes] | None:
+    """Kind and frame of `data` against `base`; None where a keyframe, which `whole` makes, is better."""
+    if len(base) < _MIN_PREFIX_BYTES:
+        return None
+    spliced = _splice(data, base)
+    if spliced is not None:
+        return SPLICED, spliced
+    packed = _pack(data, base, _DELTA_LEVEL)
+    # Compared with a keyframe only where the bytes themselves leave a doubt: that takes as long as the delta.
+    if len(packed) * _SURE_GAIN > len(data) and len(packed) > _WORTH_A_LINK * len(whole()[1]):
+        return None
+    return BARE_DELTA, packed
+
+
+def tighter(number: int, stored: Stored, data: bytes, base: bytes) -> Stored | None:
+    """Blob `number`, which is `data`, in a shorter frame that needs the same base; None where none is found.
+
+    It takes some milliseconds, in which other threads run. The new frame was unpacked again.
+    """
+    made_of_base = stored.kind in MADE_OF_BASE
+    if stored.kind == PLAIN or len(stored.frame) < _TIGHT_LEAST or len(data) + len(base) > _TIGHT_MOST:
+        return None
+    if made_of_base and len(base) < _MIN_PREFIX_BYTES:
+        return None
+    packed = _pack(data, base if made_of_base else b"", _TIGHT_LEVEL)
+    if len(packed) >= len(stored.frame):
+        return None
+    made = msgspec.structs.replace(stored, kind=BARE_DELTA if made_of_base else BARE_PACKED, frame=packed)
+    return made if unframe(number, made, base) == data else None
+
+
+def _packed_or_plain(data: bytes, level: int) -> tuple[int, bytes]:
+    packed = _pack(data, b"", level)
+    return (BARE_PACKED, packed) if len(packed) < len(data) else (PLAIN, data)
+
+
+def _splice(data: bytes, base: bytes) -> bytes | None:
+    """`data` as one stretch between the ends that it shares with `base`; None where that is long, or half of it."""
+    head = same_start(base, data)
+    tail = same_end(base, data, head)
+    between = len(data) - tail - head
+    if between > _SPLICED_BYTES or between * 2 > len(data):
+        return None
+    return _encode(_Between(head, tail, data[head : len(data) - tail]))
+
+
+def _window_log(size: int) -> int:
+    """The smallest window that spans `size` bytes, in the bounds of zstd."""
+    least, most = _window_bounds()
+    return max(least, min(most, size.bit_length()))
+
+
+@functools.cache
+def _window_bounds() -> tuple[int, int]:
+    return zstd.CompressionParameter.window_log.bounds()
+
+
+def _pack(data: bytes, prefix: bytes, level: int) -> bytes:
+    """zstd of `data`, without its first four bytes. What is large is packed at `_LEVEL`, whatever `level` says."""
+    far = len(data) + len(prefix) >= _FAR_BYTES
+    window = _window_log(len(data) + len(prefix))
+    options: dict[int, int] = {
+        zstd.CompressionParameter.compression_level: _LEVEL if far else level,
+        zstd.CompressionParameter.checksum_flag: 1,
+        # Without these two a prefix of some megabytes lies out of reach, and a delta is as long as the file. Below
+        # that the second finds nothing more and costs a third of the time.
+        zstd.CompressionParameter.window_log: window,
+        zstd.CompressionParameter.enable_long_distance_matching: int(far),
+    }
+    if not prefix:
+        return zstd.compress(data, options=options)[len(_MAGIC) :]
+    return zstd.compress(data, options=options, zstd_dict=zstd.ZstdDict(prefix, is_raw=True).as_prefix)[len(_MAGIC) :]
+
+
+def unframe(number: int, stored: Stored, base: bytes) -> bytes:
+    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.Damaged`."""
+    if not 0 <= stored.size <= MAX_BYTES:
+        raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
+    if stored.kind == PLAIN:
+        data = stored.frame
+    elif stored.kind in _OF_ZSTD:
+        try:
+            frame = stored.frame if stored.kind in (PACKED, DELTA) else _MAGIC + stored.frame
+            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind in MADE_OF_BASE else None
+            declared = zstd.get_frame_info(frame).decompressed_size
+            if declared != stored.size:
+                raise Damaged(f"the frame of blob {number} declares {declared} bytes, not {stored.size}")
+            window = _window_log(stored.size + len(base))
+            limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window}
+            unpacking = zstd.ZstdDecompressor(zstd_dict=prefix, options=limits)
+            data = unpacking.decompress(frame, max_length=stored.size + 1)
+            if not unpacking.eof or unpacking.unused_data:
+                raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
+        except (zstd.ZstdError, ValueError) as error:
+            raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
+    elif stored.kind == SPLICED:
+        data = _unsplice(number, stored, base)
+    else:
+        raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
+    if len(data) != stored.size:
+        raise Damaged(f"blob {number} has {len(data)} bytes, not {stored.size}; run `quire verify`")
+    return data
+
+
+def _unsplice(number: int, stored: Stored, base: bytes) -> bytes:
+    try:
+        between = _decode_between(stored.frame)
+    except msgspec.MsgspecError as error:
+        raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
+    head, tail = between.head, between.tail
+    if head < 0 or tail < 0 or head + tail > len(base) or head + len(between.middle) + tail != stored.size:
+        raise Damaged(f"the frame of blob {number} does not fit its base; run `quire verify`")
+    return base[:head] + between.middle + base[len(base) - tail :]

@@ -1,0 +1,103 @@
+"""Repacking: before a journal is compacted, frames are made anew with more time than an edit has.
+
+An edit waits until its version is packed, which takes a third of a millisecond; here nobody waits, and each blob can
+take some. What a frame is made of stays as it is: neither do chains grow, nor does it matter to who drops or purges
+bytes, and a reader finds the same kinds of frames. It goes on from where the last one ended (`meta` says so), so that
+a blob is tried once in its life.
+
+    1. `next`   on a worker thread: what some blobs become
+    2. `write`  in the loop, in a transaction: that takes the place of what stands there, if that still does
+
+It can end after any of these, and a crash costs no more than what was not written yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from quire_journal import blobs, frames, pieces
+from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal.frames import MADE_OF_BASE
+from quire_journal.log import Damaged, Store, Writing, u64
+
+KEY: Final = b"repacked"
+"""In `meta`: the number of the last blob that was tried."""
+
+AT_ONCE: Final = 64
+"""Blobs that are tried before what they became is written."""
+
+NEAR_BYTES: Final = 16 << 20
+"""Bytes that are kept at hand: the next blob is most likely made from one of the last."""
+
+
+class Tighter(msgspec.Struct, frozen=True):
+    """What a blob becomes."""
+
+    number: int
+    was: bytes  # its row
+    row: bytes
+    parts: list[tuple[bytes, bytes]]  # rows in `pieces`
+    saved: int  # bytes of the frame
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What came out of a few blobs."""
+
+    upto: int
+    made: list[Tighter]
+
+
+class Repacking:
+    """One pass over the blobs that were stored since the last one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._near = BlobCache(NEAR_BYTES)
+        self.blobs = 0
+        """That became shorter."""
+        self.saved_bytes = 0
+        with store.reading() as r:
+            self._at = int.from_bytes(r.get("meta", KEY) or b"", "big")
+            self._last = int.from_bytes(next(r.scan("blobs", reverse=True), (b"", b""))[0], "big")
+
+    def next(self, pause: Callable[[], None] = lambda: None) -> Tried | None:
+        """Try the next few; None when all were. `pause` is called before each of them, and may end it by raising."""
+        if self._at >= self._last:
+            return None
+        upto, made = self._last, list[Tighter]()
+        with self._store.reading() as r:
+            rows = r.scan("blobs", u64(self._at + 1), u64(self._last + 1))
+            for tried, (key, was) in enumerate(rows):
+                if tried == AT_ONCE:
+                    upto = int.from_bytes(key, "big") - 1
+                    break
+                pause()
+                number = int.from_bytes(key, "big")
+                try:
+                    stored = blobs.stored_at(r, number)
+                    data = blobs.unpack(r, number, self._near)
+                    base = blobs.unpack(r, stored.base, self._near) if stored.kind in MADE_OF_BASE else b""
+                except (Damaged, NotHeld):
+                    continue  # that is for `verify` to tell
+                better = frames.tighter(number, stored, data, base)
+                if better is not None:
+                    saved = len(stored.frame) - len(better.frame)
+                    made.append(Tighter(number, was, *blobs.rows_of(number, better), saved))
+        self._at = upto
+        return Tried(upto, made)
+
+    def write(self, w: Writing, tried: Tried) -> None:
+        """Put what they became in the place of what they were."""
+        for one in tried.made:
+            key = u64(one.number)
+            if w.get("blobs", key) != one.was:
+                continue  # it was dropped or purged meanwhile
+            pieces.forget(w, one.number)
+            w.put("blobs", key, one.row)
+            w.put_all("pieces", one.parts)
+            self.blobs += 1
+            self.saved_bytes += one.saved
+        w.put("meta", KEY, u64(tried.upto))
