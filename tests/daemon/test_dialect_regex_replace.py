@@ -74,9 +74,7 @@ def test_a_version_is_replaced_wherever_it_stands() -> None:
         ("a\x0cb\u2028c\n", r"^\w", "x", "x\x0cb\u2028c\n", 1),
     ],
 )
-def test_it_replaces_as_pythons_re_does(
-    before: str, pattern: str, replacement: str, after: str, made: int
-) -> None:
+def test_it_replaces_as_pythons_re_does(before: str, pattern: str, replacement: str, after: str, made: int) -> None:
     book = Playbook({"f.txt": before})
     reply = sub(book, pattern, replacement)
     assert book.text("f.txt") == after
