@@ -175,6 +175,8 @@ class Deciding:
             self._take_turn(call)
         if call.tool.catch_up:
             self._catch_up(call)
+        elif call.tool.all_noted:
+            self._commit_noted()
         repeated = self._repeated(call) if call.tool.writes else None
         if repeated is not None:
             self._answering.answer(call, repeated)

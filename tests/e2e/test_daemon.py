@@ -54,6 +54,14 @@ def test_what_was_answered_as_applied_is_so_for_who_asks_right_after_it(served: 
         assert [client.op_status(one["op"])["outcome"] for one in (written, edited)] == ["superseded", "applied"]
 
 
+def test_who_tells_of_a_caller_whose_only_call_was_the_read_before(served: live.Live) -> None:
+    served.write("seen.txt", "one\n")
+    with served.connect("reader") as client:
+        live.ok(client.call("read_file", {"path": "seen.txt"}))
+        (own,) = [one for one in client.call("who", {})["writers"] if one["you"]]
+        assert own["agent"] == "reader"
+
+
 def test_the_journal_is_asked_about_absolute_paths_of_the_workspace_and_no_others(served: live.Live) -> None:
     with served.connect("ada") as client:
         at = live.ok(client.call("write_file", {"path": "far/named.txt", "content": "one\n"}))["version"]

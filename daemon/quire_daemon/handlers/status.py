@@ -258,5 +258,5 @@ def _no_paths(params: StatusParams | WhoParams | OpStatusParams) -> Sequence[str
 
 
 STATUS_TOOL: Final = Tool("status", StatusParams, _no_paths, decide_status, needs_text=False, needs_health=True)
-WHO_TOOL: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False, needs_presence=True)
+WHO_TOOL: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False, needs_presence=True, all_noted=True)
 OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, _no_paths, decide_op_status, needs_text=False)
