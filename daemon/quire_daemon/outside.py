@@ -131,8 +131,11 @@ class Outside:
         awaited = any(scan is not None and scan.awaited for scan in (self._next_scan, self._scanning))
         if awaited or self._crawling or self._watcher.has_news():
             return False
-        waiting = len(self._dirty) - len(self._late)
-        return not waiting or (bool(self._scan_left) and waiting == len(self._scan_left))
+        return not self._waiting() or (bool(self._scan_left) and self._waiting() == len(self._scan_left))
+
+    def _waiting(self) -> int:
+        """How many paths have not been looked at since they were named."""
+        return len(self._dirty) - len(self._late)
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest."""
@@ -250,7 +253,7 @@ class Outside:
     def _record(self, observed: list[Observation]) -> None:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
         if not observed:
-            if not self._dirty:
+            if not self._waiting():
                 self._moves.clear()
             return
         events = [o.event for o in observed if o.event is not None]
@@ -265,7 +268,7 @@ class Outside:
             self._gather.note(observation, by_path.get(journal_path(observation.path)))
         if events:
             self._recorder.commit()
-        if not self._dirty:
+        if not self._waiting():
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:

@@ -23,12 +23,15 @@ _SEEN = msgspec.msgpack.Decoder(Seen)
 
 
 class SeenFiles:
-    """The cache of the disk. The loop's, but for what `all` returns."""
+    """The cache of the disk. The loop's, but for what `all` returns. It has the length of what is in memory."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._told: dict[str, Seen | None] = {}  # what was told or looked up; None: nothing is known any more
         self._unsaved: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._told)
 
     def get(self, path: str) -> Seen | None:
         """What stood at `path` (as on disk) when it was read last; None: nobody knows."""
@@ -74,6 +77,9 @@ class SeenFiles:
                     w.delete("seen", u32(number))
                 else:
                     w.put("seen", u32(number), _ENCODER.encode(what))
+        for path in paths:
+            if self._told.get(path) is None:  # so does the table: a name that came and went is not kept for good
+                self._told.pop(path, None)
         self._unsaved.difference_update(paths)
         return bool(self._unsaved)
 

@@ -1,7 +1,6 @@
 """What others do to the tree is looked at until it is journaled: no disk that is full and no error loses any of it.
 
-In turns, as in the daemon, but with a clock and long work that do what a test says, a journal in memory, and a watcher
-that was not started: paths are named as a service names them (`Host.look_at`).
+In turns, as in the daemon, but with a clock, a watcher and long work that do what a test says, and a journal in memory.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from in_turn import JobsInTurn
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
+from quire_daemon.noticed import Batch
 from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
-from quire_journal.events import OutsideWritten, WorkspaceScanned
+from quire_journal.events import OutsideMoved, OutsideWritten, WorkspaceScanned
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, Reading, StoreFailed
 from quire_journal.stores.memory import MemoryStore
@@ -61,6 +61,20 @@ class Choosy(Gather):
         return super().observe(path, evidence, unfinished_ok, named_ns, look)
 
 
+class Telling(Watcher):
+    """A watcher that tells of what a test says."""
+
+    def __init__(self, root: Path, ignore: Ignore) -> None:
+        super().__init__(root, ignore.ignored, lambda: None)
+        self.batches: list[Batch] = []
+
+    def has_news(self) -> bool:
+        return bool(self.batches)
+
+    def drain(self) -> Batch:
+        return self.batches.pop(0)
+
+
 class Turns:
     """A daemon's turns over a checkout, as far as they are about what others do."""
 
@@ -72,9 +86,14 @@ class Turns:
         self.gather = Choosy(self.workspace, self.recorder, ignore, Settings())
         self.set(scan_minutes)
         self.errors: list[Exception] = []
+        self.reloads: list[Exception] = []  # with which the settings cannot be read again
         self.jobs = JobsInTurn(self.guarded)
-        watcher = Watcher(root, ignore.ignored, lambda: None)
-        self.outside = Outside(self.gather, self.recorder, watcher, ignore, root, self.jobs.start, lambda: None)
+        self.watcher = Telling(root, ignore)
+        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.jobs.start, self._reload)
+
+    def _reload(self) -> None:
+        if self.reloads:
+            raise self.reloads.pop()
 
     def set(self, scan_minutes: float) -> None:
         """The settings say that the tree is compared so often."""
@@ -469,3 +488,40 @@ def test_a_file_that_is_written_to_all_the_time_is_looked_at_no_more_often_for_i
         for _ in range(10):
             turns.turns(AGAIN_S)
         assert turns.gather.looks - before <= 11
+
+
+def test_a_rename_long_ago_explains_nothing_that_happens_now(turns: Turns) -> None:
+    """Also while a file stays open: renames were remembered until nothing was to be looked at, which was never."""
+    turns.opened()
+    with (turns.root / "log").open("w") as log:
+        log.write("one\n")
+        log.flush()
+        turns.told("log2", "")
+        turns.outside.name("log", "watched", turns.clock.at_s)
+        turns.turns(1.0)
+        turns.told("a", "text\n")
+        turns.turns()
+        (turns.root / "a").rename(turns.root / "b")
+        turns.watcher.batches.append(Batch(dirty={"a", "b"}, touched={"a", "b"}, moved=[("a", "b")]))
+        turns.turns()
+        (turns.root / "b").unlink()
+        turns.told("a", "text\n")
+        turns.outside.name("b", "watched", turns.clock.at_s)
+        turns.turns()
+        (turns.root / "a").unlink()
+        turns.outside.name("a", "watched", turns.clock.at_s)
+        turns.told("b", "text\n")
+        turns.turns()
+    assert len([event for event in turns.events() if isinstance(event, OutsideMoved)]) == 1
+
+
+def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Turns) -> None:
+    turns.opened()
+    turns.write("a", "one\n")
+    turns.write(".quire.toml", "")
+    turns.reloads.append(OSError(5, "Input/output error"))
+    turns.watcher.batches.append(Batch(dirty={".quire.toml"}, touched={".quire.toml"}))
+    turns.turns()
+    assert len(turns.errors) == 1
+    assert turns.texts("a") == ["one\n"]
+    assert turns.scans() == ["start", "overflow"]

@@ -58,6 +58,17 @@ def test_what_is_told_counts_before_it_is_saved_and_over_what_was() -> None:
     assert everything(files, store) == {"b": seen(3)}
 
 
+def test_names_that_came_and_went_are_not_kept_in_memory() -> None:
+    """Compilers and editors make thousands in a day."""
+    store = store_of("a")
+    files = SeenFiles(store)
+    files.tell({"a": seen(1), "a~": None, "4913": None})
+    assert len(files) == 3
+    files.save()
+    assert len(files) == 1
+    assert (files.get("a"), files.get("4913")) == (seen(1), None)
+
+
 def test_it_is_saved_in_portions() -> None:
     store = store_of("a", "b", "c")
     files = SeenFiles(store)
