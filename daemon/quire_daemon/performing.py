@@ -1,7 +1,7 @@
 """Perform: the one order of durability, from a decision to bytes on disk.
 
-    1. the log takes the events and the new bytes, synced; beside that, by the kernel or on worker threads, the
-       temporary files are synced that hold the new bytes (those of large files are written on threads, too);
+    1. the log takes the events and the new bytes, synced; beside that, on worker threads, the temporary files are
+       synced that hold the new bytes (those of large files are written there, too);
     2. each write is performed as a compare-and-swap on its path, the writes of one request all or none.
 
 What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the app answers. That writes are on disk
@@ -31,7 +31,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
 from quire_daemon.recorder import Recorder
-from quire_daemon.syncing import Asked, Sync, Syncer
+from quire_daemon.syncing import Sync, Syncer
 from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
@@ -140,11 +140,11 @@ class _Staging(Protocol):
 
 
 class _Syncing(msgspec.Struct):
-    """Small writes: written in the loop, synced beside it, named in the loop when they are asked for."""
+    """Small writes: written in the loop, synced on a worker thread, named in the loop when they are asked for."""
 
     workspace: Workspace
     written: Written
-    sync: Asked | Sync | Future[None]
+    sync: Sync | Future[None]
     staged: list[Staged] | None = None
 
     def done(self) -> bool:
@@ -283,15 +283,8 @@ class Performing:
             failed: Future[list[Staged]] = Future()
             failed.set_exception(error)
             return failed
-        return _Syncing(self._workspace, written, self._begin_sync(written))
-
-    def _begin_sync(self, written: Written) -> Asked | Sync | Future[None]:
-        """Begin to sync where it costs the loop least: in the kernel, or on the thread for it, or on any other."""
-        wait = self._workspace.begin_sync(written)
-        if wait is not None:
-            return Asked(wait)
         sync = partial(self._workspace.sync, written)
-        return self._syncer.begin(sync) or self._pool.submit(sync)
+        return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
 
     def _portions(self, one: Going) -> Iterator[Sequence[Write]]:
         """What is staged together; each write by itself where they are few, or cannot be synced together."""

@@ -21,7 +21,6 @@ from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import probe
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.kernel_syncs import KernelSyncs
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
 from quire_daemon.workspace.means import Means
@@ -97,14 +96,12 @@ class Workspace:
         protection: Protection | None = None,
         wall_ns: Callable[[], int] = time.time_ns,
         owner: str = "",
-        syncs: KernelSyncs | None = None,
     ) -> None:
         """Open the folder `root`, make `.quire/{tmp,cookies}` in it and find out what protects it.
 
         `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
         `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
         `owner`: the journal's id; the temporary files of another journal's daemon are left alone.
-        `syncs`: instead of the kernel's own, to try what becomes of a write whose sync fails.
         Raises OSError; Refused where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
         why, and what is read is proved by a quiet time, as there is no file of ours to try a protection on.
         """
@@ -118,7 +115,6 @@ class Workspace:
         confined = probe.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
         self._lingering = Lingering(-1)
-        self._syncs = syncs or KernelSyncs()
         try:
             self._make_home()
             self._lingering.tmp = self._tmp = self._open_home(TMP)
@@ -138,9 +134,7 @@ class Workspace:
         given = self.protection
         self._places = Places(self.root, self._beneath, given.folds_case)
         self._reading = Reading(self._beneath, given, wall_ns)
-        self._staging = Staging(
-            self.root, self._beneath, self._reading, self._tmp, given, self._token, steps, self._syncs
-        )
+        self._staging = Staging(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
         means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
         self._swapping = Swapping(means)
 
@@ -234,10 +228,6 @@ class Workspace:
     def sync(self, written: Written) -> None:
         """The part that waits for the disk. Any thread. Raises Refused; nothing of `written` remains then."""
         self._staging.sync(written)
-
-    def begin_sync(self, written: Written) -> Callable[[], None] | None:
-        """Have the kernel begin `sync`; what waits for it, and raises as `sync` does. None: call `sync` on a thread."""
-        return self._staging.begin_sync(written)
 
     def name(self, written: Written) -> list[Staged]:
         """The last part. Raises Refused; nothing of `written` remains then."""
@@ -382,7 +372,6 @@ class Workspace:
 
     def close(self) -> None:
         """Give everything back. Idempotent."""
-        self._syncs.close()
         self._give_tmp_back()
         if self._beneath.fd >= 0:
             os.close(self._beneath.fd)

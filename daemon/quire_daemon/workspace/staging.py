@@ -7,8 +7,7 @@ Many files of one request are synced together, by syncfs, where that is to be re
 each fsync is a commit of the file system's journal (1,000 files on ext4: 0.7 s, together 0.03 s).
 Runs on a worker thread while the journal commits; it shares nothing but the counter of names. Of a small write only the
 sync does: two threads that take turns at the interpreter, call by call, cost it more than they save (an edit of 2,000
-lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other). Where the kernel can
-be asked, that thread is one of its own (`kernel_syncs`).
+lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -28,7 +26,6 @@ import msgspec
 from quire_daemon.handlers.base import Make, Put, Remove, Write
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import Beneath, refusal
-from quire_daemon.workspace.kernel_syncs import KernelSyncs
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.reading import Held, Reading, read_all
 from quire_daemon.workspace.values import HeldOpen, NotRegular, Protection, Signature, Vanished
@@ -98,7 +95,6 @@ class Staging:
         protection: Protection,
         token: str,
         step: Callable[[str], None],
-        syncs: KernelSyncs,
     ) -> None:
         """`token`: part of every name of this run, which tells its files from those of dead runs."""
         self._root = root
@@ -108,7 +104,6 @@ class Staging:
         self._protection = protection
         self._token = token
         self._step = step
-        self._syncs = syncs
         self._numbers: Iterator[int] = count(1)
 
     def stage(self, writes: Sequence[Write]) -> list[Staged]:
@@ -143,25 +138,6 @@ class Staging:
         """The second part, which waits for the disk. What comes next is `name`. Raises Refused."""
         with self._whole(written):
             self._sync(written.unnamed)
-
-    def begin_sync(self, written: Written) -> Callable[[], None] | None:
-        """Have the kernel begin `sync`; the rest of it, which waits and raises as `sync` does. None: it cannot.
-
-        For the loop's thread only, and so is what comes back.
-        """
-        if not written.unnamed:
-            return lambda: None
-        if len(written.unnamed) > 1:
-            return None  # of many, `sync` may know a faster way
-        number = self._syncs.begin(written.unnamed[0].fd)
-        return None if number is None else partial(self._end_sync, written, number)
-
-    def _end_sync(self, written: Written, number: int) -> None:
-        with self._whole(written):
-            try:
-                self._syncs.wait(number)
-            except OSError as error:
-                raise refusal(error, written.unnamed[0].staged.write.path) from error
 
     def name(self, written: Written) -> list[Staged]:
         """The last part: what is synced gets its name. Raises Refused."""
