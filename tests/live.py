@@ -7,7 +7,9 @@ this process starts are forked from one that has their imports (`nursery`), unle
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import gc
 import hashlib
 import io
@@ -33,6 +35,8 @@ from quire_client import start
 from quire_client.__main__ import main
 from quire_client.start import apart
 from quire_daemon import examiner
+from quire_daemon.config import Retention
+from quire_daemon.reserve import Reserve
 
 T = TypeVar("T")
 
@@ -66,6 +70,16 @@ def in_memory() -> Path | None:
         return None
     free = os.statvfs(folder)
     return folder if free.f_bavail * free.f_frsize > ROOM else None
+
+
+@functools.cache
+def reserve() -> Path:
+    """A reserve that the journals in memory share (`quire_daemon.reserve`): each of its own is 16 MiB to be cleared."""
+    folder = tempfile.mkdtemp(prefix="quire-live-", dir=in_memory())
+    atexit.register(shutil.rmtree, folder)
+    made = Path(folder, "reserve")
+    Reserve(made, Retention().reserve_bytes).take()
+    return made
 
 
 def length(short: T, full: T) -> T:
@@ -104,6 +118,9 @@ class Live:
         self.root.mkdir(parents=True, exist_ok=True)
         self._kept = Path(tempfile.mkdtemp(prefix="quire-live-", dir=in_memory()))
         self.state_dir = state_dir or self._kept / "state"
+        if state_dir is None and in_memory():
+            self.state_dir.mkdir(mode=0o700)
+            os.link(reserve(), self.state_dir / "reserve")
         self.mark = secrets.token_hex(8)
         self._clients: list[quire_client.Client] = []
         self._before = dict(os.environ)
