@@ -103,6 +103,13 @@ def _no_thread_outlives_its_test() -> Iterator[None]:
     assert not [thread.name for thread in left if thread.is_alive()]
 
 
+@pytest.fixture
+def journals() -> Iterator[Path]:
+    """A scratch folder for journals, in the place of `tmp_path`: what is synced there need not wait for a disk."""
+    with live.folder_for_journals() as folder:
+        yield folder
+
+
 class Daemons:
     """Makes scratch checkouts, each with state, runtime and settings folders of its own."""
 

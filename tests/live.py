@@ -72,6 +72,16 @@ def in_memory() -> Path | None:
     return folder if free.f_bavail * free.f_frsize > ROOM else None
 
 
+@contextlib.contextmanager
+def folder_for_journals() -> Iterator[Path]:
+    """A scratch folder, in memory where that can be."""
+    folder = Path(tempfile.mkdtemp(prefix="quire-live-", dir=in_memory()))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @functools.cache
 def reserve() -> Path:
     """A reserve that the journals in memory share (`quire_daemon.reserve`): each of its own is 16 MiB to be cleared."""
@@ -127,7 +137,7 @@ class Live:
         self._apart = start.apart
         start.apart = NURSERY.apart if forked else apart
         for name in ("XDG_STATE_HOME", "XDG_RUNTIME_DIR", "XDG_CONFIG_HOME"):
-            folder = self.top / name.lower()
+            folder = (self.top if name == "XDG_STATE_HOME" else self._kept) / name.lower()
             folder.mkdir(mode=0o700)
             os.environ[name] = str(folder)
         os.environ[MARK] = self.mark

@@ -135,9 +135,9 @@ def wrong_or_lost(folder: Path, oracle: Oracle) -> tuple[list[str], int]:
 
 
 @pytest.mark.timeout(live.length(60, 3600))
-def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: Path) -> None:
     chance = random.Random(live.SEED)
-    source = tmp_path / "sound"
+    source = journals / "sound"
     oracle, old = written(source, chance, records=live.length(150, 400))
     sound = (source / "db" / "data.mdb").read_bytes()
     told = {}
@@ -145,7 +145,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(tmp_path: P
         damage = DAMAGES[number % len(DAMAGES)]
         data = bytearray(sound)
         damage(chance, data, old)
-        folder = tmp_path / f"{number}"
+        folder = journals / f"{number}"
         (folder / "db").mkdir(parents=True, mode=0o700)
         (folder / "db" / "data.mdb").write_bytes(data)
         what = f"{damage.__name__}, number {number}, seed {live.SEED}"
@@ -175,10 +175,10 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(tmp_path: P
 
 
 @pytest.mark.timeout(live.length(60, 3600))
-def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or_none(tmp_path: Path) -> None:
+def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or_none(journals: Path) -> None:
     """A disk that rots changes no time: only the end of the log is checked, and then reads are what finds it."""
     chance = random.Random(live.SEED)
-    source = tmp_path / "sound"
+    source = journals / "sound"
     oracle, old = written(source, chance, records=live.length(150, 400))
     sound = (source / "db" / "data.mdb").read_bytes()
     told: Counter[str] = Counter()
@@ -186,7 +186,7 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
         damage = DAMAGES[number % len(DAMAGES)]
         data = bytearray(sound)
         damage(chance, data, old)
-        folder = tmp_path / f"{number}"
+        folder = journals / f"{number}"
         (folder / "db").mkdir(parents=True, mode=0o700)
         (folder / "db" / "data.mdb").write_bytes(data)
         Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()

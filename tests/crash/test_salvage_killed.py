@@ -98,10 +98,10 @@ def check_salvaged(folder: Path) -> None:
         store.close()
 
 
-def test_a_salvage_that_is_killed_anywhere_is_ended_by_the_next_start(damaged: Path, tmp_path: Path) -> None:
+def test_a_salvage_that_is_killed_anywhere_is_ended_by_the_next_start(damaged: Path, journals: Path) -> None:
     call = 0
     while True:
-        folder = tmp_path / f"{call}"
+        folder = journals / f"{call}"
         shutil.copytree(damaged, folder)
         if not killed_at(call, folder):
             break
@@ -114,8 +114,8 @@ def test_a_salvage_that_is_killed_anywhere_is_ended_by_the_next_start(damaged: P
     assert call > 5, "that many steps there are at least"
 
 
-def test_a_repair_that_is_killed_is_still_asked_for(damaged: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "journal"
+def test_a_repair_that_is_killed_is_still_asked_for(damaged: Path, journals: Path) -> None:
+    folder = journals / "journal"
     shutil.copytree(damaged, folder)
     soundness.leave_mark(folder)
     soundness.ask_for_repair(folder)

@@ -48,21 +48,21 @@ def forked(folder: Path, *steps: tuple[str, Path | str]) -> list[Said]:
     return [tuple(json.loads(line)) for line in ran.stdout.splitlines()]
 
 
-def test_a_fork_that_dies_of_the_journal_is_a_finding_and_one_keeps_nothing_open_of_its_daemon(tmp_path: Path) -> None:
+def test_a_fork_that_dies_of_the_journal_is_a_finding_and_one_keeps_nothing_open_of_its_daemon(journals: Path) -> None:
     """A lock above all: it would be held until the fork has ended."""
-    died, failed, looked = forked(tmp_path, *((step, tmp_path) for step in ("die", "fail", "look_around")))
+    died, failed, looked = forked(journals, *((step, journals) for step in ("die", "fail", "look_around")))
     assert died[:2] == (["The process that read the journal was ended by SIGBUS."], {})
     assert failed[:2] == (["The process that read the journal failed (ZeroDivisionError: no such page)."], {})
     assert looked[:2] == ([], {"open": [0, 1, 2], "parent": looked[2]})
 
 
-def test_a_fork_finds_what_the_program_finds(tmp_path: Path) -> None:
+def test_a_fork_finds_what_the_program_finds(journals: Path) -> None:
     for name in ("sound", "damaged"):
-        Journal.open(LmdbStore.open(tmp_path / name), 1, "0" * 32).close()
-    data = tmp_path / "damaged" / "db" / "data.mdb"
+        Journal.open(LmdbStore.open(journals / name), 1, "0" * 32).close()
+    data = journals / "damaged" / "db" / "data.mdb"
     data.write_bytes(b"\xff" * 4096 + data.read_bytes()[4096:])
-    sound, damaged = forked(tmp_path, ("run", tmp_path / "sound"), ("run", tmp_path / "damaged"))
+    sound, damaged = forked(journals, ("run", journals / "sound"), ("run", journals / "damaged"))
     assert sound[:2] == ([], {"findings": 0, "whole": True}), sound
-    program = examine(CheckTask(str(tmp_path / "damaged")))
+    program = examine(CheckTask(str(journals / "damaged")))
     assert program.sentences
     assert damaged[:2] == (program.sentences, program.end)

@@ -139,7 +139,7 @@ class Site:
         said = {"authorization": f"Bearer {self.token}", **{n.replace("_", "-"): v for n, v in headers.items()}}
         with (
             start_blocking_portal() as portal,
-            portal.wrap_async_context_manager(httpx2.AsyncClient(headers=said, timeout=30)) as web,
+            portal.wrap_async_context_manager(httpx2.AsyncClient(headers=said, timeout=30, verify=False)) as web,
             portal.wrap_async_context_manager(
                 sdk.Client(sdk.streamable_http_client(self.url, http_client=web), mode=mode, read_timeout_seconds=30)
             ) as client,

@@ -737,9 +737,10 @@ def test_25_an_overflow_of_the_watch_is_told_and_survived_and_our_own_files_are_
     pid = scene.at.daemon_pid()
     os.kill(pid, signal.SIGSTOP)
     try:
+        touched = [os.fspath(scene.folder / name) for name in ("f.txt", "g.txt")]
         for n in range(queue // 2 + 1000):
-            os.utime(scene.folder / "f.txt", ns=(n, n))
-            os.utime(scene.folder / "g.txt", ns=(n, n))
+            for path in touched:
+                os.utime(path, ns=(n, n))
         scene.at.write(scene.path("lost.txt"), "written after the queue was full\n")
         scene.at.write(scene.path("folder/new.txt"), "so was this\n")
     finally:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import live
+
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
@@ -20,3 +22,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("only root can mount a small file system")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A scratch folder, in memory where that can be: journals are synced again and again."""
+    with live.folder_for_journals() as folder:
+        yield folder
