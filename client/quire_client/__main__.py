@@ -94,7 +94,7 @@ def _dispatch(words: list[str], opener: Opener) -> int:
     if "help" in options:
         return _help(options, [name, *arguments], opener)
     try:
-        return command.run(Invocation(arguments, options, os.environ, opener))
+        return command.run(Invocation(arguments, options, os.environ, opener, name))
     except Missing as what:
         first = command.words and command.arguments.startswith(str(what))
         among = f", where {what} is {either(command.words)}" if first else ""

@@ -50,6 +50,7 @@ STEPS: Final = {
     "burst": "`quire burst list` lists the bursts",
     "check_path": "look at the path again; `quire ls` lists what there is, `quire log` what there was",
     "check_permissions": "look at the permissions with `ls -l`",
+    "choose_dialect": "`quire manual` prints all of them",
     "choose_a_new_folder": "`quire import -C NEW_FOLDER` makes the journal in another folder",
     "choose_another_path": "choose another path",
     "choose_another_point": "name another POINT; `quire log` lists those that there are",
@@ -62,7 +63,7 @@ STEPS: Final = {
     "end_burst": "`quire burst end` ends one",
     "export": "export anew",
     "export_jsonl": "`quire export jsonl` writes what can be imported",
-    "fix_arguments": "`quire help COMMAND` tells what a command takes",
+    "fix_arguments": "`quire help COMMAND` tells what it takes",
     "free_space": "make room on the disk; `quire gc` drops what need not be kept",
     "install_quire": "install the package, with `pip install`",
     "fix_settings": "put the settings right; `quire doctor` says where they are wrong",
@@ -109,7 +110,7 @@ def sentence(message: str) -> str:
     return _NAMED.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
 
 
-def step(action: str, op: str = "") -> str:
-    """What to do next; a word that is in no table is read as words."""
+def step(action: str, op: str = "", command: str = "") -> str:
+    """What to do next after `command`; a word that is in no table is read as words."""
     told = STEPS.get(action) or action.replace("_", " ")
-    return told.replace("%s", op)
+    return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

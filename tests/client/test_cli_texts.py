@@ -233,3 +233,8 @@ def test_on_a_terminal_a_long_text_goes_through_the_pager_and_a_short_one_does_n
     assert seen(["help", "--no-pager"], through) == help.replace("paged:", "")
     assert seen(["help"], through, rows=200) == help.replace("paged:", "")
     assert "\x1b[1mEveryday\x1b[0m\n" in seen(["help", "--no-pager"], {})
+
+
+def test_who_types_what_agents_call_is_told_so_and_not_kept_waiting() -> None:
+    said = seen(["hook", "claude-code"], {})
+    assert said == "quire hook: agents call it, with an event on stdin; `quire setup AGENT` has them do so.\n{}\n"

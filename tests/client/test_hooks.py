@@ -204,6 +204,9 @@ class Stdin:
     def __init__(self, data: bytes) -> None:
         self.buffer = io.BytesIO(data)
 
+    def isatty(self) -> bool:
+        return False
+
 
 @every(
     ("arguments", "given"),

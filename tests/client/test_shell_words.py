@@ -37,5 +37,10 @@ def test_arguments_become_options_and_nothing_else_does() -> None:
         assert sentence(kept) == kept
 
 
+def test_the_help_that_is_named_is_that_of_the_command_that_was_typed() -> None:
+    assert step("fix_arguments", command="log") == "`quire help log` tells what it takes"
+    assert step("fix_arguments") == "`quire help COMMAND` tells what it takes"
+
+
 def test_what_became_of_a_call_is_asked_by_its_number() -> None:
     assert step("op_status", "ab12").endswith("""`quire call op_status '{"op": "ab12"}'`""")

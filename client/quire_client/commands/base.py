@@ -141,7 +141,9 @@ class Invocation:
         options: Mapping[str, str],
         environ: Mapping[str, str],
         opener: Opener = open_client,
+        name: str = "",
     ) -> None:
+        self.name = name  # of the command
         self.arguments = list(arguments)
         self.options = options
         self.environ = environ
@@ -361,7 +363,7 @@ class Invocation:
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):
             action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))
-            self.say(f"Next: {shell_words.step(action, op)}.")
+            self.say(f"Next: {shell_words.step(action, op, self.name)}.")
         if reply.get("suggested_action") == "name_a_point":
             self._tell_of_points(str(reply.get("point")))
 

@@ -34,6 +34,12 @@ Connected = Callable[["Place", Mapping[str, str], float], Any]
 
 def run(call: Invocation) -> int:
     """Answer one hook."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        print(
+            "quire hook: agents call it, with an event on stdin; `quire setup AGENT` has them do so.", file=sys.stderr
+        )
+        print("{}")
+        return DONE
     try:
         answer = answered(call, sys.stdin.buffer.read(MOST_INPUT + 1))
     except Exception as error:  # an agent's work does not stop for our faults
