@@ -17,7 +17,7 @@ use. The views change, so they are compared in one snapshot, after what the log 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from typing import Final
@@ -26,6 +26,7 @@ import msgspec
 
 from quire_journal import FORMAT, addresses, blobs, frames, replay, watermarks
 from quire_journal.addresses import KEY_BYTES
+from quire_journal.beside import Beside
 from quire_journal.blobs import BlobCache, Chain, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.frames import Stored
@@ -206,61 +207,15 @@ class _Log:
         if self.stopped or not records or not self._folds:
             return
         try:
-            replay.fold_all(_Beside(r, self._again), records, lambda r, blob: blobs.get(r, blob, self._cache))
+            replay.fold_all(
+                Beside(r, self._again, {*_VIEW_TABLES, "meta"}),
+                records,
+                lambda r, blob: blobs.get(r, blob, self._cache),
+            )
         except (Damaged, OutOfOrder, msgspec.MsgspecError, KeyError, ValueError, IndexError) as error:
             first, last = records[0][0].seq, records[-1][0].seq
             self.stopped = f"folding one of the records {first} to {last} failed ({error})"
         self._again.known.clear()  # one transaction takes in the whole log here, and need not hold all its versions
-
-
-class _Beside:
-    """A transaction whose views are in memory, and whose log and blobs are those of the store that is checked."""
-
-    def __init__(self, r: Reading, views: Writing) -> None:
-        self._r = r
-        self._views = views
-        self._owned = {*_VIEW_TABLES, "meta"}
-        self.known = views.known
-
-    def _of(self, table: str) -> Reading:
-        return self._views if table in self._owned else self._r
-
-    def get(self, table: str, key: bytes) -> bytes | None:
-        return self._of(table).get(table, key)
-
-    def scan(
-        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
-    ) -> Iterator[tuple[bytes, bytes]]:
-        return self._of(table).scan(table, start, stop, reverse)
-
-    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
-        return self._of(table).values(table, start, most)
-
-    def count(self, table: str) -> int:
-        return self._of(table).count(table)
-
-    def put(self, table: str, key: bytes, value: bytes) -> None:
-        self._own(table).put(table, key, value)
-
-    def append(self, table: str, key: bytes, value: bytes) -> None:
-        self._own(table).append(table, key, value)
-
-    def put_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        self._own(table).put_all(table, pairs)
-
-    def append_all(self, table: str, pairs: Sequence[tuple[bytes, bytes]]) -> None:
-        self._own(table).append_all(table, pairs)
-
-    def delete(self, table: str, key: bytes) -> bool:
-        return self._own(table).delete(table, key)
-
-    def clear(self, table: str) -> None:
-        self._own(table).clear(table)
-
-    def _own(self, table: str) -> Writing:
-        if table not in self._owned:
-            raise KeyError(f"a fold writes to {table!r}, which is not a view's")
-        return self._views
 
 
 def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress) -> Iterator[Finding]:

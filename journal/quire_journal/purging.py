@@ -21,12 +21,13 @@ import msgspec
 
 from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import any_of
+from quire_journal.beside import rows_anew
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, u64
 from quire_journal.records import Record, decode_record, encode_record, record_hash
-from quire_journal.views import VIEWS, losses
+from quire_journal.views import VIEWS, View, losses
 from quire_journal.views.files import version_at
 from quire_journal.views.paths import path_of
 
@@ -114,7 +115,7 @@ class Change(msgspec.Struct):
     rows: list[tuple[str, bytes, bytes]] = []
     dropped: list[bytes] = []
     events: list[Purged | BytesGone] = []
-    views: tuple[str, ...] = ()  # to be folded again
+    views: tuple[str, ...] = ()  # to be folded again: those of which `rows` cannot tell what changes
 
 
 def find(r: Reading, wanted: Wanted) -> Found:
@@ -164,8 +165,12 @@ def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
         some = tuple(gone[at : at + 1000])
         paths = sorted({path for blob in some for path, _ in found.versions.get(blob, ())})
         done.events.append(BytesGone(some, losses.PURGED, tuple(paths)))
-    every = (view.name for view in VIEWS)
-    done.views = tuple(every if named else _views_with_texts(r, found)) if replaced else ()
+    if replaced:
+        instead = {key: row for table, key, row in done.rows if table == "records"}
+        views = VIEWS if named else [view for view in VIEWS if _tells_of_texts(r, view, found.texts)]
+        rows = None if named else rows_anew(r, views, instead)
+        done.rows += rows or []
+        done.views = tuple(view.name for view in views) if rows is None else ()
     return done
 
 
@@ -272,12 +277,6 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
     return value
 
 
-def _views_with_texts(r: Reading, found: Found) -> Iterator[str]:
-    """The views in whose tables such texts stand, and the one of kept replies."""
-    for view in VIEWS:
-        if "replies" in view.tables or _stands_in(r, view.tables, found.texts):
-            yield view.name
-
-
-def _stands_in(r: Reading, tables: Iterable[str], texts: Texts) -> bool:
-    return any(texts.stand_in(value) for table in tables for _, value in r.scan(table))
+def _tells_of_texts(r: Reading, view: View, texts: Texts) -> bool:
+    """Do such texts stand in its tables? In that of kept replies one may, which goes as a whole."""
+    return "replies" in view.tables or any(texts.stand_in(row) for table in view.tables for _, row in r.scan(table))

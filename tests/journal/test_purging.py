@@ -7,10 +7,15 @@ import re
 from scribe import Scribe
 
 from quire_journal import purging
-from quire_journal.events import EditRefused, ReplyKept
-from quire_journal.ids import blob_id
+from quire_journal.check import check
+from quire_journal.events import CheckpointNamed, EditRefused, Event, FileWritten, ReplyKept, WriterIntroduced
+from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.journal import Entry, Journal
+from quire_journal.log import TABLES
 from quire_journal.purging import Texts, Wanted
 from quire_journal.records import decode_record
+from quire_journal.stores.memory import MemoryStore
+from quire_journal.views import VIEWS
 
 KEY = b"-----BEGIN KEY-----\nabc\nMIIEvQIBADANBgkq\n-----END KEY-----\n"
 
@@ -53,3 +58,38 @@ def test_a_log_stays_as_long_as_it_is() -> None:
     texts = Texts(re.compile(rb"to[k]en=\w+"), re.compile(rb"secret"))
     assert purging.mask(b"a token=x1 secrets\n", texts) == b"a ******** ******s\n"
     assert purging.mask(b"nothing\n", Texts()) == b"nothing\n"
+
+
+def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_folded_again() -> None:
+    """To fold one again holds everybody up for as long as the log is."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+
+    def note(*events: Event, bytes_named: bytes = b"") -> None:
+        first = journal.head + 1
+        entries = [Entry(event, WriterId(1), first, BatchId(first)) for event in events]
+        journal.append(entries, [(bytes_named, "a")] if bytes_named else [])
+
+    note(WriterIntroduced(1, uid=1000, agent="ann", agent_session="s1"))
+    note(FileWritten("a", blob_id(b"token=x1y2z3\n"), 13, 0o644, 0), bytes_named=b"token=x1y2z3\n")
+    note(ReplyKept("k1", b"x" * 32, b"a holds token=x1y2z3"), ReplyKept("k2", b"x" * 32, b"nothing of it"))
+    note(CheckpointNamed("one", 2, "before token=x1y2z3 came"), CheckpointNamed("two", 2, "other"))
+    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    with store.reading() as r:
+        change = purging.change(r, wanted, purging.find(r, wanted))
+    assert change.views == ()
+    assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints"}
+    entries = [Entry(event, WriterId(1), 9, BatchId(journal.head + 1)) for event in change.events]
+    journal.append(entries, dropped=change.dropped, instead=change.rows)
+    assert [str(finding) for finding in check(store)] == []
+    with store.reading() as r:
+        assert not any(b"x1y2z3" in row for table in TABLES for _, row in r.scan(table))
+
+
+def test_who_has_another_name_afterwards_has_the_views_folded_again() -> None:
+    scribe = Scribe()
+    scribe.note(WriterIntroduced(1, uid=1000, agent="token=x1y2z3"))
+    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    with scribe.store.reading() as r:
+        change = purging.change(r, wanted, purging.find(r, wanted))
+    assert set(change.views) == {view.name for view in VIEWS}
