@@ -51,7 +51,7 @@ def _names(call: Invocation) -> list[str]:
     except (Unreachable, WorkspaceRefused, OSError):
         return []
     found = sorted({name for entry in reply.get(listed) or () for name in _of(entry, fields)})
-    return ["outside", *found] if tool == "who" else found
+    return ["outside", "user", *found] if tool == "who" else found
 
 
 def _of(entry: Mapping[str, Any], fields: Iterable[str]) -> list[str]:
@@ -65,9 +65,9 @@ COMMAND = Command(
     about="Prints a script for bash, zsh or fish, which completes commands, options, their values and paths by\n"
     "itself. Names of checkpoints, callers and tools come from the workspace's daemon, if one runs and answers at\n"
     "once.\n"
-    'bash: in ~/.bashrc, eval "$(quire completion bash)".\n'
-    "zsh: quire completion zsh > _quire, in a folder of $fpath.\n"
-    "fish: quire completion fish > ~/.config/fish/completions/quire.fish.",
+    '  bash  in ~/.bashrc: eval "$(quire completion bash)"\n'
+    "  zsh   in a folder of $fpath: quire completion zsh > _quire\n"
+    "  fish  quire completion fish > ~/.config/fish/completions/quire.fish",
     example="quire completion bash > quire.bash && . ./quire.bash",
     run=run,
     words=SHELLS,
