@@ -103,7 +103,7 @@ CASES = [
     ("quire --agent ada lo", {"log"}, {"status"}),
     ("quire log --w", {"--writer"}, {"--until"}),
     ("quire undo --conflicts ", {"skip", "markers", "abort"}, {"app.py"}),
-    ("quire undo --writer ", {"outside", "user", "ada"}, {"app.py"}),
+    ("quire undo --writer ", {"outside", "ada"}, {"app.py"}),
     ("quire log --kind file_", {"file_written", "file_moved"}, {"purged"}),
     ("quire setup cl", {"claude-code"}, {"codex"}),
     ("quire checkpoint ", {"create", "list", "drop"}, {"app.py"}),
