@@ -153,6 +153,18 @@ def test_what_is_not_one_clear_wish_is_refused(at: Live) -> None:
         refused(client.purge(**wanted), "schema_invalid", "invalid_regex")
 
 
+def test_a_path_that_the_journal_does_not_know_is_not_told_as_purged(at: Live) -> None:
+    at.write("folder/named.txt", "one\n")
+    client = at.connect()
+    caught_up(client)
+    for path in ("folder/./named.txt", f"{at.root}/folder/named.txt"):
+        assert [one["path"] for one in ok(client.purge(path=path, plan=True))["versions"]] == ["folder/named.txt"]
+    for path in ("named.txt", "folder", "folder/*"):
+        refused(client.purge(path=path), "not_found")
+    for path in ("../named.txt", "/elsewhere/folder/named.txt"):
+        refused(client.purge(path=path), "outside_workspace")
+
+
 def test_an_expression_that_never_ends_is_stopped_and_the_daemon_answers_others_meanwhile(at: Live) -> None:
     at.write(".quire.toml", "[limits]\nregex_ms = 300\n")
     at.write("a.txt", "a" * 60 + "!\n")

@@ -49,7 +49,8 @@ class Upkeep(Calls):
 
         Reply: `versions` and `blobs` that go, `records` that told of them, `on_disk` where the bytes still stand in the
         checkout, `remain`: where copies may be that Quire does not control.
-        Refused: `invalid_regex`, `regex_timeout`, `schema_invalid` (nothing named), `busy`.
+        Refused: `not_found` (no such file in the journal), `invalid_regex`, `regex_timeout`, `schema_invalid` (nothing
+        named), `busy`.
         Source: quire_daemon.services.purge
         """
         wanted = {"path": path, "blob": blob, "matching": matching, "note": note}

@@ -77,10 +77,11 @@ class Service(msgspec.Struct, Generic[P], frozen=True):
     name: str
     params: type[P]
     run: Callable[[Call, Host], None]
+    asks: Sequence[str] = ()  # as `Tool.asks`
 
     def tool(self) -> Tool[P]:
         """The tool as which calls of this service are taken."""
-        return Tool(self.name, self.params, lambda params: (), _not_a_decision)
+        return Tool(self.name, self.params, lambda params: (), _not_a_decision, asks=self.asks)
 
 
 def _not_a_decision(params: msgspec.Struct, world: World) -> Decision:

@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.call import Call
+from quire_daemon.handlers.log_filter import known_path
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, ask
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
@@ -205,12 +206,22 @@ def _task(params: PurgeParams, host: Host) -> FindTask:
     return FindTask(
         os.fspath(host.state_dir / "journal"),
         max(host.settings.limits.regex_ms, 1),
-        params.path,
+        _known_file(params.path, host) if params.path else "",
         bytes.fromhex(params.blob),
         params.matching,
         params.note[:200],
         _logs(host),
     )
+
+
+def _known_file(path: str, host: Host) -> str:
+    """The path as the journal spells it. Raises `Refused`: nobody may believe that a secret of another name is gone."""
+    with host.recorder.history() as history:
+        known = known_path(path, history)
+        if history.path_id(known) is None:
+            message = f"The journal knows no file {path!r}, and nothing was purged; name one file, as `log` shows it."
+            raise Refused("not_found", message, "log", path=path)
+    return known
 
 
 # ── files beside the journal ──
@@ -243,5 +254,5 @@ def _any_file(folder: Path) -> bool:
         return False
 
 
-PURGE: Final = Service("purge", PurgeParams, run)
+PURGE: Final = Service("purge", PurgeParams, run, asks=("path",))
 """The service."""
