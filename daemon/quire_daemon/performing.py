@@ -74,6 +74,9 @@ SLICE_S: Final = 0.01
 AT_ONCE: Final = 16
 """Of its writes so many are staged, or swapped, before the time is looked at."""
 
+LATE_S: Final = 1.0
+"""Between two tries to journal what a late writer wrote, where the journal does not take it."""
+
 WAIT_S: Final = 0.002
 """Between two looks whether the disk has synced what such a request waits for."""
 
@@ -193,6 +196,8 @@ class Performing:
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
+        self._late: list[Late] = []  # what late writers wrote and the journal has not taken
+        self._late_s = 0.0  # not before
         self.under_way = UnderWay()
         self.rider: Rider | None = None
 
@@ -404,11 +409,14 @@ class Performing:
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
-        late: list[Late] = self._workspace.sweep(self._clock.mono_s(), self._pool.submit)
-        if late:
-            self._keep(late, "late")
+        now = self._clock.mono_s()
+        self._late += self._workspace.sweep(now, self._pool.submit)
+        if self._late and now >= self._late_s:
+            self._late_s = now + LATE_S  # what the journal does not take stays in `.quire/tmp` as well as here
+            self._keep(self._late, "late")
             self._recorder.commit()
-            self._workspace.discard(late)
+            self._workspace.discard(self._late)
+            self._late, self._late_s = [], 0.0
 
     def settle(self) -> None:
         """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailed`.

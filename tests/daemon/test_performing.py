@@ -1,12 +1,24 @@
-"""Putting decisions on disk: what is refused before anything is promised."""
+"""Putting decisions on disk: what is refused before anything is promised, and what is kept of others."""
 
 from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cases import every
-from quire_daemon.performing import SPARE_FILES, require_room
+from checkout import do, put
+from quire_daemon.performing import LATE_S, SPARE_FILES, Performing, require_room
+from quire_daemon.recorder import Recorder
+from quire_daemon.workspace import Workspace
+from quire_journal.events import BytesDisplaced
+from quire_journal.journal import Journal
+from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
+from quire_journal.stores.memory import MemoryStore
 
 
 def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:
@@ -21,3 +33,54 @@ def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:
 def test_a_few_writes_are_never_refused(most_open: int) -> None:
     """However little the system allows."""
     require_room(100, most_open)
+
+
+class Hands:
+    """A clock that a test moves."""
+
+    now_s = 1_700_000_000.0
+
+    def now_ns(self) -> int:
+        return int(self.now_s * 1e9)
+
+    def mono_s(self) -> float:
+        return self.now_s
+
+
+def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_path: Path) -> None:
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    workspace, store, clock = Workspace(tmp_path), MemoryStore(), Hands()
+    recorder = Recorder(Journal.open(store, clock.now_ns()), clock)
+    nobody: Any = None
+    performing = Performing(workspace, recorder, nobody, clock, lambda step: None)
+    (tmp_path / "f").write_bytes(b"old\n")
+    before = os.open(tmp_path / "f", os.O_RDONLY)
+    do(workspace, put(workspace, "f", b"new\n"))
+    store.fault = full
+
+    def write_late() -> None:
+        with open(f"/proc/self/fd/{before}", "wb", buffering=0) as late:  # it waits until a sweep gives the lease back
+            late.write(b"late")
+
+    def sweep_until_it_is_written() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            writing = pool.submit(write_late)
+            while not writing.done():
+                performing.sweep()
+        performing.sweep()
+
+    with pytest.raises(StoreFailed):
+        sweep_until_it_is_written()
+    performing.sweep()  # a full disk is not asked in each turn
+    os.close(before)
+    store.fault = None
+    clock.now_s += LATE_S
+    performing.sweep()
+    with recorder.history() as history:
+        kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
+        assert [(one.path, one.why, history.bytes_of(one.blob)) for one in kept] == [("f", "late", b"late")]
+    assert os.listdir(tmp_path / ".quire" / "tmp") == []
+    performing.close()
+    workspace.close()
