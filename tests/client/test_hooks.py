@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,12 @@ def test_the_vectors_of_an_agent_have_every_event_that_it_knows(name: str) -> No
     assert moments <= told
 
 
+@cache
+def cases_of(name: str) -> Any:
+    """The vectors of an agent."""
+    return json.loads((VECTORS / f"{name}.json").read_text())
+
+
 @pytest.mark.parametrize("name", AGENTS)
 @given(
     given=st.recursive(
@@ -74,7 +81,7 @@ def test_the_vectors_of_an_agent_have_every_event_that_it_knows(name: str) -> No
 )
 def test_no_value_in_an_event_is_too_odd_to_be_answered(name: str, given: Any) -> None:
     speaks = agent(name)
-    for case in json.loads((VECTORS / f"{name}.json").read_text())[:12]:
+    for case in cases_of(name)[:12]:
         for field in ("tool_input", "args", "tool_name", "session_id", "edits", "workspace_roots"):
             intent = speaks.understand({**case["input"], field: given})
             if intent is not None:
