@@ -5,7 +5,8 @@
     3. drop      a few at a time, with the commits of edits or, when there are none, by themselves (`dropping`): first
                  the record `retention_applied`, then with each `bytes_gone` the bytes that it names. What was named
                  since the marks were made stays
-    4. compact   only when it is asked for, or by itself (`stores.compacting`)
+    4. repack    before a compaction: frames that were made while an edit waited are made anew (`repacking`)
+    5. compact   only when it is asked for, or by itself (`stores.compacting`)
 
 A crash between any two of these leaves a sound journal: what is dropped is said in the log, the rest is as it was, and
 the next collection goes on with that.
@@ -39,9 +40,10 @@ from quire_journal.identities import known_journals
 from quire_journal.log import Compaction, Damaged, StoreFailed
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
+from quire_journal.repacking import Repacking, Tried
 from quire_journal.retention import Policy, duration_ns
 
-STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_finished")
+STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
 """Fault points, beside those of `stores.compacting`: a crash test stops at each."""
 
 BEGUN: Final = "gc.begun"
@@ -66,6 +68,9 @@ DAY_S: Final = 24 * HOUR_S
 WARN_AT: Final = 0.8
 MOST_ATTEMPTS: Final = 3
 """Marks that are made anew because a checkpoint of the past was named meanwhile."""
+
+REPACK_S: Final = 60.0
+"""How long one collection repacks. What is left is for the next: ten thousand versions take about that long."""
 
 COMPACT_ABOVE: Final = 0.5
 """By itself a collection compacts when more than this part of the file is free."""
@@ -289,6 +294,8 @@ class _Collection:
         self.settling = False  # the commit that is made is for the collection
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
+        self._repacking: Repacking | None = None
+        self._repack_until = 0.0
         self._compaction: Compaction | None = None
         self._marks: Marks
         self._needed: Needed
@@ -427,16 +434,42 @@ class _Collection:
     def _all_dropped(self) -> None:
         used, size = self._store.used_bytes(), self._store.size_bytes()
         if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * size):
-            try:
-                self._compaction = self._store.compacting(self._host.step)
-            except RuntimeError as error:  # a purge compacts, too, and does what this one would
-                raise Refused("busy", f"{error}; ask for the compaction again when it has ended", "retry") from error
-            self._host.log.info("gc_compacts", used_bytes=used, size_bytes=size)
-            self._work(self._compact)
+            self._host.log.info("gc_repacks", used_bytes=used, size_bytes=size)
+            self._repacking = Repacking(self._store)
+            self._repack_until = self._host.clock.mono_s() + REPACK_S
+            self._work(self._repack)
         else:
             self._finish()
 
+    # ── repack ──
+
+    def _repack(self) -> Callable[[], None]:
+        assert self._repacking is not None
+        tried = self._repacking.next(self._breathe)
+        return self._begin_compaction if tried is None else lambda: self._repacked(tried)
+
+    def _repacked(self, tried: Tried) -> None:
+        assert self._repacking is not None
+        with self._store.writing() as w:
+            self._repacking.write(w, tried)
+        self._host.step("gc_repacked")
+        if self._host.clock.mono_s() < self._repack_until:
+            self._work(self._repack)
+        else:
+            self._begin_compaction()
+
     # ── compact ──
+
+    def _begin_compaction(self) -> None:
+        repacking = self._repacking
+        assert repacking is not None
+        self._body["repacked"] = {"blobs": repacking.blobs, "saved_bytes": repacking.saved_bytes}
+        self._host.log.info("gc_compacts", **self._body["repacked"])
+        try:
+            self._compaction = self._store.compacting(self._host.step)
+        except RuntimeError as error:  # a purge compacts, too, and does what this one would
+            raise Refused("busy", f"{error}; ask for the compaction again when it has ended", "retry") from error
+        self._work(self._compact)
 
     def _compact(self) -> Callable[[], None]:
         assert self._compaction is not None
@@ -463,6 +496,7 @@ class _Collection:
         told = f"{self._dropped} blobs were dropped" if self._dropped else "Nothing was dropped"
         done = self._body.get("compacted")
         if done:
-            told += f"; the journal took {done['before_bytes'] >> 10} KiB and takes {done['after_bytes'] >> 10} KiB"
+            told += f"; {self._body['repacked']['blobs']} were packed tighter; "
+            told += f"the journal took {done['before_bytes'] >> 10} KiB and takes {done['after_bytes'] >> 10} KiB"
         body = {"dry_run": False, "dropped": {"blobs": self._dropped}, **self._body}
         self._then({"ok": True, "message": f"{told} ({self._policy}).", **body})
