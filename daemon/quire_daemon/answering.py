@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from quire_daemon.call import Call
 from quire_daemon.collecting import Collecting
@@ -26,6 +26,10 @@ from quire_journal.refusals import Refused
 
 WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")
 """Lists in replies whose entries have a path."""
+
+
+TELLING_OF_SALVAGE: Final = ("status", "doctor")
+"""They tell of it by themselves, for longer."""
 
 
 class Answering:
@@ -44,6 +48,8 @@ class Answering:
         self._server, self._recorder, self._leasing = server, recorder, leasing
         self._collecting, self._reserve, self._log, self._stop = collecting, reserve, log, stop
         self.read_only = ""  # why the journal takes no more records
+        self.salvaged = ""  # what was lost lately: each caller is told once
+        self._know: set[bytes] = set()  # who has been told
         self.sound = True  # as far as it is known: the next start need not check the journal
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
@@ -58,6 +64,9 @@ class Answering:
                 *body.get("warnings", ()),
                 {"type": "disk_full", "message": f"{full[0].upper()}{full[1:]}."},
             ]
+        if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
+            self._know.add(call.who.key)
+            body["warnings"] = [*body.get("warnings", ()), {"type": "journal_salvaged", "message": self.salvaged}]
         _tell_encoding(body)
         if call.tool.writes:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")

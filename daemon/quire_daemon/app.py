@@ -44,7 +44,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace
 from quire_daemon.git_writer import GitWriter
-from quire_daemon.health import coverage, health
+from quire_daemon.health import SALVAGE_IS_TOLD_NS, coverage, health, salvaged
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
@@ -176,6 +176,7 @@ class App:
         self.leasing.open()
         self.bursting.open()
         self.recorder.commit()
+        self.answering.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
         self.deciding.open()
         self._hear_git()
         self.reserve.take()

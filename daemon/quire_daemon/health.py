@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quire_daemon.workspace import Protection
 
 SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
+SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each daemon
 
 
 def coverage(app: App) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def health(app: App) -> dict[str, Any]:
         **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
-        **_salvaged(app),
+        **({"salvaged": told} if (told := salvaged(app)) else {}),
         "retention": {
             **app.collecting.taken(),
             "reserve": app.reserve.json(),
@@ -64,17 +65,17 @@ def health(app: App) -> dict[str, Any]:
     }
 
 
-def _salvaged(app: App) -> dict[str, Any]:
-    """What the newest salvage of the journal lost, while that is news."""
+def salvaged(app: App, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
+    """What the newest salvage of the journal lost, while that is news; "" where there is none."""
     with app.recorder.history() as history:
         record = history.salvage()
     event = record.event() if record is not None else None
     if record is None or not isinstance(event, JournalSalvaged):
-        return {}
-    if app.clock.now_ns() - record.at_ns > SALVAGE_IS_NEWS_NS:
-        return {}
+        return ""
+    if app.clock.now_ns() - record.at_ns > within_ns:
+        return ""
     said = f"The journal was damaged and has been salvaged at {to_the_second(record.at_ns)}. {sentence(event)}"
-    return {"salvaged": f"{said} The damaged one is kept as {app.state_dir / 'journal' / event.set_aside}."}
+    return f"{said} The damaged one is kept as {app.state_dir / 'journal' / event.set_aside}."
 
 
 def _active(protection: Protection) -> dict[str, bool]:

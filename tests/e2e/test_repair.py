@@ -99,6 +99,9 @@ def test_a_journal_that_was_damaged_after_a_good_end_is_salvaged_at_the_first_st
     leave_mark(at.state_dir / "journal")  # as if nothing had touched it since the end
 
     assert ok(client.call("status", {}))["salvaged"]
+    (warning,) = ok(client.call("log", {}))["warnings"]  # whoever asks first may not ask how the journal is
+    assert (warning["type"], "has been salvaged at" in warning["message"]) == ("journal_salvaged", True)
+    assert "warnings" not in ok(client.call("log", {}))
     caught_up(client)
     assert ok(client.call("read_file", {"path": "a.txt"}))["content"] == "one\n"
     verified(client)
