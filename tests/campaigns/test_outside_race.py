@@ -169,12 +169,14 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
 
 
 # Short, each style is met once, for some edits and saves, and the runs of saves lie further apart: where they do not,
-# the daemon refuses a dozen edits for each that it applies. Without a daemon, tests/crash meets all styles.
+# the daemon refuses a dozen edits for each that it applies. So do the edits: the saves take their time anyway.
+# Without a daemon, tests/crash meets all styles.
 @pytest.mark.parametrize("style", live.length(("inplace", "rename"), tuple(outsider.STYLES)))
 def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
     at = daemon()
     how = live.length(
-        {"seconds": 20, "until": (8, 40), "pause_ms": "12~"}, {"seconds": 900, "enough": 1000, "pause_ms": "4~"}
+        {"seconds": 20, "until": (8, 40), "pause_ms": "12~", "pace_s": 0.01},
+        {"seconds": 900, "enough": 1000, "pause_ms": "4~"},
     )
     account, editors = race(at, style, **how)
     client = at.connect("boss")
@@ -210,14 +212,16 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
     processors), and a run on a machine that others keep busy is made again, up to three times.
     """
     for _ in range(3):
-        ours = missed_saves(daemon(), style)
-        if not ours:
+        ours, most_are_there = missed_saves(daemon(), style)
+        if not ours and most_are_there:
             break
     assert not ours, f"{len(ours)} saves are not in the journal, first {ours[:3]}"
+    assert most_are_there
 
 
-def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
-    """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal."""
+def missed_saves(at: Live, style: str) -> tuple[list[dict[str, Any]], bool]:
+    """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal; and are more
+    than two of three there, with those that it was busy for?"""
     with running(sys.executable, "-IS", "-c", PULSE, at.top / "pulse") as pulse:
         seconds, until = live.length((20, (3, 12)), (60, (10**9, 0)))
         account, editors = race(at, style, seconds, pause_ms="30", until=until, pace_s=0.04)
@@ -227,10 +231,10 @@ def missed_saves(at: Live, style: str) -> list[dict[str, Any]]:
     held = settled(at, client)
     lost = [save for save in account if save["sha256"] not in held]
     print(f"{style}: {len(account)} saves, {len(lost)} missed, the machine was busy {len(stalls)} times")
-    assert len(lost) < len(account) / 3
     assert check_edits(client, editors)
     verified(client)
-    return [save for save in lost if not any(begun < save["at"] + 0.03 and save["at"] < over for begun, over in stalls)]
+    ours = [save for save in lost if not any(begun < save["at"] + 0.03 and save["at"] < over for begun, over in stalls)]
+    return ours, len(lost) < len(account) / 3
 
 
 @pytest.mark.campaign  # how long it takes until the step comes is chance; tests/crash makes it come, without a daemon

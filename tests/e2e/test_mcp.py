@@ -84,8 +84,8 @@ def at() -> Iterator[live.Live]:
 
 
 @pytest.fixture(scope="module")
-def ann(at: live.Live) -> Iterator[Agent]:
-    """An agent whose server runs as its child."""
+def ann(at: live.Live, site: Site) -> Iterator[Agent]:
+    """An agent whose server runs as its child. Its loop has a thread, and `site` is forked before there is one."""
     live.ok(at.connect("starter").status())  # forked, where the server would start a program
     environ = {**os.environ, "CLAUDE_CODE_SESSION_ID": "conversation-7"}
     words = ["-m", "quire_client", *command(at, "--agent", "ann")]
