@@ -152,7 +152,7 @@ def put(
     if chain is None and path is not None:
         chain = _starting(w, before())
     if not _join(w, blob, path, chain):
-        whole = functools.cache(lambda: frames.whole(data))
+        whole = frames.Whole(data)
         base_of = bytes_of or functools.partial(get, cache=cache)
         stored = _delta(w, data, chain, base_of, whole) if chain is not None else None
         if stored is None:

@@ -106,6 +106,21 @@ def compress(data: bytes) -> Frame:
     return Frame(blob_id(data), len(data), *_packed_or_plain(data, _LEVEL))
 
 
+class Whole:
+    """Kind and frame of bytes by themselves, made when they are first asked for, which most versions need not."""
+
+    __slots__ = ("_data", "_made")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._made: tuple[int, bytes] | None = None
+
+    def __call__(self) -> tuple[int, bytes]:
+        if self._made is None:
+            self._made = whole(self._data)
+        return self._made
+
+
 def whole(data: bytes) -> tuple[int, bytes]:
     """Kind and frame of `data` by itself, where nobody waits for thousands of them."""
     return _packed_or_plain(data, _DELTA_LEVEL if len(data) <= _FEW_BYTES else _LEVEL)

@@ -91,8 +91,12 @@ class Lingering(msgspec.Struct, eq=False):
         for item in self.items:
             if item.since is None:
                 item.since = mono_s
-            self._answer_break(item)
+            if item.held.leased and not kernel.lease_stands(item.held.fd):
+                self._answer_break(item)
             grace_over = surplus > 0 or mono_s - item.since > GRACE_S
+            if not grace_over and not item.broken:  # each is looked at several times, and mostly that is all
+                rest.append(item)
+                continue
             if item.pinned or not self._is_quiet(item, grace_over) or not self._is_done(item, late, grace_over):
                 rest.append(item)
             else:

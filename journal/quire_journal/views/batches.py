@@ -228,7 +228,11 @@ def _own(w: Writing, caller: bytes, batch: int, writer: int | None) -> None:
         return
     block, place = divmod(batch, _BLOCK)
     key = caller + u32(block)
-    entries = [entry for entry in _entries(w.get("batches_by", key) or b"") if entry[0] != place]
+    row = w.get("batches_by", key) or b""
+    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # as mostly: it is the newest of its block
+        w.put("batches_by", key, row + bytes((place,)) + u32(writer))
+        return
+    entries = [entry for entry in _entries(row) if entry[0] != place]
     if writer is not None:
         entries.append(bytes([place]) + u32(writer))
         entries.sort()
