@@ -40,6 +40,7 @@ from quire_daemon.collecting import Collecting
 from quire_daemon.config import Settings, in_force
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
+from quire_daemon.flushing import Flushing
 from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace
@@ -70,7 +71,6 @@ from quire_journal.places import trace_socket
 from quire_journal.refusals import Refused
 from quire_journal.spooled import FOLDER as SPOOL
 
-FLUSH_S = 0.2  # how long an event that nobody waits for may stay out of the log while the loop is idle
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 FEW_WRITES = 64  # of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
@@ -147,7 +147,7 @@ class App:
         self.bad_settings = ""  # why the settings file was not taken
         self.settings_waiting: tuple[str, ...] = ()  # what of it holds from the next start on
         self._begun_with = settings
-        self._flush_at = 0.0
+        self._flushing = Flushing()
         self._watchdog_s = notify.watchdog_s()
         self._watchdog_at = 0.0
         self._save_at = 0.0
@@ -261,8 +261,7 @@ class App:
         """How long the next poll may wait."""
         now = self.clock.mono_s()
         until = min(now + IDLE_S, self.deciding.next_look_s(now))
-        if self.recorder.waiting or self.performing.unsettled:
-            until = min(until, self._flush_at)
+        until = min(until, self._flushing.next_look_s(self._to_flush(), now))
         if self.workspace.lingering():
             until = min(until, self._sweep_at)
         until = min(until, self.searching.next_look_s(now))
@@ -314,14 +313,9 @@ class App:
             self.performing.sweep()
             if self.workspace.crowded():
                 self._sweep_at = 0.0
-        if self.recorder.waiting or self.performing.unsettled:
-            if not self._flush_at:
-                self._flush_at = now + FLUSH_S
-            elif now >= self._flush_at and not self.answering.read_only:
-                self.settle()
-                self._flush_at = 0.0
-        else:
-            self._flush_at = 0.0
+        if self._flushing.due(self._to_flush(), now):
+            self.settle()
+            self._flushing.done()
         if self._watchdog_s and now >= self._watchdog_at:
             self._watchdog_at = now + self._watchdog_s
             notify.notify("WATCHDOG=1")
@@ -343,6 +337,10 @@ class App:
             self._check_root()
             if self.settings.journal.durability == "fast":
                 self.recorder.journal.store.sync()
+
+    def _to_flush(self) -> bool:
+        """Is there something noted, and a journal that may take it?"""
+        return bool(self.recorder.waiting or self.performing.unsettled) and not self.answering.read_only
 
     def _check_root(self) -> None:
         """Another folder stands at the root's path: nothing here is about it, so this daemon ends and says why.

@@ -186,7 +186,7 @@ class Deciding:
         if not self._answering.read_only:
             self._leasing.look()
             self._bursting.look()
-        if call.tool.writes or call.tool.journals:
+        if (call.tool.writes or call.tool.journals) and not self._answering.read_only:
             self._recorder.introduce(call.who.writer)
         with self._recorder.history() as history:
             world = World(
@@ -219,7 +219,8 @@ class Deciding:
         if len(decision.writes) > 1:
             require_room(len(decision.writes), most_open())
         self._wait_for_news(call, decision)
-        if call.key and decision.reply.get("ok") and not decision.reply.get("dry_run"):
+        done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
+        if call.key and done and not self._answering.read_only:
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
             events: Sequence[Event] = (*decision.events, kept)
         else:
@@ -259,8 +260,13 @@ class Deciding:
         return decision
 
     def _worth_noting(self, call: Call, events: Sequence[Event]) -> Sequence[Event]:
-        """Without a read that the log tells of, and of one refusal too many without all but what it showed."""
+        """Without a read that the log tells of, and of one refusal too many without all but what it showed.
+
+        Nothing where the log takes no more: it would wait there for ever.
+        """
         writer = call.who.writer
+        if self._answering.read_only:
+            return ()
         if not call.tool.writes:
             events = [event for event in events if not self._recorder.told(event, writer)]
         if any(isinstance(event, EditRefused) for event in events) and not self._recorder.takes_refusal(writer):
