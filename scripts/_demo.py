@@ -16,6 +16,9 @@ from quire_client import Client, connect
 QUIRE = Path(sys.executable).with_name("quire")
 BOLD, PLAIN = ("\033[1m", "\033[0m") if sys.stdout.isatty() else ("", "")
 
+WIDTH = 80
+"""Columns, as of a terminal that nobody has made wider."""
+
 GREET = """\
 def greet(name):
     text = "Hello, " + name
@@ -26,15 +29,15 @@ def greet(name):
 
 def say(sentence: str) -> None:
     """A sentence of the story."""
-    print(f"\n{BOLD}{textwrap.fill(sentence, 100)}{PLAIN}\n", flush=True)
+    print(f"\n{BOLD}{textwrap.fill(sentence, WIDTH)}{PLAIN}\n", flush=True)
 
 
 def shell(*words: str) -> None:
     """A command, and what it prints."""
-    print(f"    $ {shlex.join(words)}")
+    print(f"  $ {shlex.join(words)}")
     command = [str(QUIRE), *words[1:]] if words[0] == "quire" else list(words)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print(textwrap.indent(done.stdout, "      "), end="", flush=True)
+    print(textwrap.indent(done.stdout, "    "), end="", flush=True)
 
 
 def read(agent: Client) -> list[str]:
@@ -48,12 +51,12 @@ def edit(agent: Client, shown: list[str], text: str, content: str) -> None:
     anchor = next(line for line in shown if text in line).split()[0]
     change = {"op": "replace_line", "hash": anchor, "content": content}
     reply: dict[str, Any] = agent.edit("greet.py", [change])
-    print(f"    {agent.caller.agent}: replace_line {anchor} by {content.strip()!r}")
+    print(f"  {agent.caller.agent}: replace_line {anchor} by {content.strip()!r}")
     verdict = "ok" if reply["ok"] else f"refused, {reply['error']}"
     for line in f"{verdict}: {reply['message']}".splitlines():
-        print(textwrap.fill(line, 100, initial_indent="      ", subsequent_indent="      "))
+        print(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
     for line in reply.get("diff", []):
-        print(f"        {line}")
+        print(f"      {line}")
 
 
 def tell(site: Path) -> None:
@@ -79,7 +82,7 @@ def tell(site: Path) -> None:
         say("6. A program that has never heard of Quire appends to the file.")
         with open("greet.py", "a") as file:
             file.write("# reviewed\n")
-        print("    $ echo '# reviewed' >> greet.py")
+        print("  $ echo '# reviewed' >> greet.py")
 
         say("7. Ada takes her edit back. What Bob and the program wrote stays.")
         shell("quire", "--agent", "ada", "--session", "demo", "undo")

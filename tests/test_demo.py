@@ -27,4 +27,6 @@ def test_the_demo_shows_a_refusal_an_undo_and_the_log_and_cleans_up(tmp_path: Pa
     for word in ("outside", "ada/demo", "bob/demo"):
         assert word in log
     assert "sound" in log
+    wide = [line for line in said.splitlines() if len(line) > 80 and str(tmp_path) not in line]
+    assert not wide, "it is read on terminals of 80 columns"
     assert not list(tmp_path.iterdir()), "something was left behind"

@@ -96,7 +96,7 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["call"], "TOOL is missing: `quire call TOOL [JSON | -]`."),
         (["call", "edit", "[]"], "The arguments must be one JSON object."),
         (["diff"], "A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`."),
-        (["diff", "--stat"], "There is no option --stat here; --state-dir, which begins so, wants DIR."),
+        (["since", "--stat"], "There is no option --stat here; --state-dir, which begins so, wants DIR."),
         (["diff", "..v2"], "A..B begins with a point, not with '..v2'."),
         (["diff", "src"], "'src' is a path, not a point: try `quire diff v10.. src`."),
         (["diff", "../site"], "'../site' is a path, not a point: try `quire diff v10.. ../site`."),

@@ -448,6 +448,17 @@ def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire
     assert quire("diff", "v1", diff={"ok": True, "files": []}).out == "Nothing differs.\n"
 
 
+def test_diff_counts_the_lines_that_came_and_went(quire: Quire) -> None:
+    patch = "--- a/src/a.py\n+++ b/src/a.py\n@@ -1,2 +1,3 @@\n-old\n+new\n+---\n kept\n"
+    files = [
+        {"path": "src/a.py", "status": "changed", "patch": patch},
+        {"path": "b", "status": "added", "binary": True},
+    ]
+    ran = quire("diff", "v1..", "--stat", diff={"ok": True, "from": "seq:1", "to": "seq:2", "files": files})
+    assert ran.out == "+2 -1          src/a.py\nadded, binary  b\n"
+    assert quire("diff", "v1..", "--stat", diff={"ok": True, "files": []}).out == "Nothing differs.\n"
+
+
 def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -> None:
     """What is redirected into a file is to be the whole patch."""
 

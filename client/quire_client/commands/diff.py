@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Usage, point_of
+from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -39,7 +39,8 @@ def run(call: Invocation) -> int:
         reply = client.call("diff", arguments)
         if not call.json:
             reply = _all(client, reply)
-    return call.answer(reply, lambda reply: "\n".join(patches(reply, call.colours)))
+    show = _counts if "stat" in call.options else lambda reply: patches(reply, call.colours)
+    return call.answer(reply, lambda reply: "\n".join(show(reply)))
 
 
 def _all(client: Client, reply: dict[str, Any]) -> dict[str, Any]:
@@ -52,6 +53,17 @@ def _all(client: Client, reply: dict[str, Any]) -> dict[str, Any]:
             break  # the first of them is larger than a reply
         files = [whole.get(file["path"], file) for file in files]
     return {**reply, "files": files}
+
+
+def _counts(reply: Mapping[str, Any]) -> Iterator[str]:
+    """How many lines came and went in each file."""
+    rows = []
+    for file in reply.get("files") or ():
+        body = file.get("patch", "").split("\n")[2:]  # behind the names
+        added, removed = (sum(line.startswith(sign) for line in body) for sign in "+-")
+        told = f"+{added} -{removed}" if file.get("patch") else _without_patch(file)
+        rows.append((told, render.one_line(file.get("path", "?"), 4096)))
+    yield from render.columns(rows) or ["Nothing differs."]
 
 
 def patches(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
@@ -93,4 +105,5 @@ COMMAND = Command(
     "one file, since a version: `quire diff v10.. PATH`.",
     example="quire diff before-refactoring.. src/app.py",
     run=run,
+    options=(Option("stat", "", "only how many lines came and went in each file"),),
 )
