@@ -36,7 +36,7 @@ from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
-from quire_journal.ids import Seq, blob_id, disk_path, journal_path
+from quire_journal.ids import Seq, WriterId, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -196,6 +196,7 @@ class Performing:
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
+        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
         self._late: list[Late] = []  # what late writers wrote and the journal has not taken
         self._late_s = 0.0  # not before
         self.under_way = UnderWay()
@@ -211,8 +212,8 @@ class Performing:
 
     @property
     def unsettled(self) -> bool:
-        """Are there writes on disk that the log does not call settled, and could?"""
-        return bool(self._settled())
+        """Are there writes on disk, or taken back, of which the log does not say so, and could?"""
+        return bool(self._settled() or self._abandoned)
 
     def patience_s(self) -> float | None:
         """How long `go_on` may wait; None where there is nothing to go on with."""
@@ -383,9 +384,16 @@ class Performing:
                 self._keep(reverted.kept, "swap")
         self._abandon_temporary(one)
         seqs = tuple(write.seq for write in one.going.decision.writes)
-        self._recorder.note(WritesAbandoned(seqs, why), one.going.call.who.writer)
+        self._abandoned.append((WritesAbandoned(seqs, why), one.going.call.who.writer))
+        self._note_abandoned()
         self._recorder.commit()
+        self._abandoned.clear()
         self._look_again(one)
+
+    def _note_abandoned(self) -> None:
+        """Also what a commit that failed has dropped: the next one must not call these writes settled without it."""
+        for event, writer in self._abandoned:
+            self._recorder.note(event, writer)
 
     def _abandon_temporary(self, one: _Progress) -> None:
         landed = {step.name for step in one.landed}
@@ -423,6 +431,7 @@ class Performing:
 
         What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
         """
+        self._note_abandoned()
         upto = self._settled()
         if upto:
             self._settle_upto = Seq(0)
@@ -438,6 +447,7 @@ class Performing:
             if rider is not None:
                 rider.failed()
             raise
+        self._abandoned.clear()
         if rider is not None:
             rider.committed(self._clock.mono_s() - began)
 

@@ -17,13 +17,14 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import Looking, NotYet
-from quire_daemon.performing import AT_ONCE, MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing
+from quire_daemon.performing import AT_ONCE, MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Signature, Workspace
 from quire_journal.events import FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
+from quire_journal.log import StoreFailed
 from quire_journal.messages import Request
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
@@ -206,6 +207,34 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
         assert history.batch_state(going.batch) == "abandoned"
     assert scene.gather.observe(FILES[0], "watched").event is None
     assert {*scene.outside.named} == {*FILES}
+
+
+def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_commit(scene: Scene) -> None:
+    """Else the log would call writes settled that never stood, and say that somebody else had undone them."""
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    store = scene.recorder.journal.store
+    assert isinstance(store, MemoryStore)
+    going = scene.begin()
+    scene.until_written(AT_ONCE)
+    (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
+    store.fault = full
+    (_, outcome) = [*scene.turns()][-1][0]
+    assert isinstance(outcome, Unknown)
+    assert {*scene.outside.named} == {*FILES}
+    with pytest.raises(StoreFailed):
+        scene.performing.settle()
+    store.fault = None
+    assert scene.performing.unsettled
+    beside = scene.decide(["beside.txt"], b"edited\n")
+    assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
+    with scene.recorder.history() as history:
+        assert history.batch_state(going.batch) == "abandoned"
+    scene.performing.settle()
+    assert not scene.performing.unsettled
+    assert scene.unsettled() == []
 
 
 def test_what_the_disk_refuses_is_told_when_the_log_has_taken_it_back(scene: Scene) -> None:
