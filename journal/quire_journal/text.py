@@ -200,6 +200,21 @@ def shown(line: bytes) -> str:
     return line.decode("utf-8", "replace")
 
 
+def ranges_of(lines: Iterable[int]) -> tuple[tuple[int, int], ...]:
+    """These lines as sorted ranges that neither overlap nor touch."""
+    out: list[tuple[int, int]] = []
+    first = last = -2
+    for line in sorted(lines):
+        if line > last + 1:
+            if last >= 0:
+                out.append((first, last + 1))
+            first = line
+        last = line
+    if last >= 0:
+        out.append((first, last + 1))
+    return tuple(out)
+
+
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The same lines as sorted ranges that neither overlap nor touch."""
     out: list[tuple[int, int]] = []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal.text import BOM, Text, content_lines, merge_ranges, shown
+from quire_journal.text import BOM, Text, content_lines, merge_ranges, ranges_of, shown
 
 ANY_BYTES = st.one_of(
     st.binary(max_size=60),
@@ -96,6 +96,11 @@ def test_merged_ranges_are_of_the_same_lines_and_lie_apart(ranges: list[tuple[in
     assert {line for a, b in merged for line in range(a, b)} == {line for a, b in ranges for line in range(a, b)}
     assert all(a < b for a, b in merged)
     assert all(before[1] < after[0] for before, after in pairwise(merged))
+
+
+@given(st.lists(st.integers(0, 12), max_size=9))
+def test_the_ranges_of_lines_are_those_of_each_of_them(lines: list[int]) -> None:
+    assert ranges_of(lines) == merge_ranges((line, line + 1) for line in lines)
 
 
 def test_ranges_that_touch_become_one() -> None:

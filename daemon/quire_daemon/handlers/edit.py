@@ -32,7 +32,7 @@ from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, shift_lines, trim
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import Text, merge_ranges, ranges_of
 
 P = TypeVar("P", bound=Writing)
 
@@ -215,7 +215,7 @@ class _Call(msgspec.Struct, frozen=True):
 
     def elsewhere(self, lines: Sequence[int]) -> list[int]:
         """Those of these lines (sorted) of the base that are not where they were, as they were."""
-        ranges = merge_ranges((line, line + 1) for line in lines)
+        ranges = ranges_of(lines)
         if merge_ranges(self.basis.carried(ranges)) == ranges:
             return []
         return [line for line, image in self.images(lines) if image != line]
@@ -257,7 +257,7 @@ class _Call(msgspec.Struct, frozen=True):
         if self.dialect.in_place:
             torn = mismatch(lines, self.now.path)
             return refuse_mismatch(torn, self.basis, self.now, self.world, self.params.dry_run)
-        return self.refuse(merge_ranges((line, line + 1) for line in lines))
+        return self.refuse(ranges_of(lines))
 
     def needed_lines(self) -> Ranges | None:
         """The lines of the base that this call is about; None when that cannot be said."""

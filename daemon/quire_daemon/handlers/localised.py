@@ -8,7 +8,7 @@ from typing import Final
 
 from quire_journal.line_hash import LineHashes
 from quire_journal.splice import Splice
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import Text, merge_ranges, ranges_of
 
 CONTEXT: Final = 3
 """Unchanged lines on each side of a change."""
@@ -37,7 +37,7 @@ def localised_diff(
     seen = [line for mark, line in marked if mark != "-"]
     new = iter(LineHashes.of(after).rows_of(seen, ROW_CHARS))
     rows = [mark + next(old if mark == "-" else new) for mark, _ in marked]
-    return rows, merge_ranges((line, line + 1) for line in seen), cut
+    return rows, ranges_of(seen), cut
 
 
 def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
@@ -69,4 +69,4 @@ def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tu
     """The numbers (0-based) of the lines of `ranges` and a few around them, one by one and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)
     lines = list(islice((line for start, stop in wanted for line in range(start, stop)), most))
-    return lines, merge_ranges((line, line + 1) for line in lines)
+    return lines, ranges_of(lines)

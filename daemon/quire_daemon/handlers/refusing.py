@@ -23,7 +23,7 @@ from quire_journal.line_hash import LineHashes, line_id
 from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, carry_ranges
-from quire_journal.text import Text, merge_ranges, shown
+from quire_journal.text import Text, merge_ranges, ranges_of, shown
 from quire_journal.views.files import Version
 
 MOST_LINES: Final = 40
@@ -104,7 +104,7 @@ def refuse_mismatch(
         message = f"There is no line {beyond[0]}; {now.path} has {len(basis.now)}."
         details = {"path": now.path, "lines_beyond": beyond, "line_count": len(basis.now), **current_version(now)}
         raise Refused("line_out_of_range", message, "re-read_file", **details)
-    needs = merge_ranges((line, line + 1) for line in named if line < len(basis.text))
+    needs = ranges_of(line for line in named if line < len(basis.text))
     hashes = LineHashes.of(basis.now)
     marked = {min(line, len(basis.now) - 1) for line in named} if len(basis.now) else set()
     marked |= {line for a, b in basis.carried(needs) for line in range(a, b)}
@@ -145,7 +145,7 @@ def refuse_unseen(
 
     It shows them, as they are now: a caller that still means them can say so again.
     """
-    needs = merge_ranges((line, line + 1) for line in lines)
+    needs = ranges_of(lines)
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
     first = version_token(basis.since)
     message = (
@@ -194,7 +194,7 @@ def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) ->
     wanted = [line for line in lines_around(basis.now, changed, MOST_LINES)[0] if line not in {*needed}]
     shown_now = sorted([*needed, *wanted[: MOST_LINES - len(needed)]])
     hashes = LineHashes.of(basis.now)
-    return [hashes.row(line) for line in shown_now], merge_ranges((line, line + 1) for line in shown_now)
+    return [hashes.row(line) for line in shown_now], ranges_of(shown_now)
 
 
 def _sentence(basis: Basis, now: FileNow, others: Sequence[Version], overall: Sequence[Splice], touches: str) -> str:

@@ -10,8 +10,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Signature, Vanished
@@ -37,6 +35,28 @@ def refusal(error: OSError, path: str) -> Refused | OSError:
     if error.errno == errno.ENAMETOOLONG:
         return Refused("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
     return error
+
+
+class Parent:
+    """The block of `Beneath.parent`. A class: a generator takes twice as long."""
+
+    __slots__ = ("_beneath", "_fd", "_path")
+
+    def __init__(self, beneath: Beneath, path: str) -> None:
+        self._beneath, self._path = beneath, path
+        self._fd = -1  # of a folder below the top
+
+    def __enter__(self) -> tuple[int, str]:
+        folder, _, name = self._path.rpartition("/")
+        if not folder:
+            return self._beneath.fd, name
+        self._fd = self._beneath.reach_folder(folder, self._path)
+        return self._fd, name
+
+    def __exit__(self, *raised: object) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
 
 
 class Beneath:
@@ -71,18 +91,13 @@ class Beneath:
         if name == "..":
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
-    @contextmanager
-    def parent(self, path: str) -> Iterator[tuple[int, str]]:
-        """The folder of `path` as a descriptor, and the last name. Raises Vanished, Refused."""
-        folder, _, name = path.rpartition("/")
-        if not folder:
-            yield self.fd, name
-            return
-        fd = self._reach(folder, kernel.O_PATH | os.O_DIRECTORY, path)
-        try:
-            yield fd, name
-        finally:
-            os.close(fd)
+    def parent(self, path: str) -> Parent:
+        """The folder of `path` as a descriptor, and the last name, for a block. Raises Vanished, Refused."""
+        return Parent(self, path)
+
+    def reach_folder(self, folder: str, named: str) -> int:
+        """A descriptor of a folder, on the way to `named`. Raises Vanished, Refused."""
+        return self._reach(folder, kernel.O_PATH | os.O_DIRECTORY, named)
 
     def reach(self, path: str) -> int:
         """An O_PATH descriptor for whatever is at `path`. Raises Vanished, Refused."""
