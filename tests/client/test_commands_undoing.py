@@ -272,3 +272,16 @@ def test_who_has_nothing_to_undo_is_told_of_what_other_programs_wrote(quire: Qui
     assert "`quire undo --writer outside --last 1 --plan`" in quire("undo", "a.py", undo=nothing).err
     assert "outside" not in quire("undo", "--writer", "ada", undo=nothing).err
     assert "outside" not in quire("undo", undo={"ok": True, "message": "Undone in 0 files.", "files": []}).err
+
+
+def test_when_that_was_done_is_said_which_nobody_chose(quire: Quire) -> None:
+    """What somebody did last through Quire may be hours old, though their editor has written since."""
+    reply = {"ok": True, "message": "Undone in 1 file.", "files": [], "batches": [593]}
+    shown = {"ok": True, "record": {"at": "2026-01-31T12:00:00.5Z", "writer": WRITER}}
+    ran = quire("undo", undo=reply, show=shown)
+    assert ran.asked == [("undo", {}), ("show", {"version": "seq:593"})]
+    assert ran.err == "That was what you did at 2026-01-31 12:00:00Z.\n"
+    assert quire("undo", "--plan", undo=reply, show=shown).err == "That is what you did at 2026-01-31 12:00:00Z.\n"
+    for words in (["--writer", "bob"], ["--burst", "7"], ["--json"]):
+        ran = quire("undo", *words, undo=reply, show=shown)
+        assert (len(ran.asked), ran.err) == (1, "")

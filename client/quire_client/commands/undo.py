@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, stretch
 from quire_client.shell_words import sentence
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
 
 
 def run(call: Invocation) -> int:
@@ -15,12 +18,28 @@ def run(call: Invocation) -> int:
     chosen = choice(call)
     with call.connect() as client:
         reply = client.call("undo", chosen)
+        own = not chosen.keys() - {"plan", "path", "paths"} and not call.json
+        when = _when(client, reply) if own else ""
     status = call.answer(reply, show_files)
+    if when:
+        call.say(f"That {'is' if 'plan' in chosen else 'was'} what you did at {when}.")
     if reply.get("error") == "not_found" and not chosen.keys() - {"plan", "last", "path", "paths"}:
         call.say(
             "What editors and other programs wrote is `outside`: see `quire undo --writer outside --last 1 --plan`."
         )
     return status
+
+
+def _when(client: Client, reply: Mapping[str, Any]) -> str:
+    """When the one request was made that is taken back; "" where it is not one.
+
+    Nobody sees from a list of files what was last done through Quire: a person's own edits are not, mostly.
+    """
+    batches = list(reply.get("batches") or ())
+    if not reply.get("ok") or len(batches) != 1:
+        return ""
+    record = client.call("show", {"version": f"seq:{batches[0]}"}).get("record") or {}
+    return render.moment(record.get("at", "")) if record.get("writer") else ""
 
 
 def choice(call: Invocation) -> dict[str, Any]:
