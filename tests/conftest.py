@@ -46,7 +46,7 @@ if not live.LONG:
 
 # Pytest and Hypothesis make and drop objects by the thousand, none of them in cycles: with the thresholds of a program
 # that does not, looking for cycles took a tenth of the processor's time.
-gc.set_threshold(20_000, 20, 20)
+gc.set_threshold(200_000, 20, 20)
 
 
 def pytest_collectstart(collector: pytest.Collector) -> None:
