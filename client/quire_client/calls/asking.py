@@ -156,9 +156,9 @@ class Asking(Calls):
     ) -> Answer:
         """Who wrote each line of `path`, as it is or at a point, through renames. Lines are 1-based and inclusive.
 
-        Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, the same as
-        `runs` of `{start, end, …}`, `names` that the file had, `gaps` beyond which nothing is known; `truncated`,
-        `next_line`.
+        Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, how, text}` (`how`:
+        undo, redo, rollback or restore brought it back), the same as `runs` of `{start, end, …}`, `names` that the file
+        had, `gaps` beyond which nothing is known; `truncated`, `next_line`.
         Refused: `not_found`, `binary_file`, `uncaptured`.
         Source: quire_daemon.handlers.blame
         """
@@ -177,9 +177,9 @@ class Asking(Calls):
     def why(self, path: str, line: int | None = None, at: str | None = None) -> Answer:
         """Who made `path`, or its `line` (1-based), what it is, as of now or of the point `at`.
 
-        Reply: `record`, `operation` (the dialect or command), `diff` against the version before, `previous`, `next`,
-        `batch_files` (what else the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`,
-        `replaced`.
+        Reply: `record`, `operation` (the dialect or command), `diff` against the version before (of a line what is
+        around it; None where the file was there when the journal began), `previous`, `next`, `batch_files` (what else
+        the call changed), `undone_by`; of a line also `text`, `line_then`, `wrote`, `replaced`.
         Refused: `not_found`, `line_out_of_range`, `binary_file`, `uncaptured`.
         Source: quire_daemon.handlers.why
         """
