@@ -74,6 +74,7 @@ from quire_journal.spooled import FOLDER as SPOOL
 MAX_LOST = 50  # races lost in one call before it is told `busy`
 FEW_WRITES = 64  # of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
+ASKING_S = 0.1  # and a request of many writes is written in smaller slices
 SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
 SAVE_S = 60.0  # between two saves of the cache of the disk
 MOST_SAVED = 1000  # paths of it at once
@@ -289,7 +290,7 @@ class App:
             self._perform_all(going)
         if self.performing.patience_s() is not None:
             with self.watcher.quiet():  # a slice makes few events, whose reader would take turns with it
-                ended = [*self.performing.go_on()]
+                ended = [*self.performing.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)]
             for written, outcome in ended:
                 self._answer_outcome(written, outcome)
         self._guarded("tidy", self._tidy)

@@ -69,7 +69,10 @@ MANY: Final = 64
 """Writes of one request, from which on it is written in slices."""
 
 SLICE_S: Final = 0.01
-"""Of one turn, for such a request."""
+"""Of one turn, for such a request, while others ask for something."""
+
+LONGER_SLICE_S: Final = 0.04
+"""And while nobody does: each turn has a price."""
 
 AT_ONCE: Final = 16
 """Of its writes so many are staged, or swapped, before the time is looked at."""
@@ -247,9 +250,12 @@ class Performing:
         self._long += long
         return ((one.going, _to_end(self._outcome(one, sync_folders))) for one in short)
 
-    def go_on(self) -> Iterator[tuple[Going, Outcome]]:
-        """A slice of what is written over several turns, and what came of those that have ended."""
-        until = self._clock.mono_s() + SLICE_S
+    def go_on(self, hurried: bool) -> Iterator[tuple[Going, Outcome]]:
+        """A slice of what is written over several turns, and what came of those that have ended.
+
+        `hurried`: others ask for something.
+        """
+        until = self._clock.mono_s() + (SLICE_S if hurried else LONGER_SLICE_S)
         while self._long:
             one = self._long[0]
             assert one.rest is not None

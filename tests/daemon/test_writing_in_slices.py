@@ -98,12 +98,12 @@ class Scene:
 
     def begin(self) -> Going:
         """It is in the log, and nothing of it on the disk."""
-        going = self.decide(FILES, b"after\n")
-        assert [*self.performing.perform([going], False)] == []
-        return going
+        self.begun = self.decide(FILES, b"after\n")
+        assert [*self.performing.perform([self.begun], False)] == []
+        return self.begun
 
     def turn(self) -> list[tuple[Going, Outcome]]:
-        return [*self.performing.go_on()]
+        return [*self.performing.go_on(hurried=True)]
 
     def turns(self) -> Iterator[list[tuple[Going, Outcome]]]:
         """Each turn's outcomes, until there is nothing to go on with."""
@@ -151,6 +151,16 @@ def test_a_turn_writes_only_some_of_the_files(scene: Scene) -> None:
     written = [len(scene.outside.landed_at) for _ in scene.turns()]
     steps = {later - earlier for earlier, later in pairwise(written)}
     assert max(steps) <= AT_ONCE < len(FILES) == written[-1]
+
+
+def test_while_nobody_asks_a_turn_writes_more(scene: Scene) -> None:
+    scene.begin()
+    landed = [0]
+    while scene.performing.patience_s() is not None:
+        assert [*scene.performing.go_on(hurried=False)] in ([], [(scene.begun, Done())])
+        landed.append(len(scene.outside.landed_at))
+    assert scene.now() == {b"after\n"}
+    assert max(later - earlier for earlier, later in pairwise(landed)) > AT_ONCE
 
 
 def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> None:
