@@ -4,8 +4,9 @@
 
 One agent edits every file within a burst; `undo` of the burst plans and carries it out in one call, journaled, synced,
 all or nothing. Beside it git writes the same files back (`git checkout -- .`), which syncs nothing, and which knows
-nothing of what others did meanwhile. What the files' own bytes cost on this disk, when each is synced before it gets
-its name, is measured too: that is the floor of everyone who does not lose them in a power cut.
+nothing of what others did meanwhile. What another caller waits for its edits while a burst is undone is measured in a
+second run. What the files' own bytes cost on this disk, when each is synced before it gets its name, is measured too:
+that is the floor of everyone who does not lose them in a power cut.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from processes import cpu_s
 
 from live import Live, caught_up, eventually, ok, verified
+from quire_client import Client
 
 
 def text(lines: int, n: int) -> str:
@@ -46,9 +49,9 @@ def names(files: int) -> list[str]:
     return [f"src/part{n // 20}/file{n}.py" for n in range(files)]
 
 
-def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> dict[str, list[float]]:
-    """A burst over all files, undone; the files are as before each time. `between` is done after each round."""
-    took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": [], "its processor time": []}
+@contextmanager
+def checkout(files: int, lines: int) -> Iterator[Live]:
+    """As many files, captured."""
     at = Live(forked=False)
     try:
         for n, name in enumerate(names(files)):
@@ -56,23 +59,67 @@ def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> d
         client = at.connect("bench", "bench", timeout_s=120.0)
         eventually("the first capture", lambda: ok(client.call("status", {}))["capture"]["finished"], 120.0)
         caught_up(client)
+        yield at
+        for n, name in enumerate(names(files)):
+            assert at.read(name) == text(lines, n).encode(), name
+        verified(client)
+    finally:
+        at.close()
+
+
+def burst(client: Client, files: int, number: int) -> int:
+    """Every file edited, within a burst that has ended."""
+    begun = ok(client.call("burst", {"action": "begin", "label": f"round {number}"}))["burst"]
+    for name in names(files):
+        change = {"old_text": "value_1 = ", "new_text": f"changed_{number} = "}
+        ok(client.call("edit_replace", {"file": name, **change}))
+    ok(client.call("burst", {"action": "end"}))
+    time.sleep(1.0)  # what was displaced is let go of meanwhile
+    return int(begun)
+
+
+def quire(files: int, lines: int, rounds: int, between: Callable[[], None]) -> dict[str, list[float]]:
+    """A burst over all files, undone; the files are as before each time. `between` is done after each round."""
+    took: dict[str, list[float]] = {"undo of the burst": [], "its plan alone": [], "its processor time": []}
+    with checkout(files, lines) as at, at.connect("bench", "bench", timeout_s=120.0) as client:
         for number in range(rounds):
-            burst = ok(client.call("burst", {"action": "begin", "label": f"round {number}"}))["burst"]
-            for name in names(files):
-                change = {"old_text": "value_1 = ", "new_text": f"changed_{number} = "}
-                ok(client.call("edit_replace", {"file": name, **change}))
-            ok(client.call("burst", {"action": "end"}))
-            time.sleep(1.0)  # what was displaced is let go of meanwhile
-            took["its plan alone"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b, "plan": True}))))
+            b = burst(client, files, number)
+            took["its plan alone"].append(timed(lambda b=b: ok(client.call("undo", {"burst": b, "plan": True}))))
             before = cpu_s(at.daemon_pid())
-            took["undo of the burst"].append(timed(lambda b=burst: ok(client.call("undo", {"burst": b}))))
+            took["undo of the burst"].append(timed(lambda b=b: ok(client.call("undo", {"burst": b}))))
             took["its processor time"].append((cpu_s(at.daemon_pid()) - before) * 1000)
             for n, name in enumerate(names(files)):
                 assert at.read(name) == text(lines, n).encode(), name
             between()
-        verified(client)
-    finally:
-        at.close()
+    return took
+
+
+def waits(files: int, lines: int, rounds: int) -> dict[str, list[float]]:
+    """What another caller waits for its edits of a file of its own, one after the other, while a burst is undone."""
+    took: dict[str, list[float]] = {"an edit beside the undo, the median": [], "the longest of them": []}
+    with checkout(files, lines) as at, at.connect("bench", "bench", timeout_s=120.0) as client:
+        other = at.connect("other", "other", timeout_s=120.0)
+        for number in range(rounds):
+            at.write("beside.txt", f"{number}.0\n")
+            b, over = burst(client, files, number), threading.Event()
+            each: list[float] = []
+
+            def edit(number: int = number, over: threading.Event = over, each: list[float] = each) -> None:
+                while not over.is_set():
+                    change = {
+                        "file": "beside.txt",
+                        "old_text": f"{number}.{len(each)}",
+                        "new_text": f"{number}.{len(each) + 1}",
+                    }
+                    each.append(timed(lambda c=change: ok(other.call("edit_replace", c))))
+
+            editing = threading.Thread(target=edit)
+            editing.start()
+            ok(client.call("undo", {"burst": b}))
+            over.set()
+            editing.join()
+            took["an edit beside the undo, the median"].append(statistics.median(each))
+            took["the longest of them"].append(max(each))
     return took
 
 
@@ -136,6 +183,7 @@ def main() -> None:
         by_git: list[float] = []
         rows = quire(*sizes, lambda: by_git.append(write_back()))  # by turns, for what else the machine does
     rows["git checkout of as many files"] = by_git
+    rows |= waits(*sizes)
     rows["as many files written, synced, renamed, 1 at a time"] = floor(*sizes, 1)
     rows["the same, 8 at a time"] = floor(*sizes, 8)
     figures = {name: round(statistics.median(took), 1) for name, took in rows.items()}
