@@ -76,6 +76,7 @@ class Going(msgspec.Struct):
     decision: Decision
     seqs: tuple[Seq, ...]
     batch: Seq
+    drops: int = 0  # `Recorder.drops` when its events were noted: they are so, as long as that is the same
     staged: list[Any] = msgspec.field(default_factory=list)
 
 

@@ -144,7 +144,20 @@ class Deciding:
                 if started is not None:
                     going.append(started)
         self._calls = waiting
-        return going
+        return [one for one in going if self._is_noted(one)]
+
+    def _is_noted(self, one: Going) -> bool:
+        """Will the next commit tell of it? Not where one has failed in this turn, for another call: it dropped all.
+
+        Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
+        """
+        if one.drops == self._recorder.drops:
+            return True
+        try:
+            raise self._recorder.dropped
+        except Exception as error:  # noqa: BLE001  as for the call that met it
+            self._answering.answer(one.call, self._answering.told(one.call.tool.name, error))
+        return False
 
     def _has_news(self, call: Call) -> bool:
         """Is there something that a call that waits for news has not looked at?"""
@@ -240,7 +253,7 @@ class Deciding:
             return None
         for write in decision.writes:
             paths.update(names(write))
-        return Going(call, decision, seqs, seqs[0])
+        return Going(call, decision, seqs, seqs[0], self._recorder.drops)
 
     def _health(self, tool: Tool[Any]) -> dict[str, Any]:
         if tool.needs_health:

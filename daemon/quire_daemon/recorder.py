@@ -163,6 +163,9 @@ class Recorder:
         self._asking: History | None = None  # of the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
+        self.drops = 0
+        """How many commits have failed; each dropped all that was noted. `dropped` is why the last one did."""
+        self.dropped: Exception = StoreFailed("nothing was dropped")
         self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
 
     # ── noting ──
@@ -272,6 +275,8 @@ class Recorder:
             try:
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
             except BaseException as error:
+                self.drops += 1
+                self.dropped = error if isinstance(error, Exception) else StoreFailed(str(error))
                 if isinstance(error, StoreFailed) and error.disk_full:
                     self._full_since_ns = self._full_since_ns or self.clock.now_ns()
                 self._last_reads.forget()
