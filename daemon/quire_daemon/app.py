@@ -26,7 +26,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ from quire_daemon import notify
 from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Going
+from quire_daemon.call import Call, Going
 from quire_daemon.clock import Clock
 from quire_daemon.collecting import Collecting
 from quire_daemon.config import Settings, in_force
@@ -45,6 +45,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace
 from quire_daemon.git_writer import GitWriter
+from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, coverage, health, salvaged
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import Failed as JobFailed
@@ -58,6 +59,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Server, listen
+from quire_daemon.services import SERVICES
 from quire_daemon.settings_files import SettingsFiles
 from quire_daemon.spool import Spool
 from quire_daemon.watcher import Watcher
@@ -118,7 +120,6 @@ class App:
         self.collecting = Collecting(self, state_dir)
         self.reserve = Reserve(state_dir / "reserve", settings.retention.reserve_bytes)
         self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
-        self.answer = self.answering.answer
         self.jobs = Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
@@ -469,6 +470,13 @@ class App:
     def settle(self) -> None:
         """Commit everything that is noted, and that the writes performed are on disk."""
         self.performing.settle()
+
+    def answer(self, call: Call, body: dict[str, Any]) -> None:
+        """Send the reply of `call`. That of a service was decided by no handler, and gets its notices here."""
+        if call.tool.name in SERVICES:
+            with suppress(StoreFailed, Damaged), self.recorder.history() as history:
+                body = beside(body, call.who.key, history)
+        self.answering.answer(call, body)
 
     def look_at(self, paths: Sequence[str]) -> None:
         """Compare these paths (as on disk) with the journal soon."""

@@ -54,6 +54,18 @@ def test_what_was_answered_as_applied_is_so_for_who_asks_right_after_it(served: 
         assert [client.op_status(one["op"])["outcome"] for one in (written, edited)] == ["superseded", "applied"]
 
 
+def test_a_service_tells_what_others_changed_too(served: live.Live) -> None:
+    served.write("told_of.txt", "one\n")
+    with served.connect("zoe") as client, served.connect("ben") as other:
+        live.ok(client.call("read_file", {"path": "told_of.txt"}))
+        live.ok(other.call("edit_replace", {"path": "told_of.txt", "old_text": "one", "new_text": "two"}))
+        for tool, arguments in (("verify", {}), ("gc", {"dry_run": True}), ("doctor", {})):
+            (change,) = live.ok(client.call(tool, arguments))["changed_since_your_read"]
+            assert (change["path"], change["writer"]["agent"]) == ("told_of.txt", "ben")
+        live.ok(client.call("read_file", {"path": "told_of.txt"}))
+        assert "changed_since_your_read" not in client.call("verify", {})
+
+
 def test_who_tells_of_a_caller_whose_only_call_was_the_read_before(served: live.Live) -> None:
     served.write("seen.txt", "one\n")
     with served.connect("reader") as client:

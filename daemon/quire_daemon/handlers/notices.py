@@ -17,6 +17,7 @@ from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.held import under_leases
 from quire_daemon.handlers.log_filter import single_path
 from quire_daemon.handlers.news import MOST_ENTRIES, hint_of, news
+from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
@@ -63,16 +64,31 @@ def with_notices(reply: Mapping[str, Any], params: Any, world: World) -> dict[st
         entries += about.get(FIELD, ())
         more += about.get(MORE, 0)
     rest = [path for path in candidates if path not in told and path not in named]
-    others = [_entry(*changed, world) for changed in islice(_changed(rest, world), MOST_OTHERS)]
-    if len(others) == MOST_OTHERS:  # what follows is counted without a look: some may be as they were
-        more += len(rest) - rest.index(others[-1]["path"]) - 1
-    entries += others
+    others, uncounted = _of_others(rest, world.who.key, world.history)
+    return _telling(shown, entries + others, more + uncounted)
+
+
+def beside(reply: Mapping[str, Any], key: bytes, history: History) -> dict[str, Any]:
+    """The reply of a service, which looks at no file, with what the caller `key` has to be told."""
+    candidates = list(islice(history.stale_reads(key), MOST_COUNTED))
+    return _telling(dict(reply), *_of_others(candidates, key, history))
+
+
+def _telling(shown: dict[str, Any], entries: Sequence[Any], more: int) -> dict[str, Any]:
     more += max(0, len(entries) - MOST_ENTRIES)
     if entries:
         shown[FIELD] = entries[:MOST_ENTRIES]
     if more:
         shown[MORE] = more
     return shown
+
+
+def _of_others(paths: Sequence[str], key: bytes, history: History) -> tuple[list[dict[str, Any]], int]:
+    """What is told of files that the call is not about, and how many more of them there are."""
+    others = [_entry(*changed, history) for changed in islice(_changed(paths, key, history), MOST_OTHERS)]
+    if len(others) < MOST_OTHERS:
+        return others, 0
+    return others, len(paths) - paths.index(others[-1]["path"]) - 1  # without a look: some may be as they were
 
 
 def _told_of(reply: Mapping[str, Any]) -> set[str]:
@@ -95,9 +111,8 @@ def _named(params: Any, world: World) -> set[str]:
     return named
 
 
-def _changed(paths: Sequence[str], world: World) -> Iterator[tuple[str, int, Version]]:
+def _changed(paths: Sequence[str], key: bytes, history: History) -> Iterator[tuple[str, int, Version]]:
     """Each of these files that really has changed: the version that was read, and the newest by somebody else."""
-    history, key = world.history, world.who.key
     for path in paths:
         seen, head = history.shown(key, path), history.file(path)
         if seen is None or head is None or head.seq <= seen.news_after:
@@ -110,17 +125,17 @@ def _changed(paths: Sequence[str], world: World) -> Iterator[tuple[str, int, Ver
             yield path, seen.news_after, version
 
 
-def _entry(path: str, since: int, version: Version, world: World) -> dict[str, Any]:
+def _entry(path: str, since: int, version: Version, history: History) -> dict[str, Any]:
     """A change of a file that the call is not about. Its lines were not looked at."""
     return {
         "path": path,
         "since": version_token(since),
-        "writer": world.history.writer_json(version.writer, version.type),
+        "writer": history.writer_json(version.writer, version.type),
         "evidence": version.evidence,
         "at": rfc3339(version.at_ns),
         "version": version_token(version.seq),
         "lines": None,
         "touches": None,
         **({"gone": True} if version.gone else {}),
-        **hint_of(world.history, version),
+        **hint_of(history, version),
     }
