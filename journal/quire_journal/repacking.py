@@ -29,6 +29,9 @@ KEY: Final = b"repacked"
 AT_ONCE: Final = 64
 """Blobs that are tried before what they became is written."""
 
+AT_ONCE_BYTES: Final = 2 << 20
+"""Of blobs and bases, about half a second: no snapshot of the journal is held for long."""
+
 NEAR_BYTES: Final = 16 << 20
 """Bytes that are kept at hand: the next blob is most likely made from one of the last."""
 
@@ -67,11 +70,11 @@ class Repacking:
         """Try the next few; None when all were. `pause` is called before each of them, and may end it by raising."""
         if self._at >= self._last:
             return None
-        upto, made = self._last, list[Tighter]()
+        upto, made, size = self._last, list[Tighter](), 0
         with self._store.reading() as r:
             rows = r.scan("blobs", u64(self._at + 1), u64(self._last + 1))
             for tried, (key, was) in enumerate(rows):
-                if tried == AT_ONCE:
+                if tried == AT_ONCE or size >= AT_ONCE_BYTES:
                     upto = int.from_bytes(key, "big") - 1
                     break
                 pause()
@@ -82,6 +85,7 @@ class Repacking:
                     base = blobs.unpack(r, stored.base, self._near) if stored.kind in MADE_OF_BASE else b""
                 except (Damaged, NotHeld):
                     continue  # that is for `verify` to tell
+                size += len(data) + len(base)
                 better = frames.tighter(number, stored, data, base)
                 if better is not None:
                     saved = len(stored.frame) - len(better.frame)

@@ -97,7 +97,7 @@ def test_a_blob_is_tried_once_in_its_life() -> None:
 
 
 def test_what_is_written_by_an_end_is_not_tried_again() -> None:
-    history = texts(2 * AT_ONCE)
+    history = texts(AT_ONCE + 8)
     store, tried = filled(history), list[int]()
     first = Repacking(store)
     some = first.next()
@@ -106,7 +106,7 @@ def test_what_is_written_by_an_end_is_not_tried_again() -> None:
         first.write(w, some)
     assert first.next() is not None  # and the process ends
     repacked(store, lambda: tried.append(1))
-    assert len(tried) == AT_ONCE
+    assert len(tried) == 8
     assert held(store, history)
 
 
@@ -124,9 +124,23 @@ def test_it_can_be_ended_between_two_blobs_and_has_changed_nothing_then() -> Non
     assert rows(store) == before
 
 
+def test_of_long_blobs_fewer_are_tried_at_once() -> None:
+    draw = random.Random(6)
+    long = [draw.randbytes(1 << 20) for _ in range(5)]
+    store, tried = MemoryStore(), list[int]()
+    for number, data in enumerate(long):
+        add(store, [data], f"file {number}")
+    repacking = Repacking(store)
+    assert repacking.next(lambda: tried.append(1)) is not None
+    assert len(tried) == 2
+    while repacking.next(lambda: tried.append(1)) is not None:
+        pass
+    assert len(tried) == 5
+
+
 def test_long_frames_leave_nothing_behind() -> None:
     draw = random.Random(4)
-    long = [b" ".join(draw.choices(WORDS, k=9000)) for _ in range(3)]
+    long = [b" ".join(draw.choices(WORDS, k=3000)) for _ in range(3)]
     store = filled(long[:1])
     add(store, long[1:2], "b")
     add(store, long[2:], "c")
