@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +42,16 @@ def edit_at(
 ) -> tuple[dict[str, Any], Playbook]:
     """The reply to a call at this moment in a journal that began at `BEGAN`, and the workspace afterwards."""
     book = Playbook({"f.txt": "one 1\ntwo 2\n", "g.txt": "one 1\ntwo 2\n"}, settings)
-    with freeze_time(BEGAN) as clock:
-        book.first_event_ns = SystemClock().now_ns()
-        clock.move_to(moment)
-        book.now_ns = SystemClock().now_ns() - SECOND_NS  # the playbook lets a second pass before each call
+    book.first_event_ns = clock_ns(BEGAN)
+    book.now_ns = clock_ns(moment) - SECOND_NS  # the playbook lets a second pass before each call
     return book.call("edit", args), book
+
+
+@cache
+def clock_ns(moment: datetime) -> int:
+    """What the daemon's clock says at that moment. To stop all clocks is to look through all modules: once for each."""
+    with freeze_time(moment):
+        return SystemClock().now_ns()
 
 
 def warned(reply: dict[str, Any]) -> list[str]:

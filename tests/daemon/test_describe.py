@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from typing import Any, get_args
 
 import pytest
@@ -27,6 +28,12 @@ def listed(settings: Settings | None = None, **arguments: Any) -> dict[str, dict
     reply = Playbook(settings=settings).call("describe", arguments)
     assert reply["ok"], reply
     return {tool["name"]: tool for tool in reply["tools"]}
+
+
+@cache
+def told_of(name: str) -> dict[str, Any]:
+    """What is told of a tool where all dialects are offered. Not to be changed."""
+    return listed(ALL, tool=name)[name]
 
 
 def test_by_default_fewer_than_twenty_one_tools_are_offered() -> None:
@@ -59,7 +66,7 @@ def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_
 @every("name", offered(ALL))
 def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     """Names are cut after 30 characters or so, descriptions after 2 KiB; some pass only ASCII."""
-    tool = listed(ALL, tool=name)[name]
+    tool = told_of(name)
     assert re.fullmatch(r"[a-z_]{1,30}", name)
     assert 0 < len(tool["description"]) <= MOST
     assert tool["description"].isascii()
@@ -74,7 +81,7 @@ def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
 
 @every("name", offered(ALL))
 def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
-    told = listed(ALL, tool=name)[name]["annotations"]
+    told = told_of(name)["annotations"]
     assert set(told) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     assert told["readOnlyHint"] is not TOOLS[name].writes
     assert told["openWorldHint"] is False

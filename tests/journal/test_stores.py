@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -302,37 +303,55 @@ sys.exit(status)
 
 
 COMMITTING: Final = """
-import sys
+import os, sys
 from pathlib import Path
 from quire_journal.log import u64
 from quire_journal.stores import Durability
 from quire_journal.stores.lmdb import LmdbStore
-store = LmdbStore.open(Path(sys.argv[1]), Durability(sys.argv[2]))
-with store.reading() as r:
-    n = r.count("records")
-while True:
-    n += 1
-    with store.writing() as w:
-        w.append("records", u64(n), b"r" * (n * 37 % 5000))
-        w.put("meta", b"newest", u64(n))
-        w.append("blobs", u64(n), b"b")
-    sys.stdout.buffer.write(b"%d\\n" % n)
-    sys.stdout.buffer.flush()
+def commit(folder, durability):
+    os.write(1, b"%d\\n" % os.getpid())
+    store = LmdbStore.open(Path(folder), Durability(durability))
+    with store.reading() as r:
+        n = r.count("records")
+    while True:
+        n += 1
+        with store.writing() as w:
+            w.append("records", u64(n), b"r" * (n * 37 % 5000))
+            w.put("meta", b"newest", u64(n))
+            w.append("blobs", u64(n), b"b")
+        os.write(1, b"%d\\n" % n)
+for line in sys.stdin:
+    if not (child := os.fork()):
+        commit(*line.rstrip("\\n").split("\\t"))
+    os.waitpid(child, 0)
+    os.write(1, b"ended\\n")
 """
+"""Forks, for each line that it is told, a process that commits until it is killed and says what it has committed."""
+
+
+@pytest.fixture(scope="module")
+def committing() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", COMMITTING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as mother:
+        yield mother
+        mother.kill()  # a child that a failed test left ends where nobody reads what it says
 
 
 @pytest.mark.parametrize("durability", ["normal", "fast"])
-def test_kill_9_between_or_inside_commits_loses_nothing_that_was_acknowledged(tmp_path: Path, durability: str) -> None:
+def test_kill_9_between_or_inside_commits_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, durability: str, committing: subprocess.Popen[str]
+) -> None:
+    assert committing.stdin is not None
+    assert committing.stdout is not None
     acknowledged = 0
     for commits in live.length((1, 40, 7), (1, 7, 40, 3, 90)):
-        command = [sys.executable, "-c", COMMITTING, str(tmp_path), durability]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            assert child.stdout is not None
-            for _ in range(commits):
-                acknowledged = int(child.stdout.readline())
-            child.kill()
-            for line in child.stdout:
-                acknowledged = int(line) if line.endswith(b"\n") else acknowledged
+        committing.stdin.write(f"{tmp_path}\t{durability}\n")
+        child = int(committing.stdout.readline())
+        for _ in range(commits):
+            acknowledged = int(committing.stdout.readline())
+        os.kill(child, signal.SIGKILL)
+        for line in iter(committing.stdout.readline, "ended\n"):
+            acknowledged = int(line)
         store = LmdbStore.open(tmp_path)
         with store.reading() as r:
             seqs = [int.from_bytes(key, "big") for key, _ in r.scan("records")]
