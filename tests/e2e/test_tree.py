@@ -117,7 +117,7 @@ def test_the_commands_list_and_export_what_there_was(
         "nothing/",
         "run.sh",
     ]
-    assert said.err == "Of 1 file the bytes are not in the journal.\n"
+    assert said.err == "Of 1 file the bytes are not in the journal: kept/.env.\n"
 
     target = tmp_path / "out"
     assert main([*common, "--json", "export-tree", "full", str(target)]) == 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
@@ -31,16 +31,23 @@ def run(call: Invocation) -> int:
         "complete": tree.complete,
         "entries": tree.entries,
     }
-    for sentence in beside(tree.complete, len(tree.uncaptured)):
+    for sentence in beside(tree.complete, len(tree.uncaptured), [entry["path"] for entry in tree.uncaptured]):
         call.say(sentence)
     return call.answer(reply, lambda reply: "\n".join(_rows(reply)), exact=not tree.entries)
 
 
-def beside(complete: bool, uncaptured: int) -> list[str]:
-    """What a tree of the journal does not tell."""
+FEW: Final = 3
+"""So many files are named whose bytes are not there; the list marks all of them."""
+
+
+def beside(complete: bool, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:
+    """What a tree of the journal does not tell; `paths` of the uncaptured files, where no list of them follows."""
     said = [] if complete else ["The whole tree had not been looked at by then; there may have been more."]
     if uncaptured:
-        said.append(f"Of {uncaptured} file{'' if uncaptured == 1 else 's'} the bytes are not in the journal.")
+        names = ", ".join(render.one_line(path) for path in paths[:FEW])
+        more = f" and {len(paths) - FEW} more" if len(paths) > FEW else ""
+        told = f": {names}{more}" if names else ""
+        said.append(f"Of {render.count(uncaptured, 'file')} the bytes are not in the journal{told}.")
     return said
 
 
