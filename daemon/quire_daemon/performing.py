@@ -80,8 +80,8 @@ AT_ONCE: Final = 16
 LATE_S: Final = 1.0
 """Between two tries to journal what a late writer wrote, where the journal does not take it."""
 
-WAIT_S: Final = 0.002
-"""Between two looks whether the disk has synced what such a request waits for."""
+WAIT_S: Final = 0.05
+"""At the latest it is looked after that time whether the disk has synced what such a request waits for."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",
@@ -184,8 +184,16 @@ class Performing:
     """Puts decisions on disk."""
 
     def __init__(
-        self, workspace: Workspace, recorder: Recorder, outside: Outside, clock: Clock, step: Callable[[str], None]
+        self,
+        workspace: Workspace,
+        recorder: Recorder,
+        outside: Outside,
+        clock: Clock,
+        step: Callable[[str], None],
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
+        """`wake`: on any thread, when there is something to go on with."""
+        self._wake = wake
         self._workspace, self._recorder, self._outside, self._clock, self._step = (
             workspace,
             recorder,
@@ -281,11 +289,12 @@ class Performing:
 
     def _begin(self, writes: Sequence[Write]) -> _Staging:
         """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
-        return _to_end(self._beginning(writes))
+        return _to_end(self._beginning(writes, long=False))
 
-    def _beginning(self, writes: Sequence[Write]) -> _Slices[_Staging]:
+    def _beginning(self, writes: Sequence[Write], long: bool) -> _Slices[_Staging]:
         if not _are_small(writes):
-            return self._pool.submit(self._workspace.stage_all, writes)
+            staging = self._pool.submit(self._workspace.stage_all, writes)
+            return self._heard(staging) if long else staging
         try:
             written = self._workspace.write(writes[:AT_ONCE])
             for start in range(AT_ONCE, len(writes), AT_ONCE):
@@ -296,7 +305,14 @@ class Performing:
             failed.set_exception(error)
             return failed
         sync = partial(self._workspace.sync, written)
+        if long:
+            return _Syncing(self._workspace, written, self._heard(self._pool.submit(sync)))
         return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
+
+    def _heard(self, work: Future[T]) -> Future[T]:
+        """Have the loop woken when it has ended: nobody waits for it in there."""
+        work.add_done_callback(lambda _: self._wake())
+        return work
 
     def _portions(self, one: Going) -> Iterator[Sequence[Write]]:
         """What is staged together; each write by itself where they are few, or cannot be synced together."""
@@ -337,7 +353,7 @@ class Performing:
     def _stage(self, one: _Progress) -> _Slices[None]:
         """Stage a long request: the disk syncs one portion while the next is written."""
         for portion in self._portions(one.going):
-            one.staging.append((yield from self._beginning(portion)))
+            one.staging.append((yield from self._beginning(portion, long=True)))
             yield False
         for staging in one.staging:
             while not (staging.done() or self._ending):

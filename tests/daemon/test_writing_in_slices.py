@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -69,7 +70,8 @@ class Scene:
         self.looking = Looking(self.gather)
         self.steps: list[str] = []
         outside: Any = self.outside
-        self.performing = Performing(workspace, self.recorder, outside, self.clock, self.steps.append)
+        self.woken = threading.Event()
+        self.performing = Performing(workspace, self.recorder, outside, self.clock, self.steps.append, self.woken.set)
         self.gather.under_way = self.performing.under_way
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
@@ -151,6 +153,16 @@ def test_a_turn_writes_only_some_of_the_files(scene: Scene) -> None:
     written = [len(scene.outside.landed_at) for _ in scene.turns()]
     steps = {later - earlier for earlier, later in pairwise(written)}
     assert max(steps) <= AT_ONCE < len(FILES) == written[-1]
+
+
+def test_the_loop_is_woken_when_the_disk_has_synced_what_is_waited_for(scene: Scene) -> None:
+    """It need not look again and again meanwhile."""
+    scene.begin()
+    for _ in scene.turns():
+        if scene.performing.patience_s():
+            assert scene.woken.wait(20)
+        scene.woken.clear()
+    assert scene.now() == {b"after\n"}
 
 
 def test_while_nobody_asks_a_turn_writes_more(scene: Scene) -> None:
