@@ -154,8 +154,9 @@ class Outside:
         try:
             self._look_at_due(observed, now, now + (SLICE_S if hurried else IDLE_SLICE_S))
         finally:  # a path that cannot be looked at takes nothing with it
-            with self._again_unless_taken([one.path for one in observed], now):
-                self._record(observed)
+            if observed or self._moves:  # else there is nothing to be recorded, nor to be forgotten
+                with self._again_unless_taken([one.path for one in observed], now):
+                    self._record(observed)
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
         self._finish_scan()
         scan = self._next_scan
