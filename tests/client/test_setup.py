@@ -472,48 +472,52 @@ def test_without_an_installed_command_setup_says_so(
 
 
 PLAYED = """
-import { Quire } from "./quire.mjs"
-const plugin = await Quire({ directory: "/work/app" })
 const call = { tool: "edit", sessionID: "s1", callID: "c1" }
 const args = { filePath: "/work/app/a.py" }
-try { await plugin["tool.execute.before"](call, { args }); console.log("went on") } catch (e) { console.log(e.message) }
-const output = { output: "done" }
-await plugin["tool.execute.after"]({ ...call, args }, output)
-console.log(JSON.stringify(output.output))
-await plugin["chat.message"]({ sessionID: "s1", messageID: "m1" }, {})
-await plugin.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+for (const folder of process.argv.slice(2)) {
+  const { Quire } = await import(folder + "/quire.mjs")
+  const plugin = await Quire({ directory: "/work/app" })
+  const shown = []
+  try { await plugin["tool.execute.before"](call, { args }); shown.push("went on") } catch (e) { shown.push(e.message) }
+  const output = { output: "done" }
+  await plugin["tool.execute.after"]({ ...call, args }, output)
+  console.log(JSON.stringify([...shown, output.output]))
+  await plugin["chat.message"]({ sessionID: "s1", messageID: "m1" }, {})
+  await plugin.event({ event: { type: "session.idle", properties: { sessionID: "s1" } } })
+}
 """
+"""An agent that has the plugin from each of some folders in turn, and tells what it came to see of each answer."""
+
+SHOWN = {
+    '{"decision": "deny", "reason": "read again", "context": "news"}': ["read again", "done\n\nnews"],
+    "{}": ["went on", "done"],
+    "no json": ["went on", "done"],
+}
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="the plugin runs in JavaScript")
-@pytest.mark.parametrize(
-    ("answers", "shown"),
-    [
-        ('{"decision": "deny", "reason": "read again", "context": "news"}', ["read again", '"done\\n\\nnews"']),
-        ("{}", ["went on", '"done"']),
-        ("no json", ["went on", '"done"']),
-    ],
-)
-def test_the_plugin_of_opencode_asks_and_does_as_it_is_told(
-    answers: str, shown: list[str], scope: Scope, tmp_path: Path
-) -> None:
-    quire = tmp_path / "quire"
-    quire.write_text(f"#!/bin/sh\ncat >> {tmp_path}/asked; echo >> {tmp_path}/asked\necho '{answers}'\n")
-    quire.chmod(0o755)
-    (plugin, _) = agents.files("opencode", scope, str(quire))
-    (tmp_path / "quire.mjs").write_text(plugin.put(""))
+def test_the_plugin_of_opencode_asks_and_does_as_it_is_told(scope: Scope, tmp_path: Path) -> None:
+    folders = [tmp_path / str(number) for number, _ in enumerate(SHOWN)]
+    for folder, answer in zip(folders, SHOWN, strict=True):
+        folder.mkdir()
+        quire = folder / "quire"
+        quire.write_text(f"#!/bin/sh\ncat >> {folder}/asked; echo >> {folder}/asked\necho '{answer}'\n")
+        quire.chmod(0o755)
+        (plugin, _) = agents.files("opencode", scope, str(quire))
+        (folder / "quire.mjs").write_text(plugin.put(""))
     (tmp_path / "play.mjs").write_text(PLAYED)
-    ran = subprocess.run(["node", tmp_path / "play.mjs"], capture_output=True, text=True, timeout=50)
-    assert ran.stdout.splitlines() == shown, ran.stderr
-    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
-    assert [one["event"] for one in asked] == [
-        "tool.execute.before",
-        "tool.execute.after",
-        "chat.message",
-        "session.idle",
-    ]
-    assert all((one["sessionID"], one["directory"]) == ("s1", "/work/app") for one in asked)
-    assert asked[0]["args"] == {"filePath": "/work/app/a.py"}
+    ran = subprocess.run(["node", tmp_path / "play.mjs", *folders], capture_output=True, text=True, timeout=50)
+    assert [json.loads(line) for line in ran.stdout.splitlines()] == [*SHOWN.values()], ran.stderr
+    for folder in folders:
+        asked = [json.loads(line) for line in (folder / "asked").read_text().splitlines()]
+        assert [one["event"] for one in asked] == [
+            "tool.execute.before",
+            "tool.execute.after",
+            "chat.message",
+            "session.idle",
+        ]
+        assert all((one["sessionID"], one["directory"]) == ("s1", "/work/app") for one in asked)
+        assert asked[0]["args"] == {"filePath": "/work/app/a.py"}
 
 
 def test_what_is_no_file_is_not_replaced_by_one(scope: Scope) -> None:
