@@ -94,8 +94,7 @@ STEPS: Final = {
     "start_daemon": "`quire up` starts the daemon",
     "stop_daemon": "--stop ends it first",
     "verify": "`quire verify` checks the journal",
-    "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it, "
-    "`quire release PATH --force` takes it away",
+    "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it",
     "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
 """The next step, as refusals name it → what to type or do. `%s` is the operation's number."""

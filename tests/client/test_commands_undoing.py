@@ -76,9 +76,11 @@ def test_claim_says_what_is_wanted_and_tells_the_number_and_who_else_is_there(qu
 def test_a_claim_of_what_another_holds_ends_with_6(quire: Quire) -> None:
     refusal = {"ok": False, "error": "lease_held", "message": "bob has it.", "suggested_action": "wait"}
     ran = quire("claim", "src/a.py", claim=refusal)
-    told = "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it, "
-    told += "`quire release PATH --force` takes it away"
-    assert (ran.status, ran.out, ran.err) == (6, "", f"bob has it. [lease_held]\nNext: {told}.\n")
+    told = "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it"
+    said = f"bob has it. [lease_held]\nNext: {told}.\n"
+    yours = "You can take it away as well: `quire release PATH --force`.\n"
+    assert (ran.status, ran.out, ran.err) == (6, "", said + yours)
+    assert quire("claim", "src/a.py", "--agent", "ada", claim=refusal).err == said  # no agent is to be told so
 
 
 def test_release_names_a_path_a_lease_or_all(quire: Quire, site: Path) -> None:

@@ -28,7 +28,7 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
     if reply.get("salvaged"):
         rows.append(("", colours.paint(render.one_line(reply["salvaged"], 500), "yellow")))
     if isinstance(reply.get("retention"), Mapping):
-        rows.append(("space", _space(reply["retention"])))
+        rows += zip(("space", ""), _space(reply["retention"]), strict=False)
         rows += [("reserve", told) for told in [_reserve(reply["retention"], colours)] if told]
     rows.append(("capture", _capture(reply.get("capture") or {})))
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
@@ -69,17 +69,17 @@ def _journal(reply: Mapping[str, Any]) -> str:
     return ", ".join(parts) or "?"
 
 
-_TAKERS: Final = {"workspace": "this journal", "store": "all yours"}
+_TAKERS: Final = {"workspace": "this journal", "store": "all your journals"}
 
 
-def _space(retention: Mapping[str, Any]) -> str:
-    """How much is taken, of what limit."""
+def _space(retention: Mapping[str, Any]) -> list[str]:
+    """How much is taken, of what limit: by this journal, and by all."""
     parts = []
     for name, words in _TAKERS.items():
         taken = retention.get(name) or {}
         if taken.get("limit"):
             parts.append(f"{words} {render.size(taken.get('bytes') or 0)} (limit {render.size(taken['limit'])})")
-    return ", ".join(parts) or "no limits are set"
+    return parts or ["no limits are set"]
 
 
 def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
