@@ -364,7 +364,8 @@ class Invocation:
         if reply.get("suggested_action"):
             action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))
             self.say(f"Next: {shell_words.step(action, op, self.name)}.")
-        if reply.get("error") == "lease_held" and not self._named[0]:  # no agent is to be told so
+        waits = str(reply.get("suggested_action")).startswith("wait")
+        if waits and reply.get("error") == "lease_held" and not self._named[0]:  # no agent is to be told so
             self.say("You can take it away as well: `quire release PATH --force`.")
         if reply.get("suggested_action") == "name_a_point":
             self._tell_of_points(str(reply.get("point")))
