@@ -143,10 +143,11 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
 def tighter(number: int, stored: Stored, data: bytes, base: bytes) -> Stored | None:
     """Blob `number`, which is `data`, in a shorter frame that needs the same base; None where none is found.
 
-    It takes some milliseconds, in which other threads run. The new frame was unpacked again.
+    It takes some milliseconds, in which other threads run. The new frame was unpacked again. One stretch stays one,
+    though zstd packs some of them shorter: it is read in a tenth of the time.
     """
     made_of_base = stored.kind in MADE_OF_BASE
-    if stored.kind == PLAIN or len(stored.frame) < _TIGHT_LEAST or len(data) + len(base) > _TIGHT_MOST:
+    if stored.kind in (PLAIN, SPLICED) or len(stored.frame) < _TIGHT_LEAST or len(data) + len(base) > _TIGHT_MOST:
         return None
     if made_of_base and len(base) < _MIN_PREFIX_BYTES:
         return None
