@@ -46,6 +46,10 @@ def parse_point(point: str, history: History) -> Seq:
     at_ns = parse_rfc3339(point)
     if at_ns is not None:
         return history.seq_at(at_ns)
+    if _CURSOR_LIKE.fullmatch(point):
+        seq_said = point[1:].partition(".")[0]
+        message = f"{point!r} is a cursor, for `since` and pages of `log`; as a point it is seq:{seq_said}."
+        raise Refused("schema_invalid", message, "name_a_point", point=point)
     if not is_name(point):
         raise Refused("schema_invalid", f"{point!r} is not a point: it must be {FORMS}.", "name_a_point", point=point)
     named = history.checkpoint(point)

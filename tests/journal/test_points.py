@@ -67,6 +67,12 @@ def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: 
     assert refused.value.code == code
 
 
+def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
+    with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
+        parse_point("c4.18ea1deadc1ec410", history)
+    assert (refused.value.code, refused.value.message.endswith("as a point it is seq:4.")) == ("schema_invalid", True)
+
+
 @every("name", ["v12", "seq:1", "seq:", "2026-01-31T12:00:00Z", "2026-01-31", "", "\u0007", " x"])
 def test_a_name_that_means_something_else_is_no_name(name: str) -> None:
     assert not is_name(name)
