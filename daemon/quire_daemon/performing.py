@@ -18,23 +18,19 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
-from typing import Final, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 import msgspec
-from msgspec.structs import replace
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
 from quire_daemon.handlers.base import Move, Put, Write
 from quire_daemon.outside import Outside
+from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, to_end
 from quire_daemon.recorder import Recorder
-from quire_daemon.syncing import Sync, Syncer
 from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
-from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, WriterId, blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -50,20 +46,8 @@ STEPS: Final[tuple[str, ...]] = (
 )
 """Fault points of the order of durability, around those of `workspace.STEPS`: a crash test stops at each."""
 
-STAGERS: Final = 8
-"""Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""
-
-PORTION: Final = 512
-"""Writes that one thread stages and syncs together; until then each has an open descriptor."""
-
 SPARE_FILES: Final = 1024
 """Descriptors that are left for connections and the rest when one request has the others: libzmq aborts without."""
-
-SMALL_BYTES: Final = 512 * 1024
-"""A file of so many bytes is written in the loop, and only synced beside it: that takes less than to take turns."""
-
-MOST_SMALL_BYTES: Final = 32 << 20
-"""So many bytes of small files are written there in one portion."""
 
 MANY: Final = 64
 """Writes of one request, from which on it is written in slices."""
@@ -73,9 +57,6 @@ SLICE_S: Final = 0.01
 
 LONGER_SLICE_S: Final = 0.04
 """And while nobody does: each turn has a price."""
-
-AT_ONCE: Final = 16
-"""Of its writes so many are staged, or swapped, before the time is looked at."""
 
 LATE_S: Final = 1.0
 """Between two tries to journal what a late writer wrote, where the journal does not take it."""
@@ -113,11 +94,6 @@ class Unknown(msgspec.Struct, frozen=True):
 
 Outcome = Done | Overtaken | Failed | Unknown
 
-T = TypeVar("T")
-
-_Slices = Generator[bool, None, T]
-"""Work that stops now and then: True where it waits for the disk, False where there is more to do at once."""
-
 
 class Rider(Protocol):
     """Something that goes with commits that are made anyway (a collection's drops, `dropping`)."""
@@ -132,52 +108,14 @@ class Rider(Protocol):
         """It was not."""
 
 
-class _Staging(Protocol):
-    """Writes that are being staged."""
-
-    def done(self) -> bool:
-        """Need nobody wait for it?"""
-
-    def result(self) -> list[Staged]:
-        """They, staged; waits for it. Raises what went wrong."""
-
-    def exception(self) -> BaseException | None:
-        """What went wrong, if something did; waits for it."""
-
-
-class _Syncing(msgspec.Struct):
-    """Small writes: written in the loop, synced on a worker thread, named in the loop when they are asked for."""
-
-    workspace: Workspace
-    written: Written
-    sync: Sync | Future[None]
-    staged: list[Staged] | None = None
-
-    def done(self) -> bool:
-        return self.sync.done()
-
-    def result(self) -> list[Staged]:
-        if self.staged is None:
-            self.sync.result()
-            self.staged = self.workspace.name(self.written)
-        return self.staged
-
-    def exception(self) -> BaseException | None:
-        try:
-            self.result()
-        except Exception as error:  # noqa: BLE001  told as a value, as a future does
-            return error
-        return None
-
-
 class _Progress(msgspec.Struct):
     """One request's writes on their way."""
 
     going: Going
-    staging: list[_Staging]  # in portions, in order
+    staging: list[Staging]  # in portions, in order
     landed: list[Staged] = msgspec.field(default_factory=list)
     warnings: list[dict[str, str]] = msgspec.field(default_factory=list)
-    rest: _Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
+    rest: Slices[Outcome] | None = None  # what is to be done, of a request that is written in slices
 
 
 class Performing:
@@ -193,7 +131,6 @@ class Performing:
         wake: Callable[[], None] = lambda: None,
     ) -> None:
         """`wake`: on any thread, when there is something to go on with."""
-        self._wake = wake
         self._workspace, self._recorder, self._outside, self._clock, self._step = (
             workspace,
             recorder,
@@ -201,8 +138,7 @@ class Performing:
             clock,
             step,
         )
-        self._pool = ThreadPoolExecutor(STAGERS, thread_name_prefix="stage")
-        self._syncer = Syncer()
+        self._preparing = Preparing(workspace, wake)
         self._settle_upto = Seq(0)
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
@@ -238,7 +174,7 @@ class Performing:
         self._step("before_commit")
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
         short = [
-            _Progress(one, [self._begin(each) for each in self._portions(one)])
+            _Progress(one, [self._preparing.begin(each) for each in self._preparing.portions(one)])
             for one in going
             if len(one.decision.writes) < MANY
         ]
@@ -256,7 +192,7 @@ class Performing:
         for one in long:
             one.rest = self._outcome(one, sync_folders)
         self._long += long
-        return ((one.going, _to_end(self._outcome(one, sync_folders))) for one in short)
+        return ((one.going, to_end(self._outcome(one, sync_folders))) for one in short)
 
     def go_on(self, hurried: bool) -> Iterator[tuple[Going, Outcome]]:
         """A slice of what is written over several turns, and what came of those that have ended.
@@ -283,53 +219,18 @@ class Performing:
         while self._long:
             one = self._long.pop(0)
             assert one.rest is not None
-            outcome = _to_end(one.rest)
+            outcome = to_end(one.rest)
             self.under_way.end(one.going)
             yield one.going, outcome
 
-    def _begin(self, writes: Sequence[Write]) -> _Staging:
-        """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""
-        return _to_end(self._beginning(writes, long=False))
-
-    def _beginning(self, writes: Sequence[Write], long: bool) -> _Slices[_Staging]:
-        if not _are_small(writes):
-            staging = self._pool.submit(self._workspace.stage_all, writes)
-            return self._heard(staging) if long else staging
-        try:
-            written = self._workspace.write(writes[:AT_ONCE])
-            for start in range(AT_ONCE, len(writes), AT_ONCE):
-                yield False
-                self._workspace.write(writes[start : start + AT_ONCE], written)
-        except Exception as error:  # noqa: BLE001
-            failed: Future[list[Staged]] = Future()
-            failed.set_exception(error)
-            return failed
-        sync = partial(self._workspace.sync, written)
-        if long:
-            return _Syncing(self._workspace, written, self._heard(self._pool.submit(sync)))
-        return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
-
-    def _heard(self, work: Future[T]) -> Future[T]:
-        """Have the loop woken when it has ended: nobody waits for it in there."""
-        work.add_done_callback(lambda _: self._wake())
-        return work
-
-    def _portions(self, one: Going) -> Iterator[Sequence[Write]]:
-        """What is staged together; each write by itself where they are few, or cannot be synced together."""
-        writes = [on_disk(write) for write in one.decision.writes]
-        many = len(writes) >= TOGETHER and self._workspace.protection.sync_many
-        size = PORTION if many else 1
-        for start in range(0, len(writes), size):
-            yield writes[start : start + size]
-
-    def _outcome(self, one: _Progress, sync_folders: bool) -> _Slices[Outcome]:
+    def _outcome(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
         try:
             return (yield from self._try(one, sync_folders))
         except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
             self._look_again(one)
             return Unknown(error)
 
-    def _try(self, one: _Progress, sync_folders: bool) -> _Slices[Outcome]:
+    def _try(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
         """Perform one request; whatever goes wrong while it is taken back is the caller's to turn into `Unknown`."""
         try:
             if not one.staging:
@@ -350,10 +251,10 @@ class Performing:
         self._step("before_reply")
         return Done(tuple(one.warnings))
 
-    def _stage(self, one: _Progress) -> _Slices[None]:
+    def _stage(self, one: _Progress) -> Slices[None]:
         """Stage a long request: the disk syncs one portion while the next is written."""
-        for portion in self._portions(one.going):
-            one.staging.append((yield from self._beginning(portion, long=True)))
+        for portion in self._preparing.portions(one.going):
+            one.staging.append((yield from self._preparing.beginning(portion, long=True)))
             yield False
         for staging in one.staging:
             while not (staging.done() or self._ending):
@@ -361,7 +262,7 @@ class Performing:
             staging.result()
             yield False
 
-    def _swap_all(self, one: _Progress) -> _Slices[Lost | None]:
+    def _swap_all(self, one: _Progress) -> Slices[Lost | None]:
         """Swap the writes in, in order; what stopped it, or None. Raises `Refused`."""
         staged = [step for portion in one.staging for step in portion.result()]
         self._step("after_stage")
@@ -440,7 +341,7 @@ class Performing:
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
         now = self._clock.mono_s()
-        self._late += self._workspace.sweep(now, self._pool.submit)
+        self._late += self._workspace.sweep(now, self._preparing.submit)
         if self._late and now >= self._late_s:
             self._late_s = now + LATE_S  # what the journal does not take stays in `.quire/tmp` as well as here
             self._keep(self._late, "late")
@@ -483,18 +384,7 @@ class Performing:
 
     def close(self) -> None:
         """End the worker threads."""
-        self._syncer.close()
-        self._pool.shutdown(wait=True)
-
-
-def _to_end(work: _Slices[T]) -> T:
-    """Do all of it at once."""
-    while True:
-        try:
-            next(work)
-        except StopIteration as ended:
-            result: T = ended.value
-            return result
+        self._preparing.close()
 
 
 def require_room(writes: int, most_open: int) -> None:
@@ -516,27 +406,6 @@ def _one_a_folder(writes: Sequence[Write]) -> Iterable[str]:
     return {path.rpartition("/")[0]: path for write in writes for path in names(write)}.values()
 
 
-def _are_small(writes: Sequence[Write]) -> bool:
-    """Are all of them written in the loop? On threads, each call of the disk waits for the loop to yield anew.
-
-    A thousand files that took 0.2 s took 0.9 s of the processor on two threads beside a commit.
-    """
-    size = sum(len(write.data) for write in writes if isinstance(write, Put))
-    return size <= MOST_SMALL_BYTES and all(map(_is_small, writes))
-
-
-def _is_small(write: Write) -> bool:
-    """Is it written at once? A file with several names may have them anywhere in the tree."""
-    return not isinstance(write, Put) or (len(write.data) <= SMALL_BYTES and write.over.links <= 1)
-
-
 def names(write: Write) -> tuple[str, ...]:
     """The paths that a write touches."""
     return (write.path, write.to) if isinstance(write, Move) else (write.path,)
-
-
-def on_disk(write: Write) -> Write:
-    """`write` with its paths as the workspace spells them (they differ where a name is not UTF-8)."""
-    if isinstance(write, Move):
-        return replace(write, path=disk_path(write.path), to=disk_path(write.to))
-    return replace(write, path=disk_path(write.path)) if disk_path(write.path) != write.path else write

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write
 from quire_daemon.logfile import Log
-from quire_daemon.performing import on_disk
+from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.events import (

@@ -18,7 +18,8 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import Looking, NotYet
-from quire_daemon.performing import AT_ONCE, MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
+from quire_daemon.performing import MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
+from quire_daemon.preparing import AT_ONCE
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Signature, Workspace
