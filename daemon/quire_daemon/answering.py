@@ -27,6 +27,8 @@ from quire_journal.refusals import Refused
 WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")
 """Lists in replies whose entries have a path."""
 
+NAMING: Final = ("path", "to", "moved_from")
+"""Where a reply, and such an entry, has one."""
 
 TELLING_OF_SALVAGE: Final = ("status", "doctor")
 """They tell of it by themselves, for longer."""
@@ -151,7 +153,8 @@ def _tell_encoding(body: dict[str, Any]) -> None:
     """Paths that are not UTF-8 go out percent-escaped, and say so; in the message, too."""
     lists = (body[name] for name in WITH_PATHS if name in body and isinstance(body[name], list))
     for one in (body, *(one for listed in lists for one in listed)):
-        path = one.get("path") if isinstance(one, dict) else None
-        if isinstance(path, str) and is_escaped(path):
-            one["path"], one["path_encoding"] = percent_escaped(path), "percent"
-            body["message"] = body.get("message", "").replace(path, percent_escaped(path))
+        for name in NAMING if isinstance(one, dict) else ():
+            path = one.get(name)
+            if isinstance(path, str) and is_escaped(path):
+                one[name], one["path_encoding"] = percent_escaped(path), "percent"
+                body["message"] = body.get("message", "").replace(path, percent_escaped(path))

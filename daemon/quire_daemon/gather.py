@@ -38,7 +38,7 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.ids import BlobId, blob_id, disk_path, journal_path, unescaped
+from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
 from quire_journal.mapped_paths import mapped
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -180,7 +180,7 @@ class Gather:
         """The place that the caller means; a percent-escaped name only where no file is really called so."""
         given = mapped(given, self.settings.paths.folders)
         place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
-        other = unescaped(given)
+        other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
         if other is None or self.workspace.look(place.path).kind != "missing":
             return place
         return self.workspace.place(other, writing=writing, policy=self.settings.policy)

@@ -17,7 +17,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import Seen
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
-from quire_journal.ids import blob_id
+from quire_journal.ids import blob_id, journal_path
 from quire_journal.journal import Journal
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
@@ -69,6 +69,12 @@ def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -
     assert second is not None
     assert (second.data, second.blob) == (f"{LINES}more\n".encode(), blob_id(f"{LINES}more\n".encode()))
     workspace.close()
+
+
+def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_though_it_is_gone(gather: Gather) -> None:
+    name = journal_path("d/\udcff x")
+    assert gather.file(name, writing=True).path == name
+    assert gather.file("d/%FF%20x", writing=True).path == name
 
 
 def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(gather: Gather) -> None:
