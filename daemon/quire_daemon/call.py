@@ -76,7 +76,7 @@ class Going(msgspec.Struct):
     decision: Decision
     seqs: tuple[Seq, ...]
     batch: Seq
-    drops: int = 0  # `Recorder.drops` when its events were noted: they are so, as long as that is the same
+    commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
     staged: list[Any] = msgspec.field(default_factory=list)
 
 

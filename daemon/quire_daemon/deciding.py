@@ -147,14 +147,15 @@ class Deciding:
         return [one for one in going if self._is_noted(one)]
 
     def _is_noted(self, one: Going) -> bool:
-        """Will the next commit tell of it? Not where one has failed in this turn, for another call: it dropped all.
+        """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.
 
         Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
         """
-        if one.drops == self._recorder.drops:
+        failure = self._recorder.failure(one.commit)
+        if failure is None:
             return True
         try:
-            raise self._recorder.dropped
+            raise failure
         except Exception as error:  # noqa: BLE001  as for the call that met it
             self._answering.answer(one.call, self._answering.told(one.call.tool.name, error))
         return False
@@ -253,7 +254,7 @@ class Deciding:
             return None
         for write in decision.writes:
             paths.update(names(write))
-        return Going(call, decision, seqs, seqs[0], self._recorder.drops)
+        return Going(call, decision, seqs, seqs[0], self._recorder.next_commit)
 
     def _health(self, tool: Tool[Any]) -> dict[str, Any]:
         if tool.needs_health:

@@ -187,6 +187,9 @@ class Performing:
                 self.under_way.end(one.going)
             for one in short:
                 self._abandon_temporary(one)
+            for each in going:
+                if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
+                    self._abandoned.append((_abandoned(each, "not_begun"), each.call.who.writer))
             raise
         self._step("after_commit")
         for one in long:
@@ -306,8 +309,7 @@ class Performing:
             if isinstance(reverted, Lost):  # somebody wrote on top of ours: theirs stays, the next look journals it
                 self._keep(reverted.kept, "swap")
         self._abandon_temporary(one)
-        seqs = tuple(write.seq for write in one.going.decision.writes)
-        self._abandoned.append((WritesAbandoned(seqs, why), one.going.call.who.writer))
+        self._abandoned.append((_abandoned(one.going, why), one.going.call.who.writer))
         self._note_abandoned()
         self._recorder.commit()
         self._abandoned.clear()
@@ -385,6 +387,11 @@ class Performing:
     def close(self) -> None:
         """End the worker threads."""
         self._preparing.close()
+
+
+def _abandoned(one: Going, why: str) -> WritesAbandoned:
+    """None of its writes stands."""
+    return WritesAbandoned(tuple(write.seq for write in one.decision.writes), why)
 
 
 def require_room(writes: int, most_open: int) -> None:

@@ -38,6 +38,7 @@ REPEAT_S = 60.0  # for so long a read that a writer repeats, of the same lines o
 MOST_READS = 10_000  # that are remembered for this
 REFUSALS = 120  # of one caller that are noted however fast they come
 REFUSALS_A_SECOND = 1.0  # and those that are noted besides
+MOST_FAILED = 1000  # commits that failed, of which it is known why
 MOST_CALLERS = 10_000  # of which it is known how many there were
 
 
@@ -163,9 +164,7 @@ class Recorder:
         self._asking: History | None = None  # of the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
-        self.drops = 0
-        """How many commits have failed; each dropped all that was noted. `dropped` is why the last one did."""
-        self.dropped: Exception = StoreFailed("nothing was dropped")
+        self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
         self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
 
     # ── noting ──
@@ -275,8 +274,9 @@ class Recorder:
             try:
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
             except BaseException as error:
-                self.drops += 1
-                self.dropped = error if isinstance(error, Exception) else StoreFailed(str(error))
+                self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
+                if len(self._failed) > MOST_FAILED:
+                    self._failed.popitem(last=False)
                 if isinstance(error, StoreFailed) and error.disk_full:
                     self._full_since_ns = self._full_since_ns or self.clock.now_ns()
                 self._last_reads.forget()
@@ -319,6 +319,15 @@ class Recorder:
         self._names.begun_outside.clear()
         if change.views:
             replay.rebuild(self.journal.store, only=change.views)
+
+    @property
+    def next_commit(self) -> int:
+        """The number of the commit that will tell of what is noted now, whoever makes it."""
+        return self._commits + 1
+
+    def failure(self, commit: int) -> Exception | None:
+        """Why the commit of this number, of late, took nothing of what was noted; None: it did, or is to come."""
+        return self._failed.get(commit)
 
     # ── asking ──
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import live
 from quire_daemon.app import App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Retention, Settings
@@ -17,6 +19,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
+from quire_journal.check import check
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Request
@@ -49,8 +52,13 @@ class Daemon:
         self.app = App(self.root, self.state, journal, workspace, self.server, settings, ignore, self.clock, Log())
         self.app.deciding.open()
 
+    def text(self, path: str) -> str | None:
+        """What is on the disk."""
+        file = self.root / path
+        return file.read_text() if file.exists() else None
+
     def turn(self, **calls: tuple[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """These calls come together, each of its own caller; their replies."""
+        """These calls come together, each of its own caller; their replies, after as many turns as it takes."""
         self.server.replies.clear()
         me = Peer(os.getuid(), 1)
         self.app.turn(
@@ -63,6 +71,10 @@ class Daemon:
                 for name, (tool, args) in calls.items()
             ]
         )
+        for _ in range(1000):
+            if len(self.server.replies) == len(calls):
+                break
+            self.app.turn([])
         return {identity.decode(): body for identity, body in self.server.replies.items()}
 
 
@@ -106,3 +118,51 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
     with daemon.app.recorder.history() as history:
         assert history.file("a") is None
         assert history.file("c") is not None
+
+
+@pytest.mark.parametrize("seed", range(live.length(3, 200)))
+def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_else(daemon: Daemon, seed: int) -> None:
+    """Edits, reads and saves of other programs, several in a turn, over a disk that is full now and then."""
+    chance = random.Random(f"{live.SEED}-{seed}")
+
+    def sometimes_full() -> None:
+        if chance.random() < 0.3:
+            raise StoreFailed("the disk is full", disk_full=True)
+
+    names, applied, versions = ["a", "b", "c"], [], dict[str, str]()
+    daemon.store.fault = sometimes_full
+    for number in range(25):
+        if chance.random() < 0.3:
+            (daemon.root / chance.choice(names)).write_text(f"outside {number}\n")
+        calls: dict[str, tuple[str, dict[str, Any]]] = {}
+        for who in ("ann", "ben", "eve"):
+            path, text = chance.choice(names), f"{who} {number}\n"
+            base = {"base": versions[path]} if path in versions else {}
+            edit = ("write_file", {"path": path, "content": text, **base})
+            calls[who] = edit if chance.random() < 0.6 else read(path)
+        before = {name: daemon.text(name) for name in names}
+        replies = daemon.turn(**calls)
+        for who, (tool, args) in calls.items():
+            reply, path = replies.get(who, {}), args["path"]
+            if reply.get("ok"):
+                versions[path] = reply["version"]
+                if tool == "write_file":
+                    applied.append((path, args["content"]))
+        written = {args["path"] for who, (tool, args) in calls.items() if tool != "read_file" and replies[who]["ok"]}
+        assert {name: daemon.text(name) for name in names if name not in written} == {
+            name: text for name, text in before.items() if name not in written
+        }
+    daemon.store.fault = None
+    for _ in range(3):
+        daemon.turn(**{name: read(name) for name in names})
+    daemon.app.settle()
+    with daemon.app.recorder.history() as history:
+        assert history.unsettled() == []
+        for name in names:
+            head = history.file(name)
+            told = history.text_of(head.blob).data.decode() if head is not None and not head.gone else None
+            assert told == daemon.text(name)
+        past = [(name, version) for name in names for version in history.versions(name) if not version.gone]
+        kept = {(name, history.text_of(version.blob).data.decode()) for name, version in past}
+    assert {*applied} <= kept
+    assert [str(finding) for finding in check(daemon.store)] == []
