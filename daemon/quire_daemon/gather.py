@@ -177,11 +177,11 @@ class Gather:
         return text
 
     def _place(self, given: str, writing: bool) -> Place:
-        """The place that the caller means; a percent-escaped name only where no file is really called so."""
+        """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""
         given = mapped(given, self.settings.paths.folders)
         place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
         other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
-        if other is None or self.workspace.look(place.path).kind != "missing":
+        if other is None or self.workspace.look(place.path).kind != "missing" or self._head(journal_path(place.path)):
             return place
         return self.workspace.place(other, writing=writing, policy=self.settings.policy)
 

@@ -77,6 +77,14 @@ def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_thoug
     assert gather.file("d/%FF%20x", writing=True).path == name
 
 
+def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called_so(gather: Gather) -> None:
+    file = gather.workspace.root / "%FF"
+    file.write_bytes(b"x\n")
+    assert gather.file("%FF", writing=True).path == "%FF"
+    file.unlink()
+    assert gather.file("%FF", writing=True).path == "%FF"
+
+
 def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(gather: Gather) -> None:
     root = str(gather.workspace.root)
     for given, asked in [
