@@ -1,13 +1,15 @@
 """One socket to one run of the daemon: a frame out, the frame with the same id back, all within a deadline.
 
 The only module of the client that knows ZeroMQ. A DEALER without an identity (two clients with one identity
-would get each other's replies); `IMMEDIATE`, so that nothing is queued for a daemon that is not there and then
-performed minutes later by its successor.
+would get each other's replies). Nothing is sent unless the daemon has shaken hands and holds its lock: what is queued
+for a daemon that is not there is performed by its successor. ZeroMQ's own way to that (`IMMEDIATE`) throws away what
+has been received when a connection ends: of the replies that a daemon sent just before its end, every third.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 from typing import Final
 
@@ -44,14 +46,14 @@ class Connection:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._context.linger = 0
         self._socket = self._context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.IMMEDIATE, 1)
         self._socket.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
         self._socket.setsockopt(zmq.RECONNECT_IVL, 20)  # ms; a daemon that starts has its lock before its socket
         self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
-        self._ends = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+        self._shaken = False  # hands, and the connection has not ended since
+        self._told = self._socket.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED)
         self._news = zmq.Poller()
         self._news.register(self._socket, zmq.POLLIN)
-        self._news.register(self._ends, zmq.POLLIN)
+        self._news.register(self._told, zmq.POLLIN)
         self._socket.connect(f"ipc://{found.socket}")
 
     def usable(self) -> bool:
@@ -69,13 +71,15 @@ class Connection:
 
     def wait_ready(self, until: float) -> None:
         """Return when the daemon has shaken hands. `until` is of the monotonic clock. Raises NotSent."""
-        while not self._socket.poll(0, zmq.POLLOUT):
+        self._look()
+        while not self._shaken:
             if not self.alive():
                 raise NotSent("The daemon ended.")
             left = until - time.monotonic()
             if left <= 0:
                 raise NotSent(self._unreachable())
-            self._socket.poll(_milliseconds(min(left, SLICE_S)), zmq.POLLOUT)
+            self._told.poll(_milliseconds(min(left, SLICE_S)))
+            self._look()
 
     def exchange(self, request_id: int, frame: bytes, until: float) -> Reply:
         """Send `frame` and return the reply to `request_id`. Raises NotSent or NoReply.
@@ -110,12 +114,11 @@ class Connection:
         ended, slice_s = False, SLICE_S
         while True:
             left = until - time.monotonic()
-            told = [one for one, _ in self._news.poll(_milliseconds(min(max(left, 0.0), slice_s)))]
-            if self._ends in told:
-                self._ends.recv_multipart(zmq.NOBLOCK)
+            news = [one for one, _ in self._news.poll(_milliseconds(min(max(left, 0.0), slice_s)))]
+            if self._told in news and self._look():
                 ended, slice_s = True, SOON_S
             # In this order: a reply comes before the end that was told of.
-            if self._socket in told or self._socket.poll(0):
+            if self._socket in news or self._socket.poll(0):
                 frame = self._socket.recv(zmq.NOBLOCK)
                 break
             if left <= 0:
@@ -128,6 +131,15 @@ class Connection:
             return decode_reply(frame)
         except msgspec.MsgspecError as error:
             raise NoReply(f"The daemon's reply cannot be read ({error}).") from error
+
+    def _look(self) -> bool:
+        """Take what ZeroMQ tells of the connection. Has one ended?"""
+        ended = False
+        while int(self._told.get(zmq.EVENTS)) & zmq.POLLIN:
+            event = int.from_bytes(self._told.recv_multipart(zmq.NOBLOCK)[0][:2], sys.byteorder)
+            self._shaken = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
+            ended |= not self._shaken
+        return ended
 
     def _unreachable(self) -> str:
         """Why a daemon that holds its lock could not be reached."""

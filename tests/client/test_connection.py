@@ -15,7 +15,7 @@ from quire_client.connection import Connection
 from quire_client.failures import NoDaemon, NotSent
 from quire_client.start import Door
 from quire_journal.locks import Running, running, take_lock
-from quire_journal.messages import Caller
+from quire_journal.messages import Caller, Request, encode
 from quire_journal.places import Place, make_private_folder
 
 
@@ -86,6 +86,28 @@ def test_a_daemon_that_dies_during_a_call_is_noticed_long_before_the_time_is_up(
         assert time.monotonic() - began < 15
         assert reply["outcome"] == "unknown"
         assert reply["message"].startswith("The daemon ended during the call.")
+
+
+def test_a_reply_that_was_sent_just_before_the_end_counts_however_late_it_is_looked_for(place: Place) -> None:
+    with FakeDaemon(place) as daemon:
+        found = running(place)
+        assert found is not None
+        line = Connection(place, found)
+        line.wait_ready(time.monotonic() + 5)
+        news = line._news
+
+        class Late:
+            """Looks when the daemon and its socket have ended, as on a busy machine."""
+
+            def poll(self, ms: int) -> object:
+                daemon._thread.join(10)
+                assert line._told.poll(10_000)
+                return news.poll(ms)
+
+        line._news = Late()  # type: ignore[assignment]
+        reply = line.exchange(1, encode(Request(1, "shutdown", epoch=daemon.epoch)), time.monotonic() + 20)
+        assert (reply.id, reply.body["ok"]) == (1, True)
+        line.close()
 
 
 def test_the_call_after_a_restart_goes_to_the_new_daemon_with_its_epoch(place: Place) -> None:
