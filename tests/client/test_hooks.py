@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
+from letters import texts
 from quire_client.__main__ import main
 from quire_client.commands.base import Invocation
 from quire_client.commands.hook import MOST_INPUT, answered, workspaces
@@ -71,7 +72,7 @@ def cases_of(name: str) -> Any:
 @pytest.mark.parametrize("name", AGENTS)
 @given(
     given=st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+        st.none() | st.booleans() | st.integers() | texts(5),
         lambda inner: (
             st.lists(inner, max_size=3)
             | st.dictionaries(st.sampled_from(["file_path", "path", "edits", "command", "x"]), inner, max_size=3)

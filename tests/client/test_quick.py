@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 import live
 from cases import every
+from letters import texts
 from quire_client.packing import pack, unpack
 from quire_client.quick import NotRunning, Quick, Unreachable
 from quire_journal.locks import Running, hold_lock
@@ -34,9 +35,9 @@ VALUES = st.recursive(
     | st.booleans()
     | st.integers(-(1 << 63), (1 << 64) - 1)
     | st.floats(allow_nan=False)
-    | st.text()
+    | texts()
     | st.binary(max_size=300),
-    lambda inner: st.lists(inner, max_size=MOST) | st.dictionaries(st.text(max_size=40), inner, max_size=MOST),
+    lambda inner: st.lists(inner, max_size=MOST) | st.dictionaries(texts(40), inner, max_size=MOST),
     max_leaves=live.length(16, 30),
 )
 

@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
+from letters import texts
 from quire_client.__main__ import main
 from quire_client.commands.setup import shared_entry_point
 from quire_client.hooks import AGENTS
@@ -29,11 +30,11 @@ QUIRE = "/opt/my tools/quire"
 # ── JSON with comments ───────────────────────────────────────────────────────
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    st.none() | st.booleans() | st.integers() | texts(8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts(5), inner, max_size=3),
     max_leaves=12,
 )
-OBJECTS = st.dictionaries(st.text(max_size=5).filter(lambda key: key != "ours"), JSON, max_size=4)
+OBJECTS = st.dictionaries(texts(5).filter(lambda key: key != "ours"), JSON, max_size=4)
 
 
 @given(OBJECTS, JSON, st.sampled_from([2, 4, "\t"]))

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
+from letters import texts
 from quire_daemon.call import decode, nesting
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Tool, World
@@ -32,13 +33,13 @@ SCALARS = (
     | st.booleans()
     | st.integers(-(2**63), 2**64 - 1)
     | st.floats(allow_nan=False)
-    | st.text(max_size=live.length(40, None))
+    | texts(live.length(40, None))
     | st.binary(max_size=300)
 )
 MOST = live.length(8, 20)
 VALUES = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=MOST) | st.dictionaries(st.text(max_size=40), inner, max_size=MOST),
+    lambda inner: st.lists(inner, max_size=MOST) | st.dictionaries(texts(40), inner, max_size=MOST),
     max_leaves=live.length(16, 60),
 )
 

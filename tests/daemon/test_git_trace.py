@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import live
 from cases import every
+from letters import texts
 from quire_daemon.git_trace import (
     KEPT_NS,
     MOST_CONNECTIONS,
@@ -192,8 +193,8 @@ def test_who_says_nothing_is_not_listened_to_for_long() -> None:
 
 MOST = live.length(3, None)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=live.length(20, None)),
-    lambda v: st.lists(v, max_size=MOST) | st.dictionaries(st.text(max_size=live.length(20, None)), v, max_size=MOST),
+    st.none() | st.booleans() | st.integers() | st.floats() | texts(live.length(20, None)),
+    lambda v: st.lists(v, max_size=MOST) | st.dictionaries(texts(live.length(20, None)), v, max_size=MOST),
     max_leaves=live.length(8, 100),
 )
 fields = st.dictionaries(
