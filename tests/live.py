@@ -118,7 +118,8 @@ class Live:
     From `__init__` to `close` the environment of this process carries the mark and XDG folders of its own: a
     client may start a daemon again at any call, and that one must be found too.
 
-    `forked`: what this process starts is forked. Not at full length: that is for the real thing.
+    `forked`: what this process starts is forked, and journals lie in memory where there is room. Not at full length,
+    nor where something is measured: that is for the real thing.
     """
 
     def __init__(self, root: Path | None = None, state_dir: Path | None = None, forked: bool = not LONG) -> None:
@@ -126,9 +127,10 @@ class Live:
         self.top = Path(tempfile.mkdtemp(prefix="quire-live-"))
         self.root = root or self.top / "checkout"
         self.root.mkdir(parents=True, exist_ok=True)
-        self._kept = Path(tempfile.mkdtemp(prefix="quire-live-", dir=in_memory()))
+        memory = in_memory() if forked else None
+        self._kept = Path(tempfile.mkdtemp(prefix="quire-live-", dir=memory))
         self.state_dir = state_dir or self._kept / "state"
-        if state_dir is None and in_memory():
+        if state_dir is None and memory is not None:
             self.state_dir.mkdir(mode=0o700)
             os.link(reserve(), self.state_dir / "reserve")
         self.mark = secrets.token_hex(8)

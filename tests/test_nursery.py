@@ -98,3 +98,12 @@ def test_what_it_says_before_it_gives_up_and_its_status_are_those_of_a_program(t
     assert said[0] == said[1]
     assert said[0][0] == 2, said
     assert str(tmp_path / "nowhere") in said[0][1]
+
+
+def test_the_journal_of_what_is_measured_lies_on_the_disk_beside_its_checkout() -> None:
+    """One in memory would be synced for nothing."""
+    at = Live(forked=False)
+    try:
+        assert at.state_dir.parent.stat().st_dev == at.root.stat().st_dev
+    finally:
+        at.close()
