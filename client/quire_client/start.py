@@ -26,6 +26,7 @@ from quire_journal.workspaces import checked
 
 if TYPE_CHECKING:
     import socket
+    from pathlib import Path
 
     from quire_client.spool import SpoolLine
 
@@ -306,11 +307,21 @@ def _last_words(place: Place, child: Child) -> str:
     except OSError:
         tail = ""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    if not lines and _is_full(place.state):
+        return f"The daemon could not start: the disk of {place.state} is full. Make room on it, and call again."
     if not lines:
         return f"The daemon ended at once (status {child.returncode}) and gave no reason; see {place.log}."
     if lines[-1].startswith("quired: "):
         return f"The daemon did not start: {lines[-1].removeprefix('quired: ')}"
     return f"The daemon did not start: {lines[-1]} (all of it is in {place.start_error}, its log is {place.log})"
+
+
+def _is_full(folder: Path) -> bool:
+    """Has its disk no room, not even for a reason?"""
+    try:
+        return os.statvfs(folder).f_bavail == 0
+    except OSError:
+        return False
 
 
 def _check_owner(path: str) -> None:

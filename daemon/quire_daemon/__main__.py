@@ -128,6 +128,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
+    from quire_daemon.reserve import Reserve
     from quire_daemon.settings_files import SettingsFiles
     from quire_daemon.workspace import Workspace
     from quire_daemon.wrong_settings import BadSettings
@@ -146,6 +147,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     except BadSettings as error:
         print(f"quired: {error}. {_WITHOUT_SETTINGS}", file=sys.stderr)
         return 2
+    reserve = Reserve(place.state / "reserve", settings.retention.reserve_bytes)
+    reserve.make_room()
     clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
     if crash := soundness.crash_of(place.journal):
         log.warning("crashed", trace=crash)
@@ -197,7 +200,18 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             door = server.Server(listener, socket_path, epoch, ours=inherited is None)
             ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
             app = App(
-                place.root, place.state, journal, workspace, door, settings, ignore, clock, log, step, settings_files
+                place.root,
+                place.state,
+                journal,
+                workspace,
+                door,
+                settings,
+                ignore,
+                clock,
+                log,
+                reserve,
+                step,
+                settings_files,
             )
             _collect_seldom()
             sys.setswitchinterval(SWITCH_S)

@@ -97,6 +97,7 @@ class App:
         ignore: Ignore,
         clock: Clock,
         log: Log,
+        reserve: Reserve,
         step: Callable[[str], None] = lambda name: None,
         settings_files: SettingsFiles | None = None,
     ) -> None:
@@ -118,7 +119,7 @@ class App:
         self.progress: dict[str, dict[str, Any]] = {}
         self.searching = Searching(server)
         self.collecting = Collecting(self, state_dir)
-        self.reserve = Reserve(state_dir / "reserve", settings.retention.reserve_bytes)
+        self.reserve = reserve
         self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
         self.jobs = Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for

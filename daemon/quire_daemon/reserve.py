@@ -6,11 +6,12 @@ even to delete). Edits are refused until there is room for the reserve again.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Any, Final
 
-from quire_journal.stores.disk import free_bytes
+from quire_journal.stores.disk import FULL_BELOW_BYTES, free_bytes
 
 ROOM_BYTES: Final = 8 << 20
 """Free space beside the reserve, without which it is not taken."""
@@ -40,6 +41,12 @@ class Reserve:
             self._path.unlink(missing_ok=True)
             return
         self.given_back = False
+
+    def make_room(self) -> None:
+        """Give it back if the disk is full: before a start, which opens the log and finishes what was left."""
+        with contextlib.suppress(OSError):
+            if free_bytes(self._path.parent) < FULL_BELOW_BYTES:
+                self.give_back()
 
     def give_back(self) -> None:
         """The disk is full: its space is for the journal now."""

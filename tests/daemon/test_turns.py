@@ -14,9 +14,10 @@ import pytest
 import live
 from quire_daemon.app import App
 from quire_daemon.clock import SystemClock
-from quire_daemon.config import Retention, Settings
+from quire_daemon.config import Settings
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
+from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
@@ -48,8 +49,10 @@ class Daemon:
         self.store, self.clock = MemoryStore(), SystemClock()
         self.server = Hearing(folder)
         journal, ignore = Journal.open(self.store, self.clock.now_ns()), Ignore(self.root)
-        workspace, settings = Workspace(self.root), Settings(retention=Retention(reserve_bytes=0))
-        self.app = App(self.root, self.state, journal, workspace, self.server, settings, ignore, self.clock, Log())
+        workspace, reserve = Workspace(self.root), Reserve(self.state / "reserve", 0)
+        self.app = App(
+            self.root, self.state, journal, workspace, self.server, Settings(), ignore, self.clock, Log(), reserve
+        )
         self.app.deciding.open()
 
     def text(self, path: str) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from live import Live, eventually, ok, refused, verified
+from quire_client import NoDaemon
 
 pytestmark = pytest.mark.real
 
@@ -94,3 +95,40 @@ def test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected(da
         verified(boss)
         newest = ok(boss.call("read_file", {"path": "a", "end_line": 1}))["version"]
         ok(boss.call("write_file", {"path": "a", "content": "room\n", "base": newest}))
+
+
+def test_a_daemon_starts_on_a_full_disk_and_the_past_can_be_read(daemon: Any, disk: Path) -> None:
+    at: Live = daemon(state_dir=disk / "state")
+    folder = Path(os.environ["XDG_CONFIG_HOME"]) / "quire"
+    folder.mkdir()
+    (folder / "config.toml").write_text(SETTINGS)
+    with at.connect("writer", "s1") as client:
+        version = ok(client.call("write_file", {"path": "a", "content": "one\n"}))["version"]
+        assert ok(client.call("status", {}))["retention"]["reserve"]["held"]
+    at.kill()
+    _fill(disk / "ballast")
+    with at.connect("reader", "s2") as client:
+        assert ok(client.call("read_file", {"path": "a"}))
+        assert ok(client.call("show", {"version": version}))["content"] == "one\n"
+        refused(client.call("write_file", {"path": "b", "content": "b\n"}), "disk_full")
+        assert ok(client.call("status", {}))["retention"]["reserve"]["given_back"]
+        (disk / "ballast").unlink()
+        eventually("there is a reserve again", lambda: ok(client.call("status", {}))["retention"]["reserve"]["held"])
+        assert ok(client.call("write_file", {"path": "b", "content": "b\n"}))
+        verified(client)
+
+
+def test_a_start_that_a_full_disk_without_a_reserve_does_not_allow_says_so(daemon: Any, disk: Path) -> None:
+    at: Live = daemon(state_dir=disk / "state")
+    folder = Path(os.environ["XDG_CONFIG_HOME"]) / "quire"
+    folder.mkdir()
+    (folder / "config.toml").write_text("[retention]\nreserve_bytes = 0\n")
+    with at.connect("writer", "s1") as client:
+        ok(client.call("write_file", {"path": "a", "content": "one\n"}))
+    at.kill()
+    _fill(disk / "ballast")
+    with pytest.raises(NoDaemon, match=r"the disk of .* is full"):
+        at.connect("reader", "s2").call("status", {})
+    (disk / "ballast").unlink()
+    with at.connect("reader", "s2") as client:
+        assert ok(client.call("read_file", {"path": "a"}))
