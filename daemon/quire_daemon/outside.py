@@ -117,7 +117,7 @@ class Outside:
             self._recorder.seen.tell({path: None})
             return
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
-            self._watcher.exchanged(path, signature.ino)
+            self._watcher.exchanged(path, signature)
         s = signature
         now_ns = self._recorder.clock.now_ns()
         self._recorder.seen.tell({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})

@@ -19,6 +19,7 @@ from typing import Final
 from quire_daemon.cookies import COOKIES, Cookies, new_token
 from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
+from quire_daemon.workspace import Signature
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ class Watcher:
         self._overflows = 0
         self._root_gone = False
         self._bells: dict[str, tuple[str, Callable[[], None]]] = {}  # folder → how names end that are told, to whom
-        self._own: list[tuple[str, int]] | None = None  # what `exchanged` told since `quiet` began; None: it has not
+        self._own: list[tuple[str, Signature]] | None = None  # what `exchanged` told in this `quiet`; None: no `quiet`
         self._inotify: Inotify | None = None
         self._tree: Tree | None = None
         self._root_fd = -1
@@ -109,7 +110,7 @@ class Watcher:
             yield
             return
         inotify.hush()
-        own: list[tuple[str, int]] = []
+        own: list[tuple[str, Signature]] = []
         self._own = own
         try:
             yield
@@ -117,23 +118,24 @@ class Watcher:
             self._own = None
             inotify.listen(self._watches_of(own))
 
-    def exchanged(self, path: str, ino: int) -> None:
-        """The caller exchanged the file at `path` for `ino`, and knows what stands there: nobody need look at it.
+    def exchanged(self, path: str, signature: Signature) -> None:
+        """The caller exchanged the file at `path`, and knows what stands there: nobody need look at it.
 
-        Only within `quiet`; elsewhere it is looked at as if somebody else had done it.
+        `signature`: of that; any later change moves it. Only within `quiet`; elsewhere it is looked at as if somebody
+        else had done it.
         """
         if self._own is not None:
-            self._own.append((path, ino))
+            self._own.append((path, signature))
 
-    def _watches_of(self, own: Sequence[tuple[str, int]]) -> list[Exchanged]:
+    def _watches_of(self, own: Sequence[tuple[str, Signature]]) -> list[Exchanged]:
         """The same, with the watch of each path's folder. Empty where one is not watched."""
         found: list[Exchanged] = []
-        for path, ino in own:
+        for path, signature in own:
             folder, _, name = path.rpartition("/")
             watch = None if self._tree is None else self._tree.watch_of(folder)
             if watch is None:
                 return []
-            found.append(Exchanged(watch, os.fsencode(name), os.fsencode(f"{self._root}/{path}"), ino))
+            found.append(Exchanged(watch, os.fsencode(name), os.fsencode(f"{self._root}/{path}"), signature))
         return found
 
     # ── what happened ──

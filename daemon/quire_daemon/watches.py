@@ -35,6 +35,8 @@ from watchdog.observers.inotify_c import (
     WatchDescriptor,
 )
 
+from quire_daemon.workspace import Signature
+
 _MASK: Final = Mask(
     # Only what changes something: OPEN and CLOSE_NOWRITE would report every `grep -r`, and our own reads.
     InotifyConstants.IN_CREATE
@@ -68,7 +70,7 @@ class Exchanged(NamedTuple):
     watch: WatchDescriptor  # of the folder
     name: bytes
     path: bytes
-    ino: int  # of the file that stands there since
+    signature: Signature  # of the file that stands there since
 
 
 UNMOUNTED: Final = InotifyConstants.IN_UNMOUNT
@@ -119,20 +121,23 @@ class Inotify(InotifyFD):
         """
         try:
             if not self._closed:
-                if own and self._waiting() == sum(2 * _event_bytes(one.name) for one in own):
-                    self._take(own)
+                size = sum(2 * _event_bytes(one.name) for one in own)
+                if own and self._waiting() == size:
+                    self._take(own, size)
                 self._ready.modify(self._inotify_fd, select.EPOLLIN)
         finally:
             self._reading.release()
 
-    def _take(self, own: Sequence[Exchanged]) -> None:
-        """Read the events of our exchanges. What turns out to be another's is lost, and told as lost.
+    def _take(self, own: Sequence[Exchanged], size: int) -> None:
+        """Read the events of our exchanges, which take `size` bytes: what comes behind them meanwhile is left there.
+        What turns out to be another's is lost, and told as lost.
 
         One thing that others do is in them: a file that is moved from where nobody watches over one of ours has the
         event with which our exchange ended, and the kernel makes one of two that are alike (inotify(7)). Hence the
-        look at the inode, once the events are gone: what comes later makes another.
+        look at the file, once the events are gone: what comes later makes another. The whole signature counts, for a
+        second file that is moved there may have the inode's number, which was free since the first.
         """
-        told = os.read(self._inotify_fd, DEFAULT_EVENT_BUFFER_SIZE)
+        told = os.read(self._inotify_fd, size)
         moves = (InotifyConstants.IN_MOVED_FROM, InotifyConstants.IN_MOVED_TO)
         expected = [(one.watch, mask, one.name) for one in own for mask in moves]
         if [(wd, mask, name) for wd, mask, _, name in self._parse_event_buffer(told)] != expected:
@@ -348,7 +353,7 @@ class Tree:
 
 def _is_there(one: Exchanged) -> bool:
     try:
-        return os.lstat(one.path).st_ino == one.ino
+        return Signature.of(os.lstat(one.path)) == one.signature
     except OSError:
         return False
 

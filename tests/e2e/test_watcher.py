@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from quire_daemon.ignore import Ignore
 from quire_daemon.noticed import Batch, Coverage
 from quire_daemon.watcher import Watcher
+from quire_daemon.workspace import Signature
 
 pytestmark = pytest.mark.real
 
@@ -229,10 +231,10 @@ def beside(path: Path) -> Path:
     return made
 
 
-def replace(path: Path) -> int:
-    """Put a file in the place of that at `path`, in one step, as an edit does. Its inode."""
+def replace(path: Path) -> Signature:
+    """Put a file in the place of that at `path`, in one step, as an edit does. Its signature."""
     exchange(path, beside(path))
-    return path.stat().st_ino
+    return Signature.of(path.stat())
 
 
 @pytest.fixture
@@ -281,6 +283,31 @@ def test_a_file_that_another_program_moves_over_an_exchanged_one_is_told(edited:
         watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
         beside(root / "a.txt").rename(root / "a.txt")
     assert watched.catch_up().dirty == {"a.txt"}
+
+
+def test_also_one_that_has_the_number_of_the_inode_that_was_exchanged(edited: tuple[Path, Watch]) -> None:
+    """The first that was moved there had set it free."""
+    root, watched = edited
+    with watched.watcher.quiet():
+        ours = replace(root / "a.txt")
+        beside(root / "a.txt").rename(root / "a.txt")
+        theirs = (root / "a.txt").stat().st_ino
+        watched.watcher.exchanged("a.txt", msgspec.structs.replace(ours, ino=theirs))
+    assert watched.catch_up().dirty == {"a.txt"}
+
+
+def test_known_exchanges_of_many_files_with_long_names_are_not_told_either(tmp_path: Path, watch: Start) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    names = [f"{n:0>240}" for n in range(200)]
+    for name in names:
+        (root / name).write_text("old")
+    watched = watch(root)
+    watched.catch_up()
+    with watched.watcher.quiet():
+        for name in names:
+            watched.watcher.exchanged(name, replace(root / name))
+    assert not watched.catch_up()
 
 
 def test_an_exchange_outside_of_the_quiet_is_told(edited: tuple[Path, Watch]) -> None:
