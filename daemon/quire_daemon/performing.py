@@ -230,6 +230,7 @@ class Performing:
         try:
             return (yield from self._try(one, sync_folders))
         except Exception as error:  # noqa: BLE001  told as a value: the caller must hear "unknown", never "ok"
+            self._workspace.release(one.landed)
             self._look_again(one)
             return Unknown(error)
 
@@ -304,16 +305,27 @@ class Performing:
 
     def _take_back(self, one: _Progress, why: str) -> None:
         """Undo what has landed, drop what has not, and say so in the log before anything else is said."""
-        for step in reversed(one.landed):
-            reverted = self._workspace.revert(step)
-            if isinstance(reverted, Lost):  # somebody wrote on top of ours: theirs stays, the next look journals it
-                self._keep(reverted.kept, "swap")
+        kept = [piece for step in reversed(one.landed) for piece in self._revert(step)]
+        self._workspace.release(one.landed)  # what those of them displaced that stay
+        self._keep(kept, "swap")
         self._abandon_temporary(one)
         self._abandoned.append((_abandoned(one.going, why), one.going.call.who.writer))
         self._note_abandoned()
         self._recorder.commit()
         self._abandoned.clear()
+        self._workspace.discard(kept)
         self._look_again(one)
+
+    def _revert(self, step: Staged) -> Sequence[Kept]:
+        """Undo a write, if nobody has written on top of it, or means to: theirs stays, the next look journals it.
+
+        What came into our hands of theirs. One that cannot be undone keeps no other from it.
+        """
+        try:
+            reverted = self._workspace.revert(step)
+        except (HeldOpen, Refused):
+            return ()
+        return reverted.kept if isinstance(reverted, Lost) else ()
 
     def _note_abandoned(self) -> None:
         """Also what a commit that failed has dropped: the next one must not call these writes settled without it."""

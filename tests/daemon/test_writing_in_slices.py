@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from quire_daemon.preparing import AT_ONCE
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Signature, Workspace
+from quire_daemon.workspace.lingering import GRACE_S
 from quire_journal.events import FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
@@ -230,6 +232,43 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
         assert history.batch_state(going.batch) == "abandoned"
     assert scene.gather.observe(FILES[0], "watched").event is None
     assert {*scene.outside.named} == {*FILES}
+
+
+def write_into(file: Path) -> None:
+    file.write_bytes(b"on top\n")
+
+
+def replace(file: Path) -> None:
+    file.unlink()
+    file.write_bytes(b"in its place\n")
+
+
+def test_a_file_that_is_held_open_keeps_no_other_from_being_taken_back(scene: Scene) -> None:
+    """Whoever holds it open writes on top of ours: that stays, and is looked at. None of it stands, says the log."""
+    going = scene.begin()
+    scene.until_written(AT_ONCE)
+    held = FILES[AT_ONCE // 2]
+    with (scene.root / held).open("r+b"):
+        (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
+        assert [*scene.turns()][-1] == [(going, Overtaken())]
+    assert [name for name in FILES if (scene.root / name).read_bytes() == b"after\n"] == [held]
+    with scene.recorder.history() as history:
+        assert history.batch_state(going.batch) == "abandoned"
+    assert {*scene.outside.named} == {*FILES}
+
+
+@pytest.mark.parametrize("touch", [write_into, replace, Path.unlink])
+def test_nothing_is_held_for_good_of_what_cannot_be_taken_back(scene: Scene, touch: Callable[[Path], None]) -> None:
+    scene.begin()
+    scene.until_written(AT_ONCE)
+    touch(scene.root / FILES[0])
+    (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
+    assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [Overtaken]
+    scene.performing.sweep()
+    scene.clock.now_s += 2 * GRACE_S
+    scene.performing.sweep()
+    scene.performing.close()
+    assert (scene.workspace.lingering(), os.listdir(scene.root / ".quire" / "tmp")) == (0, [])
 
 
 def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_commit(scene: Scene) -> None:
