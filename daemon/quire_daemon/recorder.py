@@ -165,6 +165,7 @@ class Recorder:
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
         self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
+        self._outdated = False  # are there views that a purge outdated and that are not built again
         self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
 
     # ── noting ──
@@ -272,6 +273,7 @@ class Recorder:
         if entries or bytes_:
             self._commits += 1
             try:
+                self._catch_up()
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
             except BaseException as error:
                 self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
@@ -315,10 +317,16 @@ class Recorder:
         for blob in change.dropped:
             self.texts.forget(blob)
         self._commits += 1
-        self.journal.append(entries, dropped=change.dropped, instead=change.rows)
+        self.journal.append(entries, dropped=change.dropped, instead=change.rows, outdated=change.views)
         self._names.begun_outside.clear()
-        if change.views:
-            replay.rebuild(self.journal.store, only=change.views)
+        self._outdated = bool(change.views)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Build the views again that a purge outdated; where the store fails, with the next commit. Raises so."""
+        if self._outdated:
+            replay.catch_up(self.journal.store)
+            self._outdated = False
 
     @property
     def next_commit(self) -> int:

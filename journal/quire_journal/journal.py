@@ -115,6 +115,7 @@ class Journal:
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
         dropped: Sequence[bytes] = (),
         instead: Sequence[tuple[str, bytes, bytes]] = (),
+        outdated: Sequence[str] = (),
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
@@ -122,8 +123,9 @@ class Journal:
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
         them (see `blobs.drop`). `instead` are (table, key, value) of records and blobs that stand in place of
-        others from now on (see `purging`). Raises `ValueError` for a batch that cannot be (a caller's mistake), and
-        `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
+        others from now on (see `purging`), and `outdated` the names of views that tell otherwise then: the caller
+        has them built again (`replay.catch_up`) before the next call. Raises `ValueError` for a batch that cannot be
+        (a caller's mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []
@@ -171,6 +173,8 @@ class Journal:
             if sealed:
                 w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))
             replay.fold_all(w, sealed, bytes_of)
+            if outdated:
+                replay.outdate(w, outdated)
         self._head = Seq(self._head + len(sealed))
         self._last_hash, self._last_at_ns = prev, at_ns
         return [record for record, _ in sealed]

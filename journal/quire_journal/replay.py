@@ -6,7 +6,7 @@ For each view a watermark says up to which record, and by which version of the f
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -106,11 +106,19 @@ def catch_up(store: Store, chunk: int = CHUNK) -> int:
             return folded
 
 
-def rebuild(store: Store, chunk: int = CHUNK, only: Container[str] | None = None) -> int:
-    """Throw every view away, or `only` those of these names, and fold the log again; how many records that were."""
+def rebuild(store: Store, chunk: int = CHUNK) -> int:
+    """Throw every view away, and fold the log again; how many records that were."""
     with store.writing() as w:
-        _begin_again(w, [view for view in VIEWS if only is None or view.name in only])
+        _begin_again(w, VIEWS)
     return catch_up(store, chunk)
+
+
+def outdate(w: Writing, views: Iterable[str]) -> None:
+    """Say, within the transaction that changes the past, that `catch_up` has to build these views from nothing.
+
+    So they are built again whatever ends first, though by the next start; until then nothing can be folded.
+    """
+    watermarks.write(w, {**watermarks.read(w), **dict.fromkeys(views, _NEVER)})
 
 
 def _begin_again(w: Writing, views: Iterable[View]) -> None:

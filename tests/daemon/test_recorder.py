@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
+
 import msgspec
 import pytest
 
 from cases import every
 from quire_daemon.recorder import MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
+from quire_journal import purging
+from quire_journal.check import check
 from quire_journal.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
-from quire_journal.log import StoreFailed
+from quire_journal.log import TABLES, StoreFailed
 from quire_journal.path_names import PathNames
 from quire_journal.points import to_the_second
+from quire_journal.purging import Wanted
 from quire_journal.stores.memory import MemoryStore
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
@@ -35,6 +41,7 @@ def desk(store: MemoryStore | None = None) -> tuple[Recorder, SetClock, WriterId
     clock = SetClock()
     recorder = Recorder(Journal.open(store or MemoryStore(), clock.now_ns()), clock)
     ann = writer(recorder, "turn 1")
+    recorder.note_blob(b"zero\n", "a.txt")
     recorder.note_blob(b"one\n", "a.txt")
     recorder.note(FileWritten("a.txt", blob_id(b"zero\n"), 5, 0o644, 0), ann)
     recorder.note(FileWritten("a.txt", blob_id(b"one\n"), 4, 0o644, 2), ann)
@@ -185,6 +192,39 @@ def test_of_writers_that_only_ask_those_are_remembered_that_somebody_may_have_to
     assert (told.agent, told.pid) == ("ben", 1)
     assert recorder.writer(WriterIntroduced(0, 1000, 1, agent="ben")) == waiting
     assert recorder.stranger(waiting) is None
+
+
+@every(("commits", "killed"), [(commits, killed) for commits in range(5) for killed in (False, True)])
+def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_ends(
+    commits: int, killed: bool
+) -> None:
+    """It ended between the two, and no other purge found the name that the views told: the log had it no more."""
+    store = MemoryStore()
+    recorder, _, ann = desk(store)
+    recorder.introduce(recorder.writer(WriterIntroduced(0, 1000, agent="token=x1y2z3")))
+    recorder.commit()
+    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    with store.reading() as r:
+        change = purging.change(r, wanted, purging.find(r, wanted))
+    left = iter(range(commits))
+
+    def full() -> None:
+        if next(left, None) is None:
+            raise StoreFailed("the disk is full", disk_full=True)
+
+    store.fault = full
+    with suppress(StoreFailed):
+        recorder.purge(change, ann)
+    store.fault = None
+    if killed:
+        Journal.open(store, 1)
+    else:
+        recorder.note(READ, ann)
+        recorder.commit()
+    with store.reading() as r:
+        told = {table for table in TABLES for _, row in r.scan(table) if b"token=x1y2z3" in row}
+    assert ("records" in told) == bool(told), told
+    assert [str(finding) for finding in check(store)] == []
 
 
 def test_questions_within_a_question_share_its_snapshot() -> None:
