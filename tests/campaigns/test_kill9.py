@@ -87,7 +87,9 @@ class Writer:
         if by_anchor:
             reply = client.call("edit", replacing(shown, f"slot {self.name} ", slot_line(self.name, wanted)))
         else:
-            plain = ok(client.call("read_file", {"path": path}))
+            plain = client.call("read_file", {"path": path})
+            if not plain.get("ok"):
+                return plain.get("outcome") != "unknown"
             content = re.sub(rf"(?m)^slot {self.name} .*$", slot_line(self.name, wanted), plain["content"])
             reply = client.call("write_file", {"path": path, "content": content, "base": plain["version"]})
         if reply.get("ok"):
