@@ -35,6 +35,8 @@ def test_up_without_waiting_says_that_the_capture_goes_on(quire: Quire, tmp_path
     status = {"ok": True, "pid": 7, "workspace": "/x", "capture": {"done": 0, "total": 9, "finished": False}}
     ran = quire("up", "../new", "--no-wait", status=status)
     assert ran.out == "The daemon (pid 7) runs for /x; it captures the files.\n"
+    told = quire("up", "../new", "--no-wait", status={**status, "journal": {"uncaptured": 2}}).out.splitlines()
+    assert told[1:] == ["Of 2 files the bytes are not in the journal: `quire ls` says which."]
     assert ran.opener.wanted[0].place.root == tmp_path / "new"
 
 
@@ -60,7 +62,7 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
         "workspace": str(site),
         "state_dir": "/state",
         "versions": {"daemon": VERSION, "journal_format": 1},
-        "journal": {"bytes": 3 * 1024 * 1024, "versions": 640},
+        "journal": {"bytes": 3 * 1024 * 1024, "versions": 640, "uncaptured": 1},
         "capture": {"done": 5, "total": 1000, "finished": False},
         "coverage": {"state": "degraded", "reasons": ["the watcher\nis blind"], "since": "2026-01-31T12:00:00Z"},
         "protection": {"lease": True, "exchange": True, "openat2": False},
@@ -82,11 +84,17 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
         "            all your journals 5.0 MiB (limit 2.0 GiB)\n"
         "reserve     16.0 MiB, held for a full disk\n"
         "capture     under way: 5 of 1000 files looked at\n"
+        "            of 1 file the bytes are not in the journal: `quire ls` says which\n"
         "coverage    degraded since 2026-01-31 12:00:00Z: the watcher is blind\n"
         "protection  active: lease, exchange; not available here: openat2\n"
         "writers     alice/s1, outside and 3 more\n"
     )
-    well = {"coverage": {"state": "full", "reasons": []}, "protection": {"lease": True}, "capture": {"finished": True}}
+    well = {
+        "journal": {"uncaptured": 0},
+        "coverage": {"state": "full", "reasons": []},
+        "protection": {"lease": True},
+        "capture": {"finished": True},
+    }
     told = quire("status", status={**reply, **well, "versions": {"daemon": "0.0.1"}}).out
     assert "capture     finished: every file has been looked at\ncoverage    full: every change is seen\n" in told
     assert f"daemon      pid 7, version 0.0.1 (this client is {VERSION})\n" in told

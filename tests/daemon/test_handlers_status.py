@@ -33,7 +33,7 @@ def test_status_tells_what_the_app_says_and_what_the_journal_knows() -> None:
     reply = desk.call(STATUS_TOOL, desk.ann)
     assert (reply["pid"], reply["epoch"], reply["seq"]) == (7, "e", desk.journal.head)
     assert "degraded" in reply["message"]
-    assert reply["journal"]["bytes"] == 4096
+    assert (reply["journal"]["bytes"], reply["journal"]["uncaptured"]) == (4096, 0)
     assert [writer["agent"] for writer in reply["writers"]] == ["ben", "ann"]
     assert reply["undeliverable"] == 0
     assert "journal_bytes" not in reply

@@ -31,6 +31,7 @@ def rows(reply: Mapping[str, Any], colours: render.Palette) -> list[tuple[str, s
         rows += zip(("space", ""), _space(reply["retention"]), strict=False)
         rows += [("reserve", told) for told in [_reserve(reply["retention"], colours)] if told]
     rows.append(("capture", _capture(reply.get("capture") or {})))
+    rows += [("", told) for told in [uncaptured(reply)] if told]
     rows.append(("coverage", _coverage(reply.get("coverage"), colours)))
     rows += [
         ("setting", colours.paint(render.one_line(told), "yellow")) for told in reply.get("settings_waiting") or ()
@@ -104,6 +105,13 @@ def _capture(capture: Mapping[str, Any]) -> str:
     if capture.get("finished", True):
         return "finished: every file has been looked at"
     return f"under way: {capture.get('done', 0)} of {render.count(int(capture.get('total') or 0), 'file')} looked at"
+
+
+def uncaptured(reply: Mapping[str, Any]) -> str:
+    """Of how many files the bytes are not kept; "" for none."""
+    journal = reply.get("journal")
+    count = int(journal.get("uncaptured") or 0) if isinstance(journal, Mapping) else 0
+    return f"of {render.count(count, 'file')} the bytes are not in the journal: `quire ls` says which" if count else ""
 
 
 def _coverage(coverage: object, colours: render.Palette) -> str:

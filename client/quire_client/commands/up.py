@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
+from quire_client.commands.status import uncaptured
 from quire_client.progress import Progress
 
 if TYPE_CHECKING:
@@ -54,7 +55,9 @@ def _captured(client: Client, shown: bool) -> dict[str, Any]:
 
 
 def _show(reply: Mapping[str, Any]) -> str:
-    return "\n".join([_runs(reply), *(render.clean_text(said) for said in [reply.get("salvaged")] if said)])
+    left_out = uncaptured(reply)
+    said = [_runs(reply), f"{left_out[:1].upper()}{left_out[1:]}." if left_out else "", reply.get("salvaged") or ""]
+    return "\n".join(render.clean_text(one) for one in said if one)
 
 
 def _runs(reply: Mapping[str, Any]) -> str:

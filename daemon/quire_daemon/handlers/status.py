@@ -81,7 +81,12 @@ def decide_status(params: StatusParams, world: World) -> Decision:
         "coverage": coverage,
         "capture": health.get("capture"),
         "protection": health.get("protection", {}),
-        "journal": {"bytes": health.get("journal_bytes"), "versions": health.get("journal_versions"), "records": head},
+        "journal": {
+            "bytes": health.get("journal_bytes"),
+            "versions": health.get("journal_versions"),
+            "records": head,
+            "uncaptured": history.uncaptured_count(),
+        },
     }
     # What else the app tells stands beside it, so that a new figure needs no change here.
     shaped = {*reply, "journal_bytes", "journal_versions"}

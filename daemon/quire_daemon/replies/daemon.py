@@ -50,6 +50,7 @@ class JournalSize(Shape, frozen=True, kw_only=True):
     bytes: int | None
     versions: int | None
     records: int
+    uncaptured: int  # files as they are now whose bytes it does not hold
 
 
 class StatusReply(msgspec.Struct, frozen=True, kw_only=True):
