@@ -135,7 +135,7 @@ class History:
         for key, name in list(self._reading.scan("paths")):
             path = name.decode("utf-8", "surrogateescape")
             if path.startswith(prefix):
-                head = files.head(self._reading, int.from_bytes(key, "big"))
+                head = files.head_once(self._reading, int.from_bytes(key, "big"))
                 if head is not None:
                     yield path, head
 

@@ -136,16 +136,19 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 
 
 def head(r: Reading, path: int) -> Version | None:
-    """The newest state of the path with this number; None when it has none."""
+    """The newest state of the path with this number; None when it has none. It is kept at hand."""
     known: Version | None = r.known.get(("head", path))
-    if known is not None:
-        return known
+    if known is None:
+        known = head_once(r, path)
+        if known is not None:
+            r.known["head", path] = known
+    return known
+
+
+def head_once(r: Reading, path: int) -> Version | None:
+    """The same, for who asks about all paths, one after the other: it is not kept."""
     found = r.get("files", u32(path))
-    if found is None:
-        return None
-    newest: Version = _VERSION.decode(found)
-    r.known["head", path] = newest
-    return newest
+    return None if found is None else _VERSION.decode(found)
 
 
 def made_by(r: Reading, path: int) -> dict[str, int]:
