@@ -104,8 +104,15 @@ class Deciding:
         self._calls.appendleft(call)
 
     def next_look_s(self, now: float) -> float:
-        """When the loop should come here again, at the latest."""
-        return min((now if self._has_news(c) else c.retry_s or now for c in self._calls), default=now + 60)
+        """When the loop should come here again, at the latest. Of each caller only the first call counts, and none of
+        one whose call is being written: when that has landed, the loop is awake.
+        """
+        behind, at = self._gather.under_way.callers, now + 60
+        for call in self._calls:
+            if call.incoming.identity not in behind:
+                behind.add(call.incoming.identity)
+                at = min(at, now if self._has_news(call) else call.retry_s or now)
+        return at
 
     def decide_all(self) -> list[Going]:
         """Decide what can be decided now; what waits stays in the queue, in order."""
@@ -325,7 +332,7 @@ class Deciding:
             )
             raise Refused("busy", message, "retry", retry_after_ms=500)
         if call.marks & self._taken:
-            raise NotYet(self._clock.mono_s())
+            raise NotYet(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`under_way`)
         self._taken |= call.marks
 
     def _repeated(self, call: Call) -> dict[str, Any] | None:

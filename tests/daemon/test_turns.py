@@ -15,8 +15,10 @@ import live
 from quire_daemon.app import App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
+from quire_daemon.gather import RETRY_S
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
+from quire_daemon.performing import MANY
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
@@ -63,17 +65,7 @@ class Daemon:
     def turn(self, **calls: tuple[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """These calls come together, each of its own caller; their replies, after as many turns as it takes."""
         self.server.replies.clear()
-        me = Peer(os.getuid(), 1)
-        self.app.turn(
-            [
-                Incoming(
-                    name.encode(),
-                    me,
-                    Request(1, tool, msgspec.Raw(msgspec.msgpack.encode(args)), Caller(agent=name)),
-                )
-                for name, (tool, args) in calls.items()
-            ]
-        )
+        self.app.turn([incoming(name, tool, args) for name, (tool, args) in calls.items()])
         for _ in range(1000):
             if len(self.server.replies) == len(calls):
                 break
@@ -87,6 +79,12 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     yield one
     one.store.fault = None
     one.app.close()
+
+
+def incoming(caller: str, tool: str, args: dict[str, Any], op: bytes = b"") -> Incoming:
+    """What has come from this caller, on a connection of its own."""
+    request = Request(1, tool, msgspec.Raw(msgspec.msgpack.encode(args)), Caller(agent=caller), op)
+    return Incoming(caller.encode(), Peer(os.getuid(), 1), request)
 
 
 def write(path: str) -> tuple[str, dict[str, Any]]:
@@ -121,6 +119,27 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
     with daemon.app.recorder.history() as history:
         assert history.file("a") is None
         assert history.file("c") is not None
+
+
+@pytest.mark.parametrize(("caller", "op"), [("ann", b""), ("ben", b"an operation id."), ("ben", b"")])
+def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Daemon, caller: str, op: bytes) -> None:
+    """Its caller, who asks for something else; the same request on another connection; who needs one of its files."""
+    patch = "".join(f"*** Add File: f{n}\n+new\n" for n in range(MANY))
+    asked = incoming("ann", "apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}, b"an operation id.")
+    second = asked if op else incoming(caller, *read("f0"))
+    daemon.app.turn([asked])
+    assert daemon.app.performing.under_way.going
+    before, came = 0.0, [msgspec.structs.replace(second, identity=caller.encode())]
+    while daemon.app.performing.under_way.going:
+        began = daemon.clock.mono_s()
+        daemon.app.turn(came)
+        after, came = daemon.app.deciding.next_look_s(began), []
+        assert after == before or after >= began + RETRY_S or not daemon.app.performing.under_way.going
+        before = after
+    while len(daemon.server.replies) < len({"ann", caller}):
+        daemon.app.turn([])
+    daemon.app.turn([])
+    assert daemon.server.replies[caller.encode()]["ok"]
 
 
 @pytest.mark.parametrize("seed", range(live.length(3, 200)))
