@@ -81,8 +81,6 @@ class History:
         self._text_of = text_of
         self._recent: Mapping[tuple[bytes, str], Shown] = {} if recent is None else recent
         self._names = PathNames() if names is None else names
-        self._ids: dict[str, PathId] = {}
-        self._heads: dict[int, Version | None] = {}  # an undo of a thousand files asks for each of them six times
         self._callers: dict[int, bytes] = {}
         self._undoings: dict[int, BatchUndone | None] = {}
 
@@ -541,15 +539,10 @@ class History:
         return self._id(path)
 
     def _head(self, number: int) -> Version | None:
-        if number not in self._heads:
-            self._heads[number] = files.head(self._reading, number)
-        return self._heads[number]
+        return files.head(self._reading, number)
 
     def _id(self, path: str) -> PathId | None:
-        found = self._ids.get(path) or paths.path_id(self._reading, path)
-        if found is not None:
-            self._ids[path] = found
-        return found
+        return paths.path_id(self._reading, path)
 
 
 def who_changed(changes: Sequence[Version], name: Callable[[int], str] = writer_name, most: int = 5) -> str:
