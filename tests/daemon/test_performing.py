@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,13 @@ import pytest
 
 from cases import every
 from checkout import do, put
-from quire_daemon.performing import LATE_S, SPARE_FILES, Performing, require_room
+from quire_daemon.call import Going
+from quire_daemon.handlers.base import Decision
+from quire_daemon.performing import LATE_S, SPARE_FILES, Done, Performing, require_room
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
-from quire_journal.events import BytesDisplaced
+from quire_journal.events import BytesDisplaced, FileWritten
+from quire_journal.ids import blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
@@ -33,6 +37,13 @@ def test_more_writes_than_there_are_descriptors_for_are_refused() -> None:
 def test_a_few_writes_are_never_refused(most_open: int) -> None:
     """However little the system allows."""
     require_room(100, most_open)
+
+
+class Unheard:
+    """In the place of `Outside`."""
+
+    def landed(self, path: str, signature: object, blob: bytes, exchanged: bool = False) -> None:
+        """Nobody asks."""
 
 
 class Hands:
@@ -82,5 +93,26 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
         kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
         assert [(one.path, one.why, history.bytes_of(one.blob)) for one in kept] == [("f", "late", b"late")]
     assert os.listdir(tmp_path / ".quire" / "tmp") == []
+    performing.close()
+    workspace.close()
+
+
+def test_what_was_written_is_done_also_where_its_folder_was_removed_before_it_was_synced(tmp_path: Path) -> None:
+    workspace, clock = Workspace(tmp_path), Hands()
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    outside: Any = Unheard()
+
+    def step(name: str) -> None:
+        if name == "after_write":
+            shutil.rmtree(tmp_path / "folder")
+
+    performing = Performing(workspace, recorder, outside, clock, step)
+    (tmp_path / "folder").mkdir()
+    write = put(workspace, "folder/f", b"new\n", seq=recorder.next_seq)
+    seq = recorder.note(FileWritten("folder/f", blob_id(b"new\n"), 4, 0o644, 0, "write_file"))
+    call: Any = None
+    going = Going(call, Decision({"ok": True}, (), [write], ()), (seq,), seq)
+    assert [*performing.perform([going], sync_folders=True)] == [(going, Done())]
+    assert performing.unsettled
     performing.close()
     workspace.close()

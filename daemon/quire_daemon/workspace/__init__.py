@@ -265,9 +265,15 @@ class Workspace:
             self._step("discard.unlinked")
 
     def sync_folder(self, path: str) -> None:
-        """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError, Vanished."""
+        """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError.
+
+        Where there is no such folder any more, somebody has removed it since, and the name with it.
+        """
         folder = path.rpartition("/")[0] or "."
-        fd = self._beneath.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fd = self._beneath.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except (FileNotFoundError, NotADirectoryError):
+            return
         try:
             os.fsync(fd)
         finally:
