@@ -13,7 +13,7 @@ import msgspec
 
 from quire_journal import blobs, replay, watermarks
 from quire_journal.blobs import NotHeld
-from quire_journal.check import Finding
+from quire_journal.check import Finding, replaced
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, Reading, Store
 from quire_journal.records import decode_record, link, record_hash
@@ -41,9 +41,10 @@ def check_end(store: Store) -> Iterator[Finding]:
 def _records(r: Reading) -> Iterator[Finding]:
     """Back from the last one: each is named by its hash in the one after it, the last in `meta`."""
     wanted: bytes | None = None
+    known = replaced(r)
     for key, stored in islice(r.scan("records", reverse=True), RECORDS):
         seq = int.from_bytes(key, "big")
-        stands_for = losses.hash_of_replaced(r, seq) or record_hash(stored)
+        stands_for = losses.hash_of_replaced(r, seq) or known.get(seq) or record_hash(stored)
         try:
             if wanted is None:
                 require_head(r, seq, record_hash(stored))

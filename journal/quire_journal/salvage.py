@@ -192,8 +192,11 @@ class _Found:
                 return
             if len(value) in LINKS and row.live:
                 self.replaced.setdefault(number, set()).add(link(value))
-            if record_at(number, value) is not None:
+            record = record_at(number, value)
+            if record is not None:
                 self.records.setdefault(number, []).append(row)
+                for seq, was in losses.replacing(record.event()) if row.live else ():
+                    self.replaced.setdefault(seq, set()).add(link(was))
             elif value[:1] in _OF_BLOB:
                 self.blobs.setdefault(number, []).append(row)
         elif len(row.key) == pieces.KEY_BYTES:

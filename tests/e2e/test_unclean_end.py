@@ -13,8 +13,10 @@ import pytest
 from live import Live, caught_up, eventually, ok, verified
 from quire_client import NoDaemon
 from quire_daemon import soundness
+from quire_journal import watermarks
 from quire_journal.journal import Journal
 from quire_journal.stores.lmdb import LmdbStore
+from quire_journal.views import VIEWS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
 
@@ -64,6 +66,24 @@ def test_after_a_kill_the_end_of_the_log_is_looked_at_and_after_a_second_one_at_
     assert not started_again(at, content)["end_only"], "nobody knows what ends the daemon so soon"
     at.kill()
     assert started_again(at, content)["end_only"], "now it was checked"
+
+
+def test_a_journal_whose_views_were_being_built_when_the_machine_ended_is_not_taken_for_a_damaged_one(at: Live) -> None:
+    """It was set aside and salvaged, as after a power cut in the minute that an update or a purge of a name takes."""
+    content = edited(at)
+    with at.connect(agent="token-of-ann") as client:
+        ok(client.call("write_file", {"path": "b.txt", "content": "token-of-ben\n"}))
+        assert ok(client.call("purge", {"matching": "token-of-[a-z]+"}))["records"]
+    at.kill()
+    store = LmdbStore.open(at.state_dir / "journal")
+    with store.writing() as w:
+        for table in (table for view in VIEWS for table in view.tables):
+            w.clear(table)
+        watermarks.write(w, {view.name: (view.version, 0) for view in VIEWS})
+    store.close()
+    looked = started_again(at, content)
+    assert looked["found"]
+    assert (looked["views_differ"], looked["salvaged"]) == (True, "")
 
 
 def test_after_a_fatal_signal_everything_is_looked_at(at: Live) -> None:

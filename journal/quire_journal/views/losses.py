@@ -7,14 +7,19 @@ kept here, so the chain can be followed across it.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, NamedTuple
+
+import msgspec
 
 from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged
 from quire_journal.log import Reading, Writing, u64
-from quire_journal.records import Record
+from quire_journal.records import Record, decode_record
 
 TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)
+
+_REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
 
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
@@ -36,7 +41,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     elif isinstance(event, JournalSalvaged | Purged):
         if isinstance(event, JournalSalvaged):
             w.put("salvages", u64(record.seq), b"")
-        for seq, was in event.replaced:
+        for seq, was in replacing(event):
             if w.get("replaced", u64(seq)) is None:  # of one that is changed twice the first hash is in the chain
                 w.put("replaced", u64(seq), was)
 
@@ -55,6 +60,23 @@ def any_gone(r: Reading) -> bool:
 def hash_of_replaced(r: Reading, seq: int) -> bytes | None:
     """The hash of the record that stood at `seq`, where another stands now."""
     return r.get("replaced", u64(seq))
+
+
+def replaced_by_log(r: Reading) -> dict[int, bytes]:
+    """`hash_of_replaced` of every record, as the log says it: for who cannot rely on the view."""
+    found: dict[int, bytes] = {}
+    for _, stored in r.scan("records"):
+        with suppress(msgspec.MsgspecError):  # what is wrong with a record is not asked here
+            record = decode_record(stored)
+            if record.kind in _REPLACING:
+                for seq, was in replacing(record.event()):
+                    found.setdefault(seq, was)
+    return found
+
+
+def replacing(event: Event | None) -> tuple[tuple[int, bytes], ...]:
+    """The records that stand in the place of others since this event, each with the hash that was there."""
+    return event.replaced if isinstance(event, JournalSalvaged | Purged) else ()
 
 
 def last_salvage(r: Reading) -> int:
