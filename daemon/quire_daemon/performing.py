@@ -243,6 +243,9 @@ class Performing:
         except Refused as refused:
             self._take_back(one, refused.code)
             return Failed(refused)
+        except Exception:
+            self._take_back(one, "fault")
+            raise
         if lost is not None:
             self._keep(lost.kept, "swap")
             self._take_back(one, lost.why)

@@ -310,6 +310,21 @@ def test_what_the_disk_refuses_is_told_when_the_log_has_taken_it_back(scene: Sce
     assert {(scene.root / name).read_bytes() for name in FILES if (scene.root / name).is_file()} == {b"before\n"}
 
 
+def test_all_of_it_is_taken_back_also_when_something_unexpected_ends_it(scene: Scene) -> None:
+    """Somebody clears `.quire/tmp`. Else half of it would stand, and be called settled with the next edit."""
+    going = scene.begin()
+    scene.until_written(AT_ONCE)
+    for left in (scene.root / ".quire" / "tmp").iterdir():
+        if left.name.startswith(f"{going.seqs[-1]}."):
+            left.unlink()
+    (_, outcome) = [*scene.turns()][-1][0]
+    assert isinstance(outcome, Unknown)
+    assert scene.now() == {b"before\n"}
+    with scene.recorder.history() as history:
+        assert history.batch_state(going.batch) == "abandoned"
+    assert {*scene.outside.named} == {*FILES}
+
+
 def test_a_daemon_that_ends_writes_the_rest_first(scene: Scene) -> None:
     first, second = scene.begin(), scene.decide(["beside.txt", *(f"new{n}.txt" for n in range(MANY))], b"made\n")
     assert [*scene.performing.perform([second], False)] == []
