@@ -250,11 +250,12 @@ def _tells(record: Record, stored: bytes, found: Found, wanted: Wanted) -> bool:
 
 
 def _masked(record: Record, found: Found) -> Record:
-    """The record without the texts. A kept reply that had one says only that there was a reply."""
+    """The record without the texts. A kept reply says only that there was a reply."""
     event = record.event()
     if isinstance(event, ReplyKept):
         reply = msgspec.msgpack.encode({"ok": True, "message": "What was answered has been purged.", "purged": True})
-        body = msgspec.msgpack.encode(msgspec.structs.replace(event, reply=reply))
+        key = _without(event.key, found, frozenset())
+        body = msgspec.msgpack.encode(msgspec.structs.replace(event, key=key, reply=reply))
     else:
         kept = _named(event)
         fields = msgspec.msgpack.decode(bytes(record.body))

@@ -40,6 +40,17 @@ def test_lines_of_a_file_that_goes_are_masked_wherever_they_stand() -> None:
     assert "MIIE" not in said[kept]
 
 
+def test_the_key_of_a_kept_reply_is_masked_too() -> None:
+    """The caller chose it, out of whatever it had."""
+    scribe = Scribe().introduce()
+    kept = scribe.note(ReplyKept("deploy token=x1y2z3", b"x" * 32, b"done"), writer=1)
+    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    assert "'deploy [purged]'" in told(scribe, wanted)[kept]
+    with scribe.store.reading() as r:
+        change = purging.change(r, wanted, purging.find(r, wanted))
+    assert "batches" in change.views, "the row stands under another key then"
+
+
 def test_what_matches_over_several_lines_goes_as_a_whole_and_its_lines_alone() -> None:
     """A line of it is too short to be looked for by itself; it goes where it stands within the match."""
     scribe = Scribe().introduce()
