@@ -241,15 +241,13 @@ class Performing:
                 yield from self._stage(one)
             lost = yield from self._swap_all(one)
         except Refused as refused:
-            self._take_back(one, refused.code)
+            yield from self._take_back(one, refused.code)
             return Failed(refused)
         except Exception:
-            self._take_back(one, "fault")
+            yield from self._take_back(one, "fault")
             raise
         if lost is not None:
-            self._keep(lost.kept, "swap")
-            self._take_back(one, lost.why)
-            self._workspace.discard(lost.kept)
+            yield from self._take_back(one, lost.why, lost.kept)
             return Overtaken()
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
@@ -306,9 +304,16 @@ class Performing:
         else:
             self._outside.landed(disk_path(write.path), None, b"")
 
-    def _take_back(self, one: _Progress, why: str) -> None:
-        """Undo what has landed, drop what has not, and say so in the log before anything else is said."""
-        kept = [piece for step in reversed(one.landed) for piece in self._revert(step)]
+    def _take_back(self, one: _Progress, why: str, displaced: Iterable[Kept] = ()) -> Slices[None]:
+        """Undo what has landed, drop what has not, and say so in the log before anything else is said.
+
+        `displaced` of others is journaled with it, and let go when the log has it.
+        """
+        kept = [*displaced]
+        for at, step in enumerate(reversed(one.landed), 1):
+            kept += self._revert(step)
+            if not at % AT_ONCE:
+                yield False
         self._workspace.release(one.landed)  # what those of them displaced that stay
         self._keep(kept, "swap")
         self._abandon_temporary(one)

@@ -234,6 +234,21 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
     assert {*scene.outside.named} == {*FILES}
 
 
+def test_it_is_taken_back_in_slices_too_and_nobody_looks_at_its_files_meanwhile(scene: Scene) -> None:
+    going = scene.begin()
+    (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
+    stand, ended = [0], list[tuple[Going, Outcome]]()
+    while not ended:
+        with pytest.raises(BeingWritten):
+            scene.gather.observe(FILES[0], "watched")
+        ended = scene.turn()
+        stand.append(sum((scene.root / name).read_bytes() == b"after\n" for name in FILES))
+    assert ended == [(going, Overtaken())]
+    assert max(stand) >= len(FILES) - AT_ONCE
+    assert stand[-1] == 0
+    assert max(abs(later - earlier) for earlier, later in pairwise(stand)) <= AT_ONCE
+
+
 def write_into(file: Path) -> None:
     file.write_bytes(b"on top\n")
 
