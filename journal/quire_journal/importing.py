@@ -209,7 +209,10 @@ class _Import:
         with self._store.reading() as r:
             for seq, (known, number) in self._breaks.items():
                 if link(hash_of_replaced(r, seq) or b"") != known:
-                    said = f"record {seq + 1} does not hold the hash of record {seq}: one was changed"
+                    said = (
+                        f"record {seq + 1} does not hold the hash of record {seq}: one was changed, or replaced by a "
+                        "purge or a salvage that comes after the end of this export: export the whole log then"
+                    )
                     raise NotAnExport(f"line {number}: {said}")
             lacking = [blob for blob in not_held(r)[0] if blob not in self._missing]
             if lacking:

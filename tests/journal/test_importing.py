@@ -17,6 +17,7 @@ from scribe import Scribe
 
 import live
 from cases import every
+from quire_journal import purging
 from quire_journal.check import check
 from quire_journal.events import (
     BY_KIND,
@@ -33,6 +34,7 @@ from quire_journal.export.lines import BlobLine, EndLine, EventLine, decode_line
 from quire_journal.export.source import Source, Stretch
 from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.log import StoreFailed
+from quire_journal.purging import Wanted
 from quire_journal.records import GENESIS, Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.memory import MemoryStore
 
@@ -216,6 +218,28 @@ def test_whatever_a_record_holds_it_is_taken_whole_or_refused_by_its_line(draw: 
     lines = hostile(change)
     told = came_in(lines)
     assert not told or re.match(r"line \d+: \S", told) or re.search(r"record \d+ .*are on no line", told), told
+
+
+def test_an_export_that_ends_before_the_purge_that_masked_one_of_its_records_is_not_said_to_be_changed() -> None:
+    scribe = Scribe().introduce()
+    scribe.note(CheckpointNamed("one", 1, "token=x1y2z3"), writer=1)
+    end = scribe.note(CheckpointNamed("two", 1), writer=1)
+    with scribe.store.reading() as r:
+        wanted = Wanted(matching=re.compile(rb"token=\w+"))
+        change = purging.change(r, wanted, purging.find(r, wanted))
+    with scribe.store.writing() as w:
+        for row in change.rows:
+            w.put(*row)
+    scribe.note(*change.events, writer=1)
+    assert exported(scribe, scribe.seq) == ""
+    told = exported(scribe, end)
+    assert "replaced by a purge or a salvage that comes after the end of this export: export the whole log" in told
+
+
+def exported(scribe: Scribe, upto: int) -> str:
+    """What the import of an export up to this record says."""
+    source = Source(scribe.store, Stretch(0, upto), "ab" * 16, "/site")
+    return came_in(b"".join(FORMATS["jsonl"].export(source, "batch")).splitlines(keepends=True))
 
 
 @settings(max_examples=live.length(20, 4000))
