@@ -65,6 +65,10 @@ class Source(Protocol):
     def count(self) -> int:
         """How many pages there are to read."""
 
+    @property
+    def certain(self) -> bool:
+        """Is the tree, by which rows are `live`, known to be the newest?"""
+
     def rows(self) -> Iterable[tuple[int, Iterable[Row]]]:
         """(page, its rows)."""
 
@@ -179,6 +183,8 @@ class _Found:
                 tell("pages", page, source.count)
         if found.head > max(found.records, default=0) + source.count * _RECORDS_OF_A_PAGE:
             found.head = 0  # damaged itself: the lost ones would not have had room
+        if not source.certain:
+            found.head = 0  # what the tree says may be what it said before the last commits
         several = [*found.records.values(), *found.blobs.values()]
         several += [rows for parts in found.pieces.values() for rows in parts.values()]
         for rows in several:

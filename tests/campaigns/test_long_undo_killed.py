@@ -58,7 +58,7 @@ def test_a_kill_within_a_long_undo_leaves_all_of_it_done_and_every_edit_beside_i
         reply = ada.call("undo", {"last": len(FILES)})
         stop.set()
         other.join()
-    eventually("the daemon has died", lambda: not at.pids())
+    at.kill()  # bob may have started the next one before he was told to stop
     with at.connect("boss") as boss:
         assert reply["outcome"] == "unknown", reply
         applied = ok(boss.call("op_status", {"op": reply["op"]}))["outcome"] == "applied"

@@ -104,6 +104,22 @@ def test_a_changed_last_record_is_known_by_the_hash_that_the_journal_keeps_of_it
     assert Journal.open(store, 101).head == 12
 
 
+@pytest.mark.parametrize("page", [0, 1])
+def test_without_the_page_that_tells_of_the_newest_commit_nobody_says_that_nothing_was_lost(
+    folder: Path, page: int
+) -> None:
+    """There are two, and each commit is told by the one that does not tell of the one before."""
+    data = folder / "db" / "data.mdb"
+    was = data.read_bytes()
+    data.write_bytes(was[: page * 4096] + bytes(4096) + was[(page + 1) * 4096 :])
+    store, event = salvaged(folder)
+    assert event.lost[-1][1] == 0
+    assert sentence(event).startswith("Lost: whatever came after record ")
+    with store.reading() as r:
+        kept = [v.seq for v in History(r).versions("a.py")]
+    assert kept in ([*range(2, 11)], [*range(2, 12)])
+
+
 def test_bytes_that_are_lost_are_said_to_be_and_what_was_made_of_them_goes_too(folder: Path) -> None:
     keyframe = stored(folder, "blobs", u64(1))
     damage(folder, keyframe, keyframe[:20] + bytes(len(keyframe) - 20))

@@ -55,6 +55,11 @@ class Pages:
         """How many pages there are."""
         return self._bytes // self._page
 
+    @property
+    def certain(self) -> bool:
+        """Can both meta pages be read? Commits go to them by turns, so one of them tells of the newest tree."""
+        return len(self._metas()) == 2
+
     def value(self, row: Row) -> bytes:
         """The value of a row."""
         return self._map[row.at : row.at + row.size]
