@@ -11,8 +11,9 @@ Nothing is changed and nothing repaired. Each finding is a sentence that names t
 A record that was lost or purged has another in its place, whose hash is not the one that the next record holds: that
 one stands in the `replaced` table, which is a view, so a later record has to vouch for it.
 
-Records and blobs never change once written, so they are read in many short snapshots, also of a journal that is in
-use. The views change, so they are compared in one snapshot, after what the log gained in the meantime is folded.
+Records and blobs hardly ever change once written, so they are read in many short snapshots, also of a journal that is
+in use. The views change, so they are compared in one snapshot, after what the log gained in the meantime is folded; or
+all of it anew, where a purge replaced records meanwhile.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ def check(
             yield from log.finish(r)
             if not views:
                 return
+            if log.overtaken:
+                log = log.anew(r)
             tell("views", 0, len(VIEWS))
             yield from _chains(r)
             older = _older(r)
@@ -134,6 +137,8 @@ class _Log:
     def __init__(self, again: Writing, folds: bool) -> None:
         self.uncaptured: set[bytes] = set()  # blobs that the log says were never kept
         self.stopped = ""  # why records are not folded any more
+        self.overtaken = False  # by a purge, which replaced records that may have been read
+        self._began_at = 0  # the newest record when it began
         self._again = again
         self._folds = folds
         self._seq = 0
@@ -146,6 +151,7 @@ class _Log:
         """Check the records that there are now, in short snapshots."""
         with _reading(store) as r:
             self._replaced = replaced(r)
+            self._began_at = r.count("records")
         while True:
             with _reading(store) as r:
                 rows = list(islice(r.scan("records", u64(self._seq + 1)), _CHUNK))
@@ -163,6 +169,17 @@ class _Log:
             require_head(r, self._seq, self._prev)
         except Damaged as error:
             yield Finding(f"{str(error)[0].upper()}{str(error)[1:]}.", "meta", HEAD_KEY)
+
+    def anew(self, r: Reading) -> _Log:
+        """What reads and folds all of the log again, as it is now. What is wrong with its records was told."""
+        for table in (*_VIEW_TABLES, "meta"):
+            self._again.clear(table)
+        log = _Log(self._again, self._folds)
+        log._replaced = replaced(r)
+        rows = r.scan("records")
+        while few := list(islice(rows, _CHUNK)):
+            log._rows(r, few)
+        return log
 
     def _rows(self, r: Reading, rows: list[tuple[bytes, bytes]] | Iterator[tuple[bytes, bytes]]) -> list[Finding]:
         found: list[Finding] = []
@@ -213,6 +230,7 @@ class _Log:
         except msgspec.MsgspecError as error:
             tell(f"The body of record {seq} is not a {record.kind!r} ({error}).")
             return None
+        self.overtaken |= seq > self._began_at and bool(losses.replacing(event))
         if isinstance(event, CaptureFailed | FileWritten) and _never_kept(event):
             self.uncaptured.add(event.blob)
         return None if gap else (record, event)

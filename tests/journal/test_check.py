@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from cases import every
-from quire_journal import addresses, blobs, frames, watermarks
+from quire_journal import addresses, blobs, frames, purging, watermarks
 from quire_journal.check import check
 from quire_journal.events import (
     CaptureFailed,
+    CheckpointNamed,
+    Event,
     FileWritten,
     OutsideDeleted,
     OutsideWritten,
@@ -23,6 +26,7 @@ from quire_journal.events import (
 from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import Store, Writing, u32, u64
+from quire_journal.purging import Wanted
 from quire_journal.records import decode_record
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.memory import MemoryStore
@@ -246,3 +250,27 @@ def test_a_check_changes_nothing(tmp_path: Path) -> None:
     list(check(store))
     with store.reading() as r:
         assert {table: list(r.scan(table)) for table in before} == before
+
+
+def test_a_journal_in_which_a_purge_masks_records_meanwhile_is_sound() -> None:
+    """What the log makes was folded of the records from before, and told to differ."""
+    store = journaled(MemoryStore())
+    journal = Journal.open(store, 1)
+
+    def note(*events: Event, **purged: Any) -> None:
+        first = journal.head + 1
+        journal.append([Entry(event, WriterId(1), 1, BatchId(first)) for event in events], **purged)
+
+    note(CheckpointNamed("one", 1, "before token=x1y2z3 came"))
+    purged: list[str] = []
+
+    def purge_meanwhile(what: str, done: int, total: int) -> None:
+        if what == "records" and not purged:
+            with store.reading() as r:
+                wanted = Wanted(matching=re.compile(rb"token=\w+"))
+                change = purging.change(r, wanted, purging.find(r, wanted))
+            purged.extend(table for table, _, _ in change.rows)
+            note(*change.events, instead=change.rows)
+
+    assert [str(finding) for finding in check(store, progress=purge_meanwhile)] == []
+    assert set(purged) == {"records", "checkpoints"}
