@@ -193,6 +193,14 @@ def test_a_line_number_chooses_that_line_or_the_nearest(line: int, wanted: int |
         assert result(text, op) == "\n".join(lines) + "\n"
 
 
+def test_a_line_number_between_two_that_match_lists_all_that_do_with_the_occurrences_that_choose_them() -> None:
+    text = "same\nb 1\nsame\nc 2\nsame\nd 3\nsame\n"
+    op = {"op": "replace_line", "hash": h("same"), "content": "X"}
+    reply = refusal(text, {**op, "line": 4}, shown=((2, 7),))
+    assert [(c["line"], c["occurrence"]) for c in reply["candidates"]] == [(3, 2), (5, 3), (7, 4)]
+    assert result(text, {**op, "occurrence": 3}, shown=((2, 7),)).splitlines()[4] == "X"
+
+
 def test_a_line_number_that_contradicts_the_occurrence_is_refused() -> None:
     op = {"op": "delete_line", "hash": h("same"), "occurrence": 1, "line": 3}
     assert refusal("same\nb 1\nsame\n", op)["error"] == "anchor_context_ambiguous"

@@ -222,13 +222,13 @@ def _by_occurrence(at: _Snapshot, found: list[int], occurrence: int, hint: int |
     return chosen
 
 
-def _by_hint(at: _Snapshot, found: list[int], hint: int, anchor: str) -> int:
-    if hint in found:
+def _by_hint(at: _Snapshot, pool: list[int], found: list[int], hint: int, anchor: str) -> int:
+    if hint in pool:
         return hint
-    near = _nearest(found, hint)
+    near = _nearest(pool, hint)
     if len(near) > 1:
         message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
-        raise _ambiguous(at, "anchor_context_ambiguous", message, near, found)
+        raise _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
     return near[0]
 
 
@@ -249,7 +249,7 @@ def _resolve_line(at: _Snapshot, op: AtLine) -> int:
         if not unique:
             raise _poor(at, pool if hint is None else _nearest(found, hint), found)
     if hint is not None:
-        return _by_hint(at, pool, hint, op.hash)
+        return _by_hint(at, pool, found, hint, op.hash)
     if len(pool) > 1:
         code = "anchor_ambiguous" if _distinct(at, pool) else "anchor_context_ambiguous"
         message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
