@@ -247,6 +247,13 @@ def test_an_end_that_is_ambiguous_is_named(start: str, end: str, name: str) -> N
     assert [c["line"] for c in reply["candidates"]] == [2, 4]
 
 
+def test_an_end_whose_line_number_is_between_two_that_match_lists_all_that_do() -> None:
+    op = {"op": "delete_range", "start_hash": h("same"), "start_line": 4, "end_hash": h("end 9")}
+    reply = refusal("same\nb 1\nsame\nc 2\nsame\nend 9\n", op)
+    assert reply["anchor"] == "start_hash"
+    assert [(c["line"], c["occurrence"]) for c in reply["candidates"]] == [(1, 1), (3, 2), (5, 3)]
+
+
 def test_line_numbers_choose_the_ends_of_a_range() -> None:
     text = "begin 9\nsame\nmid\nsame\nend 9\n"
     op = {"op": "delete_range", "start_hash": h("same"), "start_line": 4, "end_hash": h("end 9")}

@@ -327,31 +327,33 @@ def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
 # ── ranges ───────────────────────────────────────────────────────────────────
 
 
-def _end_candidates(at: _Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int]]:
-    """The lines that an end of a range may mean (one: settled), and all that match."""
+def _end_candidates(
+    at: _Snapshot, anchor: str, stated: int | None, name: str
+) -> tuple[list[int], list[int], list[int]]:
+    """The lines that an end of a range may mean (one: settled), those that match and were shown, and all that match."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
     pool = at.in_sight(found)
     if hint is None:
-        return pool, found
-    return ([hint] if hint in pool else _nearest(pool, hint)), found
+        return pool, pool, found
+    return ([hint] if hint in pool else _nearest(pool, hint)), pool, found
 
 
 def _resolve_range(at: _Snapshot, op: OverRange) -> tuple[int, int]:
     """First and last line of a range, as the caller wrote them. Raises `_Fails`."""
-    starts, all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
-    ends, all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
+    starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
+    ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
     if at.settings.range_ends == "nearest":
         if len(starts) == 1 and len(ends) > 1:
             ends = [_drawn(ends, starts[0], after=True)]
         elif len(ends) == 1 and len(starts) > 1:
             starts = [_drawn(starts, ends[0], after=False)]
-    for name, anchor, pool, found in (
+    for name, anchor, meant, (pool, found) in (
         ("start_hash", op.start_hash, starts, all_starts),
         ("end_hash", op.end_hash, ends, all_ends),
     ):
-        if len(pool) > 1:
-            message = f"{name} {anchor} matches lines {_numbers(pool)}; the end of a range must be one line."
+        if len(meant) > 1:
+            message = f"{name} {anchor} matches lines {_numbers(meant)}; the end of a range must be one line."
             failure = _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
             failure.details["anchor"] = name
             raise failure
