@@ -391,6 +391,10 @@ class App:
             for one in going:
                 self.answer(one.call, {**reply, "outcome": "unknown"})
             return
+        except Exception as error:  # noqa: BLE001  nothing was written, as where no thread can begin
+            for one in going:
+                self.answer(one.call, self.answering.told(one.call.tool.name, error))
+            return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
         with self.watcher.quiet() if now <= FEW_WRITES else nullcontext():
             for one, outcome in outcomes:

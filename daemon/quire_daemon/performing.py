@@ -169,18 +169,17 @@ class Performing:
     def perform(self, going: Sequence[Going], sync_folders: bool) -> Iterable[tuple[Going, Outcome]]:
         """Commit what the decisions noted, then perform each; outcomes as they come, of long ones by `go_on`.
 
-        Raises `StoreFailed` before the first outcome when the log could not take them: nothing was written.
+        Raises before the first outcome where nothing was written: `StoreFailed` when the log could not take them.
         """
         self._step("before_commit")
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
-        short = [
-            _Progress(one, [self._preparing.begin(each) for each in self._preparing.portions(one)])
-            for one in going
-            if len(one.decision.writes) < MANY
-        ]
+        short = [_Progress(one, []) for one in going if len(one.decision.writes) < MANY]
         for one in long:
             self.under_way.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
         try:
+            for one in short:
+                for portion in self._preparing.portions(one.going):
+                    one.staging.append(self._preparing.begin(portion))
             self.settle()
         except BaseException:
             for one in long:

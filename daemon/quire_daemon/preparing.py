@@ -122,9 +122,14 @@ class Preparing:
             failed.set_exception(error)
             return failed
         sync = partial(self._workspace.sync, written)
-        if long:
-            return _Syncing(self._workspace, written, self._heard(self._pool.submit(sync)))
-        return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
+        try:
+            if long:
+                return _Syncing(self._workspace, written, self._heard(self._pool.submit(sync)))
+            return _Syncing(self._workspace, written, self._syncer.begin(sync) or self._pool.submit(sync))
+        except RuntimeError:  # there can be no more threads
+            for staged in self._workspace.name(written):
+                self._workspace.abandon(staged)
+            raise
 
     def _heard(self, work: Future[T]) -> Future[T]:
         """Have the loop woken when it has ended: nobody waits for it in there."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,28 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
     with daemon.app.recorder.history() as history:
         assert history.file("a") is None
         assert history.file("c") is not None
+
+
+@pytest.fixture
+def no_more_threads() -> Iterator[None]:
+    """None can begin until `threading.stack_size(0)`: there is no room for their stacks."""
+    before = threading.stack_size(1 << 46)
+    yield
+    threading.stack_size(before)
+
+
+@pytest.mark.usefixtures("no_more_threads")
+def test_an_edit_for_which_no_thread_can_begin_is_told_as_a_fault_and_ends_nothing(daemon: Daemon) -> None:
+    replies = daemon.turn(ann=write("a"), ben=write("b"), eve=read("a"))
+    assert [replies[name]["error"] for name in ("ann", "ben")] == ["fault", "fault"]
+    assert not (daemon.root / "a").exists()
+    threading.stack_size(0)
+    assert daemon.turn(ann=write("a"))["ann"]["ok"]
+    assert daemon.text("b") is None
+    assert os.listdir(daemon.root / ".quire" / "tmp") == []
+    with daemon.app.recorder.history() as history:
+        assert history.file("b") is None
+        assert history.file("a") is not None
 
 
 @pytest.mark.parametrize(("caller", "op"), [("ann", b""), ("ben", b"an operation id."), ("ben", b"")])
