@@ -201,8 +201,6 @@ class Collecting:
 
         def ended(body: dict[str, Any]) -> None:
             self._running, self._look_at = None, 0.0
-            if body.get("ok") and not asked.dry_run:
-                self._begun.unlink(missing_ok=True)
             then(body)
 
         self._running = _Collection(self._host, asked, self._begun, lambda: self._others_s, ended)
@@ -432,6 +430,7 @@ class _Collection:
         self._work(self._mark)
 
     def _all_dropped(self) -> None:
+        self._begun.unlink(missing_ok=True)  # also that of one that ended before
         used, size = self._store.used_bytes(), self._store.size_bytes()
         if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * size):
             self._host.log.info("gc_repacks", used_bytes=used, size_bytes=size)

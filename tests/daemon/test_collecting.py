@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.config import Retention, Settings
 from quire_daemon.dropping import ALONE_S
-from quire_daemon.jobs import Failed, Job
+from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
@@ -90,10 +91,11 @@ class Full:
     def __init__(self) -> None:
         self.recorder = Recorder(Journal.open(MemoryStore(), 1), self.clock)
         self.jobs: list[str] = []
+        self.steps: list[str] = []
         self.full = True
 
     def step(self, name: str) -> None:
-        pass
+        self.steps.append(name)
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None:
         self.jobs.append(what)
@@ -133,7 +135,7 @@ class Served(Full):
     def __init__(self, state_dir: Path) -> None:
         super().__init__()
         self.clock = Standing()
-        self.work: list[Job] = []
+        self.work: list[tuple[Job, Failed]] = []
         self.collecting = Collecting(self, state_dir)
         self.recorder.note(WriterIntroduced(1, uid=1000, agent="ann"), WriterId(1))
         for number in range(6):
@@ -144,11 +146,12 @@ class Served(Full):
         self.settle()
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None:
-        self.work.append(work)
+        self.work.append((work, failed))
 
     def turn(self) -> None:
         if self.work:
-            self.work.pop()()()
+            work, failed = self.work.pop()
+            ended(brought(work) or (lambda: None), failed)
 
     def settle(self) -> None:
         load = self.collecting.board()
@@ -180,6 +183,24 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     for _ in range(3):
         daemon.turn()
     assert told[2]["dropped"] == {"blobs": 1}
+
+
+def test_a_collection_whose_drops_are_done_is_not_called_unfinished_where_only_the_compaction_was_refused(
+    tmp_path: Path,
+) -> None:
+    """`doctor` said that something needs a look until the next collection, though nothing was left to drop."""
+    daemon, told = Served(tmp_path), list[dict[str, Any]]()
+    daemon.collecting.begin(Asked(compact=True), told.append)
+    while not any(event == "gc_begun" for event in daemon.steps):
+        daemon.turn()
+    assert "did not come to its end" in Collecting(daemon, tmp_path).unfinished()
+    daemon.recorder.journal.store.compacting()  # a purge's
+    while not told:
+        daemon.turn()
+        daemon.clock.now_s += ALONE_S
+    assert told[0]["error"] == "busy"
+    assert told[0]["blobs_dropped"] == 5
+    assert daemon.collecting.unfinished() == ""
 
 
 def test_the_reserve_takes_its_space_and_gives_it_back_once(tmp_path: Path) -> None:
