@@ -245,11 +245,31 @@ def test_a_sweep_that_can_let_nothing_go_is_not_followed_by_another_at_once(work
     assert workspace.crowded()
     workspace.sweep(0.0)
     assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE + 50, False)
-    workspace.release(staged[-60:])  # those that came first stay, and hold up no others
+    workspace.release(staged[30:])  # those that came first stay, and hold up no others
     workspace.sweep(0.0)
-    assert (workspace.lingering(), workspace.crowded()) == (MOST + AT_ONCE - 10, True)
+    assert (workspace.lingering(), workspace.crowded()) == (MOST + 50, True)
     workspace.sweep(0.0)
-    assert not workspace.crowded()
+    assert (workspace.lingering(), workspace.crowded()) == (MOST + 30, False)
+    workspace.release(staged)
+    settle(workspace)
+
+
+def test_beside_a_large_write_what_another_displaced_is_watched_for_its_whole_time(workspace: Workspace) -> None:
+    """Who opens it late would lose what it writes."""
+    writes = []
+    for number in range(MOST + 10):
+        (workspace.root / f"{number}.txt").write_bytes(b"before\n")
+        writes.append(put(workspace, f"{number}.txt", b"after\n"))
+    staged = workspace.stage_all(writes)
+    for one in staged:
+        assert isinstance(workspace.perform(one, pinned=True), Swapped)
+    (workspace.root / "beside").write_bytes(b"before\n")
+    do(workspace, put(workspace, "beside", b"after\n"))
+    left = []
+    for at_s in (0.0, GRACE_S / 2, GRACE_S + 0.1):
+        workspace.sweep(at_s)
+        left.append(workspace.lingering())
+    assert left == [MOST + 11, MOST + 11, MOST + 10]
     workspace.release(staged)
     settle(workspace)
 

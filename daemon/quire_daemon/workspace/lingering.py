@@ -8,7 +8,7 @@ would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what 
 from __future__ import annotations
 
 import os
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Final
 
 import msgspec
@@ -22,7 +22,7 @@ GRACE_S: Final = 1.0
 
 MOST: Final = 256
 """At most so many (each is a descriptor); beyond, the oldest are let go before their time, but for those that somebody
-has open for writing, or that a batch may still want back."""
+has open for writing. Those that a batch may still want back are not counted: they stay, and others need their time."""
 
 AT_ONCE: Final = 128
 """Of those beyond, so many are let go in one sweep: after a write of a thousand files others are waiting by then."""
@@ -85,7 +85,8 @@ class Lingering(msgspec.Struct, eq=False):
 
     def sweep(self, mono_s: float) -> list[Late]:
         """Answer lease breaks, let go what was watched long enough, and say what was written late."""
-        before, surplus = len(self.items), min(len(self.items) - MOST, AT_ONCE)
+        before = _loose(self.items)
+        surplus = min(before - MOST, AT_ONCE)
         late: list[Late] = []
         rest: list[Displaced] = []
         for item in self.items:
@@ -102,7 +103,7 @@ class Lingering(msgspec.Struct, eq=False):
             else:
                 surplus -= 1
         self.items[:] = rest
-        self.crowded = MOST < len(rest) < before  # where nothing could go, nothing would at once
+        self.crowded = MOST < _loose(rest) < before  # where nothing could go, nothing would at once
         return late
 
     def drop_spent(self) -> None:
@@ -166,3 +167,8 @@ class Lingering(msgspec.Struct, eq=False):
             return False, b""
         data = read_all(item.held.fd, now.size)
         return data != item.expected, data
+
+
+def _loose(items: Sequence[Displaced]) -> int:
+    """How many of them no batch may want back."""
+    return sum(not item.pinned for item in items)
