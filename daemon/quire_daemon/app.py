@@ -391,9 +391,9 @@ class App:
             for one in going:
                 self.answer(one.call, {**reply, "outcome": "unknown"})
             return
-        except Exception as error:  # noqa: BLE001  nothing was written, as where no thread can begin
+        except Exception as error:  # noqa: BLE001  no thread can begin: the next commit says that nothing was written
             for one in going:
-                self.answer(one.call, self.answering.told(one.call.tool.name, error))
+                self.answer(one.call, {**self.answering.told(one.call.tool.name, error), "outcome": "unknown"})
             return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
         with self.watcher.quiet() if now <= FEW_WRITES else nullcontext():

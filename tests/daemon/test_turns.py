@@ -133,7 +133,7 @@ def no_more_threads() -> Iterator[None]:
 @pytest.mark.usefixtures("no_more_threads")
 def test_an_edit_for_which_no_thread_can_begin_is_told_as_a_fault_and_ends_nothing(daemon: Daemon) -> None:
     replies = daemon.turn(ann=write("a"), ben=write("b"), eve=read("a"))
-    assert [replies[name]["error"] for name in ("ann", "ben")] == ["fault", "fault"]
+    assert [(replies[name]["error"], replies[name]["outcome"]) for name in ("ann", "ben")] == [("fault", "unknown")] * 2
     assert not (daemon.root / "a").exists()
     threading.stack_size(0)
     assert daemon.turn(ann=write("a"))["ann"]["ok"]
