@@ -77,7 +77,6 @@ class Going(msgspec.Struct):
     seqs: tuple[Seq, ...]
     batch: Seq
     commit: int = 0  # the number of the one that tells of its events (`Recorder.next_commit`)
-    staged: list[Any] = msgspec.field(default_factory=list)
 
 
 def decode(tool: Tool[Any], raw: bytes) -> Any:

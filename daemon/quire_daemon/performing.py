@@ -87,7 +87,7 @@ class Failed(msgspec.Struct, frozen=True):
 
 
 class Unknown(msgspec.Struct, frozen=True):
-    """A fault in the middle: the disk will be looked at, and what is there is journaled."""
+    """A fault in the middle. What can be is taken back; the disk will be looked at, and what is there is journaled."""
 
     error: Exception
 
