@@ -112,6 +112,18 @@ def eventually(what: str, look: Callable[[], Any], within_s: float = 15.0) -> An
     return answer
 
 
+def stop(pid: int) -> None:
+    """Stop a process as SIGSTOP does, and return when none of its threads runs: until one that waits for the disk has
+    the signal, the others go on. SIGCONT ends it. Linux.
+    """
+    os.kill(pid, signal.SIGSTOP)
+    threads = Path(f"/proc/{pid}/task")
+    eventually(
+        "the process stands still",
+        lambda: all((one / "stat").read_text().rpartition(")")[2].split()[0] == "T" for one in threads.iterdir()),
+    )
+
+
 class Live:
     """A scratch checkout at `root`, its state folder, and whatever daemons come to serve it.
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import live
-from live import Live, caught_up, eventually, journaled, log, ok, running, sha256, verified
+from live import Live, caught_up, eventually, journaled, log, ok, running, sha256, stop, verified
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 900))]
 
@@ -86,7 +86,7 @@ def short_queue(length: int) -> Iterator[None]:
 @contextlib.contextmanager
 def stopped(pid: int) -> Iterator[None]:
     """A process that does nothing meanwhile."""
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         yield
     finally:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quire_client.failures import NoDaemon
-from quire_client.mcp.agents import AgentSession, AgentSessions
+from quire_client.mcp.agents import MOST_TIMES, AgentSession, AgentSessions
 
 UNKNOWN = {"ok": False, "error": "unknown", "outcome": "unknown", "message": "The daemon ended.", "op": "ab" * 16}
 BUSY = {"ok": True, "message": "Ask again.", "outcome": "unknown"}
@@ -63,6 +63,23 @@ def test_a_call_that_a_dead_daemon_did_not_apply_is_sent_to_the_next_one() -> No
     fake = Fake(edit=[UNKNOWN, done], op_status=[{**settled("not_applied"), "epoch": "second"}])
     assert calling(fake) == done
     assert tools(fake) == ["edit", "op_status", "edit"]
+
+
+def test_a_call_is_settled_also_where_the_next_daemon_ends_during_it() -> None:
+    done = {"ok": True, "message": "1 operation applied."}
+    lost = [{**settled("not_applied"), "epoch": "second"}, {**settled("not_applied"), "epoch": "third"}]
+    fake = Fake(edit=[UNKNOWN, UNKNOWN, done], op_status=lost)
+    assert calling(fake) == done
+    assert tools(fake) == ["edit", "op_status"] * 2 + ["edit"]
+
+
+def test_a_call_that_ends_each_daemon_it_is_sent_to_is_given_up() -> None:
+    lost = [{**settled("not_applied"), "epoch": f"{n}"} for n in range(MOST_TIMES)]
+    fake = Fake(edit=[UNKNOWN] * MOST_TIMES, op_status=lost)
+    reply = calling(fake)
+    assert (reply["ok"], reply["error"]) == (False, "busy")
+    assert "nothing was changed" in reply["message"]
+    assert tools(fake) == ["edit", "op_status"] * MOST_TIMES
 
 
 def test_a_call_that_was_applied_is_told_as_applied_and_not_sent_again() -> None:

@@ -32,7 +32,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from live import Live, caught_up, eventually, journaled, log, ok, refused, sha256, verified
+from live import Live, caught_up, eventually, journaled, log, ok, refused, sha256, stop, verified
 from playbook import Playbook
 
 LARGEST = 100_000
@@ -735,7 +735,7 @@ def test_25_an_overflow_of_the_watch_is_told_and_survived_and_our_own_files_are_
     if queue > 100_000:
         pytest.skip("the kernel's queue is too long to be filled in a test")
     pid = scene.at.daemon_pid()
-    os.kill(pid, signal.SIGSTOP)
+    stop(pid)
     try:
         touched = [os.fspath(scene.folder / name) for name in ("f.txt", "g.txt")]
         for n in range(queue // 2 + 1000):

@@ -22,6 +22,9 @@ Answer = dict[str, Any]
 SETTLE_S: Final = 20.0
 """How long to ask what became of a call, the start of a new daemon included."""
 
+MOST_TIMES: Final = 3
+"""How often one call is sent, to one daemon after the other: it may be the call that ends them."""
+
 PAUSE_S: Final = 0.05
 """Between two such questions."""
 
@@ -161,18 +164,20 @@ class AgentSessions:
 
 def _performed(client: Calls, tool: str, args: Mapping[str, Any], caller: Mapping[str, str]) -> Answer:
     limit = client.timeout_s + _waits_s(args)
-    reply = client.call(tool, args, timeout_s=limit, **caller)
-    if reply.get("outcome") != "unknown" or "op" not in reply or reply.get("ok"):
-        return reply
-    sent_to = client.epoch
-    outcome, batch = _outcome(client, str(reply["op"]))
-    repeatable = outcome == "not_applied" or bool(args.get("idempotency_key") and outcome in ("applied", "superseded"))
-    if client.epoch != sent_to and repeatable:
-        return client.call(tool, args, timeout_s=limit, **caller)
-    if outcome == "not_applied":  # its daemon lives, and the deadline of the call is over: it will not be performed
-        message = f"{tool}: the daemon did not come to it in {limit:g} s; nothing was changed."
-        return Refused("busy", message, "retry", retry_after_ms=1000).reply()
-    if outcome in ("applied", "superseded"):
+    for _ in range(MOST_TIMES):
+        reply = client.call(tool, args, timeout_s=limit, **caller)
+        if reply.get("outcome") != "unknown" or "op" not in reply or reply.get("ok"):
+            return reply
+        sent_to = client.epoch
+        outcome, batch = _outcome(client, str(reply["op"]))
+        done = outcome in ("applied", "superseded")
+        if client.epoch == sent_to or not (outcome == "not_applied" or (done and args.get("idempotency_key"))):
+            break
+    if outcome == "not_applied":
+        lived = client.epoch == sent_to  # then the deadline of the call is over, and it will not be performed
+        why = f"the daemon did not come to it in {limit:g} s" if lived else "each daemon ended that it was sent to"
+        return Refused("busy", f"{tool}: {why}; nothing was changed.", "retry", retry_after_ms=1000).reply()
+    if done:
         return _applied(client, tool, args, outcome, batch)
     return reply
 
