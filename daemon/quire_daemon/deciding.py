@@ -22,14 +22,14 @@ from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.gather import RETRY_S, Gather
-from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World
+from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World, names
 from quire_daemon.handlers.notices import decided
 from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.jobs import StartJob
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
-from quire_daemon.performing import Performing, most_open, names, require_room
+from quire_daemon.performing import Performing, most_open, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.reserve import Reserve
 from quire_daemon.search import NeedsSearch, Search

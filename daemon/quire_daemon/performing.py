@@ -25,7 +25,7 @@ import msgspec
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
-from quire_daemon.handlers.base import Move, Put, Write
+from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, to_end
 from quire_daemon.recorder import Recorder
@@ -430,8 +430,3 @@ def most_open() -> int:
 def _one_a_folder(writes: Sequence[Write]) -> Iterable[str]:
     """A path in each of the folders in which names come or go."""
     return {path.rpartition("/")[0]: path for write in writes for path in names(write)}.values()
-
-
-def names(write: Write) -> tuple[str, ...]:
-    """The paths that a write touches."""
-    return (write.path, write.to) if isinstance(write, Move) else (write.path,)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import msgspec
 
 from quire_daemon.call import Going
-from quire_daemon.handlers.base import Move
+from quire_daemon.handlers.base import names
 
 
 class UnderWay(msgspec.Struct):
@@ -48,7 +48,4 @@ class UnderWay(msgspec.Struct):
 
 
 def _paths(one: Going) -> Iterable[str]:
-    for write in one.decision.writes:
-        yield write.path
-        if isinstance(write, Move):
-            yield write.to
+    return (path for write in one.decision.writes for path in names(write))

@@ -158,6 +158,11 @@ class Make(msgspec.Struct, frozen=True):
 Write = Put | Remove | Move | Make
 
 
+def names(write: Write) -> tuple[str, ...]:
+    """The paths that a write touches."""
+    return (write.path, write.to) if isinstance(write, Move) else (write.path,)
+
+
 class Decision(msgspec.Struct, frozen=True):
     """What follows from a request.
 
