@@ -290,6 +290,7 @@ class App:
         going = self.deciding.decide_all()
         if going:
             self._perform_all(going)
+        self.performing.under_way.decided.clear()
         if self.performing.patience_s() is not None:
             with self.watcher.quiet():  # a slice makes few events, whose reader would take turns with it
                 ended = [*self.performing.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)]

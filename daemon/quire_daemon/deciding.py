@@ -22,7 +22,7 @@ from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.gather import RETRY_S, Gather
-from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World, names
+from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.jobs import StartJob
@@ -37,6 +37,7 @@ from quire_daemon.searching import Searching
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.syntax import Grammars
+from quire_daemon.under_way import paths_of
 from quire_daemon.watcher import Watcher
 from quire_journal.blame import Blame
 from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
@@ -121,7 +122,6 @@ class Deciding:
         going: list[Going] = []
         under_way = self._gather.under_way
         callers = under_way.callers
-        paths: set[str] = set()
         self._taken = under_way.operations
         while self._calls:
             call = self._calls.popleft()
@@ -133,7 +133,7 @@ class Deciding:
             call.news_head = -1
             try:
                 with self._recorder.history():  # one for all that is asked, until something is committed
-                    started = self._decide(call, paths)
+                    started = self._decide(call)
             except NotYet as later:
                 call.retry_s = later.at_s
                 waiting.append(call)
@@ -173,7 +173,7 @@ class Deciding:
 
     # ── one call ──
 
-    def _decide(self, call: Call, paths: set[str]) -> Going | None:
+    def _decide(self, call: Call) -> Going | None:
         """Gather and decide one call; answered here when nothing is to be written."""
         self._check_time(call)
         self._name_inside(call)
@@ -202,7 +202,7 @@ class Deciding:
         if repeated is not None:
             self._answering.answer(call, repeated)
             return None
-        looks = self._looking.looks(call, paths)
+        looks = self._looking.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._answering.read_only:
             self._leasing.look()
@@ -259,9 +259,9 @@ class Deciding:
                 self._recorder.commit()  # a success that is only a record is durable, too
             self._answering.answer(call, dict(decision.reply))
             return None
-        for write in decision.writes:
-            paths.update(names(write))
-        return Going(call, decision, seqs, seqs[0], self._recorder.next_commit)
+        going = Going(call, decision, seqs, seqs[0], self._recorder.next_commit)
+        self._gather.under_way.decided.update(paths_of(going))
+        return going
 
     def _health(self, tool: Tool[Any]) -> dict[str, Any]:
         if tool.needs_health:

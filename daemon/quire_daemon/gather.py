@@ -58,7 +58,11 @@ READER_FROM: Final = 500
 
 
 class BeingWritten(Exception):
-    """A request that takes several turns to write has this file in hand (`under_way`): look at it when that is over."""
+    """A request that is not written yet has this file in hand (`under_way`): look at it when that is over."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.path = path
 
 
 class _Sighting(msgspec.Struct, frozen=True):
@@ -193,7 +197,7 @@ class Gather:
         `look`: what was there this very moment, where somebody has looked already. Raises `HeldOpen`, `BeingWritten`.
         """
         name = journal_path(path)
-        if name in self.under_way.paths:
+        if name in self.under_way.decided or name in self.under_way.paths:
             raise BeingWritten(name)
         head = self._head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)

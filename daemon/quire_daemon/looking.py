@@ -34,8 +34,8 @@ class Looking:
     def __init__(self, gather: Gather) -> None:
         self._gather, self._recorder, self._clock = gather, gather.recorder, gather.recorder.clock
 
-    def looks(self, call: Call, taken: set[str]) -> Looks:
-        """The files of `call`, by the names that the caller used. Those in `taken` are written in this turn.
+    def looks(self, call: Call) -> Looks:
+        """The files of `call`, by the names that the caller used.
 
         Of those that are only implied one that cannot be looked at, or must not be written, is missing, and the code
         of the refusal stands beside: the others do not wait for it, and the decision tells. Raises `Refused`; and
@@ -45,15 +45,16 @@ class Looking:
         if looks is None:
             looks = call.looks = Looks()
             self._imply(call, looks)
+        decided = self._gather.under_way.decided  # another request of this turn writes them: first that one
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
             looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
         try:
             self._look_at_all(call, named, looks)
-        except BeingWritten:
-            raise NotYet(self._clock.mono_s() + RETRY_S) from None
-        if any(file.path in taken for file in looks.files.values()):
-            raise NotYet(self._clock.mono_s())  # another request of this turn writes it: first that one
+        except BeingWritten as being:
+            raise NotYet(self._clock.mono_s() + (0.0 if being.path in decided else RETRY_S)) from None
+        if any(file.path in decided for file in looks.files.values()):  # seen in an earlier turn
+            raise NotYet(self._clock.mono_s())
         call.looks = None
         return looks
 

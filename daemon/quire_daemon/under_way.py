@@ -1,8 +1,8 @@
-"""What is being written over several turns: the files, and the calls, that have to wait until it is.
+"""What is decided and not written yet: the files, and the calls, that have to wait until it is.
 
-The log tells of such a request already, and the disk does not hold all of it yet. A look at one of its files would take
-what is there for an outside change, so none is made meanwhile (`gather.BeingWritten`); whoever needs one waits, and
-everybody else is served.
+The log may tell of such a request already (that of a turn with the commit of any other of its calls), and the disk does
+not hold all of it yet. A look at one of its files would take what is there for an outside change, so none is made
+meanwhile (`gather.BeingWritten`); whoever needs one waits, and everybody else is served.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from quire_daemon.handlers.base import names
 
 
 class UnderWay(msgspec.Struct):
-    """Of all requests that are being written."""
+    """Of all requests that are written over several turns, and the files of those that this turn has decided."""
 
     going: list[Going] = msgspec.field(default_factory=list)  # in the order in which they were decided
     paths: set[str] = msgspec.field(default_factory=set)  # as in the log
+    decided: set[str] = msgspec.field(default_factory=set)  # of this turn, until it has performed what it decided
 
     def begin(self, one: Going) -> None:
         """The log has it, and its writes come."""
         self.going.append(one)
-        self.paths.update(_paths(one))
+        self.paths.update(paths_of(one))
 
     def end(self, one: Going) -> None:
         """It is on disk, or has been taken back."""
         self.going.remove(one)
-        self.paths.difference_update(_paths(one))
+        self.paths.difference_update(paths_of(one))
 
     @property
     def batches(self) -> tuple[int, ...]:
@@ -47,5 +48,6 @@ class UnderWay(msgspec.Struct):
         return {mark for one in self.going for mark in one.call.marks}
 
 
-def _paths(one: Going) -> Iterable[str]:
+def paths_of(one: Going) -> Iterable[str]:
+    """Where it writes."""
     return (path for write in one.decision.writes for path in names(write))

@@ -62,7 +62,8 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.clock = root, Ticking()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.looking = Looking(Gather(workspace, self.recorder, Ignore(root), Settings()))
+        self.gather = Gather(workspace, self.recorder, Ignore(root), Settings())
+        self.looking = Looking(self.gather)
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         self.ben = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ben", "s2"))
@@ -108,11 +109,11 @@ class Scene:
     def undo(self) -> Call:
         return self.call("undo", last=len(FILES))
 
-    def turns(self, call: Call, taken: set[str] | None = None) -> Iterator[Looks | float]:
+    def turns(self, call: Call) -> Iterator[Looks | float]:
         """What each turn comes to: when to come again, or everything."""
         while True:
             try:
-                yield self.looking.looks(call, taken or set())
+                yield self.looking.looks(call)
                 return
             except NotYet as later:
                 yield later.at_s
@@ -197,10 +198,15 @@ def test_a_file_that_is_held_open_does_not_lose_what_was_seen_of_the_others(scen
 
 def test_a_call_waits_for_another_that_writes_one_of_its_files_and_keeps_what_it_saw(scene: Scene) -> None:
     call = scene.undo()
-    while not isinstance(call.looks, Looks) or len(call.looks.files) < len(FILES):
+    scene.gather.under_way.decided.add(FILES[5])
+    while not isinstance(call.looks, Looks) or len(call.looks.files) < 5:
         with pytest.raises(NotYet):
-            scene.looking.looks(call, {FILES[5]})
-    assert isinstance(scene.looking.looks(call, set()), Looks)
+            scene.looking.looks(call)
+    seen = {**call.looks.files}
+    scene.gather.under_way.decided.clear()
+    files = scene.all(call).files
+    assert len(files) == len(FILES)
+    assert all(files[name] is file for name, file in seen.items())
 
 
 WRITTEN = FileWritten("elsewhere.txt", blob_id(b"x"), 1, 0o644, 0)

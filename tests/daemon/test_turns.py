@@ -122,6 +122,22 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
         assert history.file("c") is not None
 
 
+@pytest.mark.parametrize("between", [read("b"), ("log", {"limit": 1})])
+def test_what_a_turn_has_decided_is_not_taken_for_an_outside_change_before_it_is_written(
+    daemon: Daemon, between: tuple[str, dict[str, Any]]
+) -> None:
+    """Another call of the turn has everything committed that is noted: the log is ahead of the disk for a moment."""
+    (daemon.root / "a").write_text("old\n")
+    (daemon.root / "b").write_text("outside\n")
+    base = daemon.turn(ann=read("a"))["ann"]["version"]
+    edit = ("write_file", {"path": "a", "content": "new\n", "base": base})
+    replies = daemon.turn(ann=edit, ben=between, eve=read("a"))
+    assert (replies["eve"]["content"], replies["eve"]["last_writer"]["agent"]) == ("new\n", "ann")
+    assert replies["eve"]["version"] == replies["ann"]["version"]
+    with daemon.app.recorder.history() as history:
+        assert [version.type for version in history.versions("a")] == ["outside", "write_file"]
+
+
 @pytest.fixture
 def no_more_threads() -> Iterator[None]:
     """None can begin until `threading.stack_size(0)`: there is no room for their stacks."""

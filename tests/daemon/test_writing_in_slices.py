@@ -188,10 +188,10 @@ def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> No
             scene.gather.observe(name, "watched")
         for call in (scene.call("read_file", path=name), scene.call("delete_file", path=name)):
             with pytest.raises(NotYet):
-                scene.looking.looks(call, set())
-    assert scene.looking.looks(scene.call("read_file", path="beside.txt"), set()).files["beside.txt"].text
+                scene.looking.looks(call)
+    assert scene.looking.looks(scene.call("read_file", path="beside.txt")).files["beside.txt"].text
     assert [*scene.turns()][-1][0][1] == Done()
-    looks = scene.looking.looks(scene.call("read_file", path=FILES[0]), set())
+    looks = scene.looking.looks(scene.call("read_file", path=FILES[0]))
     text = looks.files[FILES[0]].text
     assert text is not None
     assert (text.data, scene.recorder.journal.head) == (b"after\n", head)
