@@ -18,9 +18,6 @@ import msgspec
 
 SCHEME: Final = "quire"
 
-MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of a file's text in one resource; the daemon refuses to read larger ones as text."""
-
 Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
 
 _AS_NUMBERS: Final = ("limit",)
@@ -103,13 +100,11 @@ def read(uri: str, call: Call) -> types.TextResourceContents:
 def _whole(args: dict[str, Any], call: Call) -> str:
     """The text of a file, page by page. All pages are of the version of the first."""
     pages: list[str] = []
-    size = 0
     while True:
         reply = _ok(call("read_file", args))
         pages.append(reply["content"])
-        size += len(reply["content"])
-        if not reply.get("truncated") or size > MOST_BYTES:
-            return "".join(pages)
+        if not reply.get("truncated"):
+            return "\n".join(pages)  # a page that does not reach the end comes without its last line break
         at = args.get("at") or reply.get("version")
         args = {**args, "start_line": reply["next_line"], **({"at": at} if at else {})}
 
