@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import json
 import re
@@ -489,6 +490,12 @@ def test_cat_writes_the_bytes_of_all_pages_of_one_version(quire: Quire) -> None:
     assert ran.out.encode() == b"\xef\xbb\xbf1\r\n2\n3\xc3\xa9"
     pinned = {"path": "a", "content_base64": True, "at": "v5", "start_line": 3}
     assert ran.asked == [("read_file", {"path": "a", "content_base64": True}), ("read_file", pinned)]
+
+
+def test_cat_keeps_a_second_byte_order_mark_which_is_text(quire: Quire) -> None:
+    mark = b"\xef\xbb\xbf"
+    reply = {"ok": True, "hasBom": True, "content_base64": base64.b64encode(mark + b"a\n").decode()}
+    assert quire("cat", "a", read_file=reply).out.encode() == mark + mark + b"a\n"
 
 
 def test_cat_as_json_is_one_reply_with_the_whole_text(quire: Quire) -> None:

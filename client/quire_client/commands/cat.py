@@ -67,8 +67,7 @@ def _pages(client: Client, arguments: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _bytes(pages: list[dict[str, Any]]) -> bytes:
     whole = b"".join(base64.b64decode(page.get("content_base64", "")) for page in pages)
-    bom = b"\xef\xbb\xbf"
-    return bom + whole if pages[0].get("hasBom") and not whole.startswith(bom) else whole
+    return b"\xef\xbb\xbf" + whole if pages[0].get("hasBom") else whole
 
 
 def _joined(pages: list[dict[str, Any]]) -> dict[str, Any]:
