@@ -71,6 +71,9 @@ def _done(words: list[str], opener: Opener) -> int:
         raise
     except Usage as wrong:
         return _hook_goes_on(wrong) if "hook" in words[:1] else _fail(USAGE, "usage", str(wrong), json)
+    except (OverflowError, UnicodeEncodeError) as error:
+        what = "a number of more than 64 bits" if isinstance(error, OverflowError) else "text that is not UTF-8"
+        return _fail(USAGE, "usage", f"The arguments hold {what}, which no message can carry.", json)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # of a command that prints on and on

@@ -147,6 +147,25 @@ def test_json_is_asked_for_also_where_the_command_line_is_wrong(quire: Quire) ->
     assert ran.err == ""
 
 
+@pytest.mark.parametrize(
+    ("words", "what"),
+    [
+        (["read", "a.py", "--lines", f"{1 << 64}:"], "a number of more than 64 bits"),
+        (["why", f"a.py:{1 << 64}"], "a number of more than 64 bits"),
+        (["release", str(1 << 64)], "a number of more than 64 bits"),
+        (["burst", "end", str(1 << 64)], "a number of more than 64 bits"),
+        (["call", "edit", f'{{"base": {1 << 64}}}'], "a number of more than 64 bits"),
+        (["log", "--writer", "\udcff"], "text that is not UTF-8"),
+        (["checkpoint", "create", "\udcff"], "text that is not UTF-8"),
+        (["call", "edit", '{"base": "\\ud800"}'], "text that is not UTF-8"),
+    ],
+)
+def test_what_no_message_can_carry_is_a_wrong_use(words: list[str], what: str, quire: Quire) -> None:
+    ran = quire(*words)
+    assert (ran.status, ran.asked) == (2, [])
+    assert ran.err == f"quire: The arguments hold {what}, which no message can carry.\n"
+
+
 def test_arguments_that_are_no_json_are_a_usage_error(quire: Quire) -> None:
     ran = quire("call", "edit", "{path}")
     assert ran.status == 2

@@ -25,7 +25,7 @@ def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:
     reply = {"ok": True, "message": "Plan: 2 files to change.", "files": files, "token": "T1"}
     ran = quire("undo", "src", "--writer", "bob", "--last", "3", "--batch", "17", "--from", "v1", "--plan", undo=reply)
     assert ran.asked == [
-        ("undo", {"path": "src", "writer": "bob", "batch": 17, "from": "v1", "last": 3, "plan": True}),
+        ("undo", {"path": "src", "writer": "bob", "batch": "17", "from": "v1", "last": 3, "plan": True}),
     ]
     assert ran.out == (
         "Plan: 2 files to change.\n"
@@ -143,7 +143,7 @@ def test_undo_tells_who_is_in_the_way_with_what_and_where_markers_stand(quire: Q
 
 def test_redo_takes_the_same_choice(quire: Quire) -> None:
     assert quire("redo").asked == [("redo", {})]
-    assert quire("redo", "--batch", "812", "--plan").asked == [("redo", {"batch": 812, "plan": True})]
+    assert quire("redo", "--batch", "812", "--plan").asked == [("redo", {"batch": "812", "plan": True})]
     assert quire("redo", "--burst", "last").status == 2
 
 

@@ -17,10 +17,7 @@ def run(call: Invocation) -> int:
         raise Missing("TOOL")
     arguments = _arguments(call.arguments[1] if len(call.arguments) > 1 else "{}")
     with call.connect() as client:
-        try:
-            reply = client.call(call.arguments[0], arguments)
-        except (OverflowError, UnicodeEncodeError) as error:
-            raise Usage(f"The arguments hold what no message can: {error}.") from error
+        reply = client.call(call.arguments[0], arguments)
     call.put(render.as_json(reply) + "\n")
     return status_of(reply)
 

@@ -55,8 +55,6 @@ def choice(call: Invocation) -> dict[str, Any]:
     ):
         if option in call.options:
             arguments[name] = call.options[option]
-    if arguments.get("batch", "").isdigit():
-        arguments["batch"] = int(arguments["batch"])
     for name in ("burst", "last"):
         number = call.number(name)
         if number is not None:
