@@ -25,8 +25,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
+from quire_daemon.chores import Chore, Chores
 from quire_daemon.clock import Clock
 from quire_daemon.collecting import Collecting
 from quire_daemon.config import Settings, in_force
@@ -151,11 +153,8 @@ class App:
         self.settings_waiting: tuple[str, ...] = ()  # what of it holds from the next start on
         self._begun_with = settings
         self._flushing = Flushing()
-        self._watchdog_s = notify.watchdog_s()
-        self._watchdog_at = 0.0
-        self._save_at = 0.0
-        self._sweep_at = 0.0
-        self._root_at = 0.0
+        self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
+        self._chores = Chores(self._guarded, *self._chores_of())
         self._lock = _file_id(state_dir / "lock")
 
     # ── life ──
@@ -231,7 +230,7 @@ class App:
 
         They are looked at from time to time all the same, as signals that come together are one.
         """
-        self._sweep_at = 0.0
+        self._sweeping.at_s = 0.0
         self.server.wake()
 
     def close(self) -> None:
@@ -266,7 +265,7 @@ class App:
         until = min(now + IDLE_S, self.deciding.next_look_s(now))
         until = min(until, self._flushing.next_look_s(self._to_flush(), now))
         if self.workspace.lingering():
-            until = min(until, self._sweep_at)
+            until = min(until, self._sweeping.at_s)
         until = min(until, self.searching.next_look_s(now))
         writing_s = self.performing.patience_s()
         if writing_s is not None:
@@ -296,7 +295,8 @@ class App:
                 ended = [*self.performing.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)]
             for written, outcome in ended:
                 self._answer_outcome(written, outcome)
-        self._guarded("tidy", self._tidy)
+        self._guarded("flush", self._flush)
+        self._chores.do(self.clock.mono_s())
 
     def _guarded(self, what: str, act: Callable[[], None]) -> None:
         """Background work of a turn: its faults are logged, never end the daemon."""
@@ -310,37 +310,44 @@ class App:
             now = self.clock.mono_s()
             self.outside.look(now, hurried=now - self.accepting.asked_s < HURRIED_S)
 
-    def _tidy(self) -> None:
-        now = self.clock.mono_s()
-        if now >= self._sweep_at:
-            self._sweep_at = now + SWEEP_S  # before it: a lease that is broken meanwhile asks for another
-            self.performing.sweep()
-            if self.workspace.crowded():
-                self._sweep_at = 0.0
-        if self._flushing.due(self._to_flush(), now):
+    def _chores_of(self) -> Iterator[Chore]:
+        """What is done now and then."""
+        yield self._sweeping
+        if watchdog_s := notify.watchdog_s():
+            yield Chore("watchdog", watchdog_s, partial(notify.notify, "WATCHDOG=1"))
+        yield Chore("save", SAVE_S, self._save)
+        yield Chore("state", IDLE_S, self._check_state)  # before those that fault where there is no such folder
+        yield Chore("settings", IDLE_S, self._look_at_settings)
+        yield Chore("spool", IDLE_S, self._follow_spool)
+        yield Chore("reserve", IDLE_S, self.reserve.take)
+        yield Chore("collecting", IDLE_S, self.collecting.tidy)
+        for name, tidy in (("leases", self.leasing.tidy), ("bursts", self.bursting.tidy), ("git", self.git.tidy)):
+            yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
+        yield Chore("root", IDLE_S, self._check_root)
+        if self.settings.journal.durability == "fast":
+            yield Chore("sync", IDLE_S, self.recorder.journal.store.sync)
+
+    def _sweep(self) -> float | None:
+        self.performing.sweep()
+        return 0.0 if self.workspace.crowded() else None
+
+    def _flush(self) -> None:
+        if self._flushing.due(self._to_flush(), self.clock.mono_s()):
             self.settle()
             self._flushing.done()
-        if self._watchdog_s and now >= self._watchdog_at:
-            self._watchdog_at = now + self._watchdog_s
-            notify.notify("WATCHDOG=1")
-        if now >= self._save_at:
-            self._save_at = now + (IDLE_S if self.recorder.seen.save(MOST_SAVED) else SAVE_S)
-            self.recorder.journal.store.reader_check()
-        if now >= self._root_at:
-            self._root_at = now + IDLE_S
-            self._check_state()  # first: the others fault where there is no such folder
-            if self._settings_files is not None and self._settings_files.changed():
-                self._reload()
-            self._follow_spool()
-            self.reserve.take()
-            self.collecting.tidy()
-            if not self.answering.read_only:
-                self.leasing.tidy()
-                self.bursting.tidy()
-                self.git.tidy()
-            self._check_root()
-            if self.settings.journal.durability == "fast":
-                self.recorder.journal.store.sync()
+
+    def _save(self) -> float | None:
+        """Save a part of the cache of the disk."""
+        self.recorder.journal.store.reader_check()
+        return IDLE_S if not self.answering.read_only and self.recorder.seen.save(MOST_SAVED) else None
+
+    def _look_at_settings(self) -> None:
+        if self._settings_files is not None and self._settings_files.changed():
+            self._reload()
+
+    def _if_it_takes_records(self, act: Callable[[], None]) -> None:
+        if not self.answering.read_only:
+            act()
 
     def _to_flush(self) -> bool:
         """Is there something noted, and a journal that may take it?"""
@@ -450,8 +457,8 @@ class App:
     def _reload(self) -> None:
         """A settings file changed: take it, or keep the last good settings and say why.
 
-        The watcher tells of the workspace's at once, also of a change that its stamps do not show; `_tidy` looks at
-        those of both, for the user's file, and where an event was missed.
+        The watcher tells of the workspace's at once, also of a change that its stamps do not show; those of both are
+        looked at now and then, for the user's file, and where an event was missed.
         """
         if self._settings_files is None:
             return

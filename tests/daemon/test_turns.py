@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import msgspec
 import pytest
 
 import live
-from quire_daemon.app import App
+from quire_daemon.app import SAVE_S, App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.gather import RETRY_S
@@ -41,6 +42,15 @@ class Hearing(Server):
         self.replies[identity] = body
 
 
+class Hasty(SystemClock):
+    """The machine's clock, and a test can have time pass."""
+
+    passed_s = 0.0
+
+    def mono_s(self) -> float:  # type: ignore[override]  # there it is the very function, for speed
+        return time.monotonic() + self.passed_s
+
+
 class Daemon:
     """As `__main__` puts it together. It watches nothing: files are looked at when a request names them."""
 
@@ -49,7 +59,7 @@ class Daemon:
         for path in (self.root, self.state):
             path.mkdir()
         (self.state / "lock").touch()
-        self.store, self.clock = MemoryStore(), SystemClock()
+        self.store, self.clock = MemoryStore(), Hasty()
         self.server = Hearing(folder)
         journal, ignore = Journal.open(self.store, self.clock.now_ns()), Ignore(self.root)
         workspace, reserve = Workspace(self.root), Reserve(self.state / "reserve", 0)
@@ -136,6 +146,26 @@ def test_what_a_turn_has_decided_is_not_taken_for_an_outside_change_before_it_is
     assert replies["eve"]["version"] == replies["ann"]["version"]
     with daemon.app.recorder.history() as history:
         assert [version.type for version in history.versions("a")] == ["outside", "write_file"]
+
+
+@pytest.mark.parametrize("disk_full", [True, False])
+def test_what_the_loop_does_now_and_then_is_done_where_the_journal_takes_nothing(
+    daemon: Daemon, disk_full: bool
+) -> None:
+    """The cache of the disk, which cannot be saved there, kept the loop from all that came after it."""
+
+    def broken() -> None:
+        raise StoreFailed("the disk", disk_full=disk_full)
+
+    for path in ("a", "b"):
+        assert daemon.turn(ann=write(path))["ann"]["ok"]
+    daemon.store.fault = broken
+    assert not daemon.turn(ann=write("c"))["ann"]["ok"]
+    (daemon.state / "lock").unlink()
+    daemon.clock.passed_s = 2 * SAVE_S
+    for _ in range(3):
+        daemon.app.turn([])
+    assert daemon.app.stopping
 
 
 @pytest.fixture
