@@ -12,7 +12,6 @@ import fcntl
 import json
 import os
 import stat
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -29,9 +28,6 @@ MOST: Final = 64
 KEPT_S: Final = 600.0
 """How long a reply that nobody fetches, or a file that nobody finishes, stays."""
 
-PATIENCE_S: Final = 0.5
-"""How long the lock is tried for: clients test it by taking it shared for a few microseconds."""
-
 _INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -39,7 +35,10 @@ class Spool:
     """The folder of one workspace, held by this process. `close` gives it up, and removes it when it is empty."""
 
     def __init__(self, root: Path, epoch: str, now_ns: Callable[[], int]) -> None:
-        """Make and take the folder. Raises OSError: a link in its place, another owner, another daemon."""
+        """Make and take the folder. Raises OSError: a link in its place, another owner, another daemon.
+
+        BlockingIOError also for the microseconds in which a client tries its lock: it is to be tried again later.
+        """
         self._now_ns = now_ns
         self._folder = _folder(root)
         self._root = root
@@ -124,16 +123,8 @@ class Spool:
     def _take_lock(self, epoch: str) -> int:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(LOCK, flags, 0o600, dir_fd=self._folder)
-        until = time.monotonic() + PATIENCE_S
         try:
-            while True:
-                try:
-                    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() >= until:
-                        raise
-                    time.sleep(0.01)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             os.ftruncate(fd, 0)
             os.pwrite(fd, json.dumps(Running(os.getpid(), epoch, "")._asdict()).encode(), 0)
         except BaseException:
