@@ -148,8 +148,9 @@ class Playbook:
             head = History(reading).file(path)
         linked = given if given in self.links else ""
         if data is None:
-            folder = any(other.startswith(path + "/") for other in self.files)
-            return FileNow(path, "folder" if folder else "missing", version=head, uncaptured=lost)
+            inside = tuple(sorted(other for other in self.files if other.startswith(path + "/")))
+            kind = "folder" if inside else "missing"
+            return FileNow(path, kind, version=head, uncaptured=lost, inside=inside)
         now = FileNow(path, "file", Text.of(data), head, 0o644, 7, len(data), resolved_from=linked)
         return replace(now, version=None, uncaptured=lost) if lost else now
 

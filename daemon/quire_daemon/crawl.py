@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -21,6 +22,10 @@ Kind = Literal["file", "link", "folder", "special", "unreadable"]
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
+
+
+SHOWN_LEVELS: Final = 2
+"""How deep a caller that views a folder is shown it."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +131,41 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
         return False
     finally:
         os.close(root_fd)
+
+
+def names_in(root: Path, ignore: Rules, path: str, most: int) -> Iterator[str]:
+    """What is in the folder at `path`, two levels deep and in order, at most `most`: paths, of folders with "/" behind.
+
+    Without names that begin with a dot, and without what is in folders that are ignored. A folder that cannot be
+    listed is shown, and nothing in it. Raises `OSError` when the root cannot be opened.
+    """
+    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+    try:
+        yield from islice(_names(root_fd, ignore, path, SHOWN_LEVELS), most)
+    finally:
+        os.close(root_fd)
+
+
+def _names(root_fd: int, ignore: Rules, path: str, levels: int) -> Iterator[str]:
+    """What `names_in` tells of one folder, and of those in it."""
+    try:
+        folder = _open_below(root_fd, path)
+        if folder is None:
+            return
+        try:
+            with os.scandir(folder) as found:
+                entries = sorted((at.name, at.is_dir(follow_symlinks=False)) for at in found)
+        finally:
+            os.close(folder)
+    except OSError:
+        return
+    for name, is_folder in entries:
+        below = f"{path}/{name}" if path else name
+        if name.startswith("."):
+            continue
+        yield f"{below}/" if is_folder else below
+        if is_folder and levels > 1 and not ignore.ignored(below, True):
+            yield from _names(root_fd, ignore, below, levels - 1)
 
 
 class _Folder:

@@ -16,8 +16,8 @@ import msgspec
 
 from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
-from quire_daemon.crawl import is_bare
-from quire_daemon.handlers.base import FileNow
+from quire_daemon.crawl import is_bare, names_in
+from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.handlers.ground import is_glob
 from quire_daemon.ignore import Ignore
 from quire_daemon.reader import Readers, Task, ahead, read_one
@@ -145,6 +145,7 @@ class Gather:
                 version=head,
                 uncaptured="secret" if secret else "",
                 resolved_from=journal_path(place.resolved_from),
+                inside=self._inside(place.path) if sighting.disk.kind == "folder" else (),
             )
         text = self._text(sighting)
         if text is not None and head is not None and not head.uncaptured:
@@ -162,6 +163,11 @@ class Gather:
             links=signature.nlink,
             proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
         )
+
+    def _inside(self, path: str) -> tuple[str, ...]:
+        """What is in a folder, as far as a caller is shown it."""
+        found = names_in(self.workspace.root, self.ignore, "" if path == "." else path, MOST_INSIDE + 1)
+        return tuple(journal_path(name) for name in found)
 
     def _text(self, sighting: _Sighting) -> Text | None:
         """What was read; or the journal's own copy, where a signature proved that it is what is on disk.

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.crawl import CrawlCancelled, Entry, crawl, entry_at
+from quire_daemon.crawl import CrawlCancelled, Entry, crawl, entry_at, names_in
 from quire_daemon.ignore import Ignore
 
 
@@ -273,3 +273,32 @@ def test_a_tree_deeper_than_a_path_may_be_long(tmp_path: Path) -> None:
     os.close(at)
     assert sum(1 for _ in crawl(tmp_path, Nothing())) == depth
     subprocess.run(["rm", "-rf", name], cwd=tmp_path, check=True)
+
+
+# ── what a caller is shown of a folder ───────────────────────────────────────
+
+
+def test_a_folder_is_shown_two_levels_deep_without_hidden_names_and_what_is_ignored(tmp_path: Path) -> None:
+    write(tmp_path, "z", ".hidden", ".d/x", "src/a.py", "src/deep/er/b.py", "build/out/o", ".gitignore")
+    (tmp_path / ".gitignore").write_text("/build/\n")
+    (tmp_path / "bare").mkdir()
+    assert list(names_in(tmp_path, Ignore(tmp_path), "", 99)) == [
+        "bare/",
+        "build/",
+        "src/",
+        "src/a.py",
+        "src/deep/",
+        "z",
+    ]
+    assert list(names_in(tmp_path, Ignore(tmp_path), "src", 99)) == ["src/a.py", "src/deep/", "src/deep/er/"]
+
+
+def test_of_a_folder_no_more_is_shown_than_asked_for_and_nothing_behind_a_link(tmp_path: Path) -> None:
+    write(tmp_path / "out", "secret")
+    write(tmp_path / "in", "d/a", "d/b", "d/c")
+    (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
+    assert list(names_in(tmp_path / "in", Nothing(), "", 3)) == ["d/", "d/a", "d/b"]
+    assert list(names_in(tmp_path / "in", Nothing(), "", 9))[-1] == "link"
+    before = open_descriptors()
+    assert list(names_in(tmp_path / "in", Nothing(), "link", 9)) == []
+    assert open_descriptors() == before

@@ -50,6 +50,26 @@ def test_what_was_viewed_is_the_base_of_what_follows() -> None:
     assert book.text("f.txt") == "minus one\nzero\none 1\ntwo 2\nthree 3\nx\nfour 4\nfive 5\n"
 
 
+def test_view_of_a_folder_shows_what_is_in_it() -> None:
+    reply = editor(Playbook({"src/a.py": "a\n", "src/b.py": "b\n", "c.py": "c\n"}), "view", path="src")
+    assert reply["ok"], reply
+    assert (reply["lines"], reply["truncated"]) == (["src/a.py", "src/b.py"], False)
+    assert reply["message"].startswith("src is a folder: 2 names")
+
+
+def test_view_of_a_folder_has_an_end() -> None:
+    reply = editor(Playbook({f"src/{n:04}": "x\n" for n in range(1_001)}), "view", path="src")
+    assert (len(reply["lines"]), reply["truncated"]) == (1_000, True)
+
+
+def test_a_folder_has_no_lines_and_is_not_edited() -> None:
+    book = Playbook({"src/a.py": "a\n"})
+    ranged = editor(book, "view", path="src", view_range=[1, 2])
+    assert (ranged["error"], ranged["argument"]) == ("schema_invalid", "view_range")
+    for command, args in (("str_replace", {"old_str": "a"}), ("insert", {"insert_line": 0, "insert_text": "x"})):
+        assert editor(book, command, path="src", **args)["error"] == "not_a_file"
+
+
 # ── create ───────────────────────────────────────────────────────────────────
 
 

@@ -1,7 +1,8 @@
 """The `text_editor` dialect: Anthropic's text editor, one tool with five commands.
 
-`view`, `create` and `undo_edit` say in other words what `read_file`, `write_file` and `undo` do; the two that edit
-are planned here. Unlike its model, `create` never overwrites, and `undo_edit` leaves everyone else's work alone.
+`view`, `create` and `undo_edit` say in other words what `read_file`, `write_file` and `undo` do, but that a folder can
+be viewed, too; the two that edit are planned here. Unlike its model, `create` never overwrites, and `undo_edit` leaves
+everyone else's work alone.
 """
 
 from __future__ import annotations
@@ -63,9 +64,11 @@ class TextEditorParams(Writing, frozen=True, kw_only=True):
 def in_other_words(params: TextEditorParams) -> InOtherWords | None:
     """What `view`, `create` and `undo_edit` are called elsewhere."""
     if params.command == "view":
-        first, last = params.view_range or (1, -1)
-        ends = {} if last == -1 else {"end_line": last}
-        return InOtherWords("read_file", {"path": params.path, "format": "numbered", "start_line": first, **ends})
+        lines = {}
+        if params.view_range is not None:
+            first, last = params.view_range
+            lines = {"start_line": first} | ({} if last == -1 else {"end_line": last})
+        return InOtherWords("view", {"path": params.path, "format": "numbered", **lines})
     if params.command == "create":
         return InOtherWords("write_file", {**_common(params), "content": params.file_text})
     if params.command == "undo_edit":

@@ -28,6 +28,7 @@ from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
 from quire_daemon.handlers.status import OP_STATUS_TOOL, STATUS_TOOL, WHO_TOOL
 from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_daemon.handlers.view import VIEW_TOOL
 from quire_daemon.handlers.why import WHY_TOOL
 from quire_daemon.handlers.write import WRITE_TOOL
 
@@ -67,7 +68,7 @@ _OWN: Final[dict[str, Tool[Any]]] = {
 """The tools that have a module of their own."""
 
 TOOLS: Final[dict[str, Tool[Any]]] = _OWN | {
-    name: edit_tool(dialect, _OWN) for name, dialect in DIALECTS.items() if name not in _OWN
+    name: edit_tool(dialect, _OWN | {"view": VIEW_TOOL}) for name, dialect in DIALECTS.items() if name not in _OWN
 }
 """Name → tool."""
 

@@ -9,7 +9,7 @@ and decides again, so a decision must not have side effects.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -37,6 +37,10 @@ class Who(msgspec.Struct, frozen=True):
     introduction: WriterIntroduced | None = None  # of one that the journal did not know when it called
 
 
+MOST_INSIDE: Final = 1_000
+"""Names of a folder that a caller is shown."""
+
+
 class FileNow(msgspec.Struct, frozen=True):
     """One path as it is on disk at this moment, reconciled with the journal.
 
@@ -56,6 +60,7 @@ class FileNow(msgspec.Struct, frozen=True):
     resolved_from: str = ""  # the link that the caller named, when `path` is its target
     links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
+    inside: tuple[str, ...] = ()  # of a folder: what is in it, see `crawl.names_in`; at most `MOST_INSIDE` + 1
 
 
 class Present(msgspec.Struct, frozen=True):

@@ -7,7 +7,8 @@ from typing import Final
 MANUAL: Final = """\
 # `text_editor`: view, create and edit a file by commands
 
-- `view`: shows the file with line numbers; `view_range: [first, last]` a part of it, -1 for the end.
+- `view`: shows the file with line numbers; `view_range: [first, last]` a part of it, -1 for the end. Of \
+a folder it shows what is in it, two levels deep.
 - `create`: makes a new file of `file_text`. It never overwrites; a whole file is replaced with `write_file`.
 - `str_replace`: replaces `old_str`, which must be in the file exactly once, by `new_str`. Include enough lines around \
 it to make it unique.

@@ -74,7 +74,7 @@ class TextEditorReply(Written, frozen=True, kw_only=True):
     last_writer: Maybe[LastWriter | None] = UNSET
     truncated: Maybe[bool] = UNSET
     next_line: Maybe[int] = UNSET
-    lines: Maybe[list[str] | str] = UNSET
+    lines: Maybe[list[str] | str] = UNSET  # of a folder: the paths of what is in it
     lossy: Maybe[bool] = UNSET
     batch: Maybe[int] = UNSET
     batches: Maybe[list[int]] = UNSET

@@ -1,0 +1,41 @@
+"""To view a path, as agents with a text editor do: the lines of a file with their numbers, or what is in a folder."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from quire_daemon.handlers import read
+from quire_daemon.handlers.base import MOST_INSIDE, Decision, FileNow, Tool, World
+from quire_daemon.handlers.read import ReadParams
+from quire_journal.refusals import Refused
+
+
+def decide(params: ReadParams, world: World) -> Decision:
+    """As `read_file`; of a folder `lines` are paths, those of folders with "/" behind. Raises `Refused`."""
+    now = world.files[params.path]
+    return _folder(params, now) if now.kind == "folder" else read.decide(params, world)
+
+
+def _folder(params: ReadParams, now: FileNow) -> Decision:
+    if params.start_line is not None:
+        message = f"view_range: {now.path} is a folder, which has no lines; view it without a range."
+        raise Refused("schema_invalid", message, argument="view_range")
+    names, cut = list(now.inside[:MOST_INSIDE]), len(now.inside) > MOST_INSIDE
+    reply: dict[str, Any] = {
+        "ok": True,
+        "message": _sentence(now, len(names), cut),
+        "path": now.path,
+        "lines": names,
+        "truncated": cut,
+    }
+    return Decision(reply)
+
+
+def _sentence(now: FileNow, shown: int, cut: bool) -> str:
+    many = f"the first {shown} names" if cut else f"{shown} name{'' if shown == 1 else 's'}"
+    more = "; view the folders in it one by one" if cut else ""
+    return f"{now.path} is a folder: {many}, two levels deep, without hidden ones{more}."
+
+
+VIEW_TOOL: Final = Tool("view", ReadParams, lambda params: (params.path,), decide)
+"""Not a tool of its own: `text_editor` hands its command `view` to it."""
