@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from cases import every
 from quire_daemon.dialects.patch_text import FilePatch, Hunk, parse_patch
@@ -105,10 +106,36 @@ def test_a_new_file_may_be_empty_or_have_no_final_newline() -> None:
     assert [file.content for file in files] == [b"", b"x"]
 
 
+def test_blanks_may_stand_around_the_lines_of_the_envelope_itself() -> None:
+    sections = "  *** Delete File: a\n *** Add File: n\n+x\n\t*** Update File: f \n@@\n-a\n+b\n"
+    patch = f" *** Begin Patch \n{sections} *** End Patch\t\n"
+    assert [(f.kind, f.path) for f in parse_patch(patch)] == [("delete", "a"), ("add", "n"), ("update", "f")]
+
+
+def test_a_line_behind_a_blank_is_one_of_the_file_below_an_update() -> None:
+    file = only(envelope("*** Update File: f", "@@", " *** Add File: x", " *** End Patch", "-a", "+b"))
+    assert marked(file.hunks[0]) == [" *** Add File: x", " *** End Patch", "-a", "+b"]
+
+
+@every("opening", ["<<EOF", "<<'EOF'", '<<"EOF"'])
+def test_a_here_document_around_a_patch_is_left_out(opening: str) -> None:
+    patch = envelope("*** Update File: f", "@@", "-a", "+b")
+    assert parse_patch(f"{opening}\n{patch}\nEOF\n") == tuple(
+        replace(file, number=3, hunks=tuple(replace(hunk, number=4) for hunk in file.hunks))
+        for file in parse_patch(patch)
+    )
+    assert refused(f"{opening}\n{envelope('hello')}\nEOF\n").details["line"] == 3
+
+
 @every(
     ("patch", "line"),
     [
         ("", 1),
+        ("<<EOF\n", 1),
+        ("<<EOF\n\nEOF\n", 1),
+        ("<<END\n*** Begin Patch\n*** Delete File: f\n*** End Patch\nEND\n", 1),
+        ("<<'EOF\n*** Begin Patch\n*** Delete File: f\n*** End Patch\nEOF\n", 1),
+        ("*** Begin Patch\n*** Update File: f\n@@\n-a\n *** End Patch\n x", 6),
         ("\n \n", 1),
         ("no envelope", 1),
         ("*** Update File: f\n-a\n+b\n*** End Patch", 1),

@@ -2,6 +2,9 @@
 
 Nothing is known of any file in here, and nothing is repaired: a line that has no meaning at its place is a
 `patch_parse_error` with its number in the patch. What a patch means for a text is said in `apply_patch.py`.
+
+As in the first tool that took such envelopes, there may be blanks around the lines that begin and end one and around
+those that begin a file (below an update, a line behind a blank is one of the file), and a here-document around it all.
 """
 
 from __future__ import annotations
@@ -87,9 +90,10 @@ class FilePatch(msgspec.Struct, frozen=True):
 def parse_patch(patch: str) -> tuple[FilePatch, ...]:
     """The files that `patch` is about, in its order. Raises `Refused("patch_parse_error")`."""
     lines = _Lines(patch)
+    lines.unwrap()
     first = lines.first_filled()
     begins = lines.at(first)
-    if begins.rstrip() == _BEGIN or begins.startswith("***"):
+    if begins.strip() == _BEGIN or begins.startswith("***"):
         return _Envelope(lines).files(first)
     return _Unified(lines).files()
 
@@ -115,6 +119,16 @@ class _Lines:
     def blank(self, index: int) -> bool:
         """Is there nothing on that line?"""
         return not self.raw[index].strip()
+
+    def unwrap(self) -> None:
+        """Leave out the first and the last line of a here-document; the others keep their numbers."""
+        filled = [index for index in range(len(self)) if not self.blank(index)]
+        if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
+            self.raw[filled[0]] = self.raw[filled[-1]] = b""
+
+    def last_filled(self) -> int:
+        """The last line that is not blank; there is one."""
+        return next(index for index in reversed(range(len(self))) if not self.blank(index))
 
     def first_filled(self) -> int:
         """The first line that is not blank."""
@@ -149,6 +163,7 @@ _NO_NEWLINE: Final = "\\ "
 
 # ── the envelope ─────────────────────────────────────────────────────────────
 
+_HEREDOC: Final = re.compile(r"""\s*<<(EOF|'EOF'|"EOF")\s*""")
 _BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
 _END_OF_FILE: Final = "*** End of File"
@@ -165,9 +180,11 @@ class _Envelope:
     def __init__(self, lines: _Lines) -> None:
         self.lines = lines
         self.index = 0
+        last = lines.last_filled()
+        self.end = last if lines.at(last).strip() == _END else None
 
     def files(self, first: int) -> tuple[FilePatch, ...]:
-        if self.lines.at(first).rstrip() != _BEGIN:
+        if self.lines.at(first).strip() != _BEGIN:
             _fail(first + 1, f"a patch begins with `{_BEGIN}`, not {_quoted(self.lines.at(first))}.", expected=_BEGIN)
         self.index = first + 1
         found: list[FilePatch] = []
@@ -187,7 +204,7 @@ class _Envelope:
         """Is there another line before the next one that begins with `***`?"""
         if self.index >= len(self.lines):
             _fail(len(self.lines), f"the patch stops without `{_END}`.", expected=_END)
-        return not self.lines.raw[self.index].startswith(b"***")
+        return self.index != self.end and not self.lines.raw[self.index].startswith(b"***")
 
     def _skip_blank(self) -> None:
         while self.index < len(self.lines) and self.lines.blank(self.index):
@@ -195,11 +212,11 @@ class _Envelope:
 
     def _ended(self) -> bool:
         self._skip_blank()
-        return not self._more() and self._line().rstrip() == _END
+        return not self._more() and self._line().strip() == _END
 
     def _file(self) -> FilePatch:
         number = self.index + 1
-        section = _SECTION.fullmatch(self._line())
+        section = _SECTION.fullmatch(self._line().strip())
         if section is None:
             _fail(number, f"a file begins with `*** Update File: path` or the like, not {_quoted(self._line())}.")
         name, path = section[1], section[2].strip()
@@ -247,7 +264,7 @@ class _Envelope:
 
     def _nothing_more(self, name: str) -> None:
         self._skip_blank()
-        if self._more():
+        if self._more() and not _SECTION.fullmatch(self._line().strip()):
             what = "every line of a new file begins with `+`" if name == "Add File" else f"`*** {name}` has no lines"
             _fail(self.index + 1, f"{what}; this is {_quoted(self._line())}.")
 
@@ -464,7 +481,8 @@ class _Unified:
         number = self.index + 1
         header = _HUNK.match(self._line())
         if header is None:
-            _fail(number, f"the header of a hunk is `@@ -1,3 +1,4 @@`, not {_quoted(self._line())}.")
+            message = f"the header of a hunk is `@@ -1,3 +1,4 @@`, not {_quoted(self._line())}"
+            _fail(number, f"{message}; in the envelope of `{_BEGIN}` hunks need no numbers.")
         left = {"-": int(header[2] or 1), "+": int(header[4] or 1)}
         self.index += 1
         lines: list[Line] = []
