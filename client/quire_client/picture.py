@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from quire_client import render
 from quire_client.commands import claim, log, status, who
 
-HEALTH: Final = ("journal", "space", "capture", "coverage", "protection")
+HEALTH: Final = ("journal", "space", "reserve", "capture", "coverage", "protection")
 """Lines of `quire status` that are shown."""
 
 FEWEST: Final = 3
@@ -28,8 +28,8 @@ class Seen(NamedTuple):
 
 def lines(seen: Seen, height: int, width: int, colours: render.Palette) -> list[str]:
     """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are."""
-    head = [_cut(line, width) for line in _head(seen)]
-    told = [colours.paint(head[0], "bold"), *(_warned(line, colours) for line in head[1:])]
+    head = [(_cut(line, width), colour) for line, colour in _head(seen)]
+    told = [colours.paint(line, colour) if colour else line for line, colour in head]
     sections = {
         "Callers": render.columns(who.row(writer) for writer in _entries(seen.who, "writers")),
         "Leases": claim.table([*_entries(seen.claims, "leases"), *_entries(seen.claims, "waiting")]),
@@ -52,29 +52,24 @@ def _entries(reply: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     return [entry for entry in reply.get(name) or () if isinstance(entry, Mapping)]
 
 
-def _head(seen: Seen) -> Iterator[str]:
-    """Which workspace and daemon, when, and how they are."""
+def _head(seen: Seen) -> Iterator[tuple[str, str]]:
+    """(line, its colour): which workspace and daemon, when, and how they are; what `quire status` paints is not well."""
     if not seen.status.get("ok"):
-        yield render.one_line(seen.said or seen.status.get("message") or "The daemon cannot be reached.", 1000)
-        yield "! Waiting for a daemon."
+        said = seen.said or seen.status.get("message") or "The daemon cannot be reached."
+        yield from ((render.one_line(said, 1000), "bold"), ("! Waiting for a daemon.", "yellow"))
         return
     where, at = render.one_line(seen.status.get("workspace", "?"), 4096), render.moment(seen.status.get("at", ""))
-    yield f"{where}  pid {seen.status.get('pid', '?')}  {at}"
-    told = dict(status.rows(seen.status, render.Palette(False, {})))
-    yield from render.columns((name, told[name]) for name in HEALTH if name in told)
-    for told_too in (told.get(""), seen.status.get("read_only")):
-        if told_too:
-            yield f"! {render.one_line(told_too, 500)}"
-
-
-def _warned(line: str, colours: render.Palette) -> str:
-    """A line of health, in yellow where it is not well."""
-    name, _, value = line.partition(" ")
-    value = value.strip()
-    well = not (line.startswith("!") or "reserve was given back" in value or "no room" in value)
-    if name == "coverage":
-        well = value.startswith("full")
-    return line if well else colours.paint(line, "yellow")
+    yield f"{where}  pid {seen.status.get('pid', '?')}  {at}", "bold"
+    plain, painted = (status.rows(seen.status, render.Palette(on, {})) for on in (False, True))
+    name = ""
+    shown: list[tuple[str, str]] = []
+    colours: list[str] = []
+    for row, other in zip(plain, painted, strict=True):
+        name = row[0] or name  # a row without a name goes on with the one before
+        if name in HEALTH:
+            shown.append(row)
+            colours.append("" if row == other else "yellow")
+    yield from zip(render.columns(shown), colours, strict=True)
 
 
 def _files(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:

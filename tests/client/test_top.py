@@ -122,6 +122,25 @@ def test_what_is_not_well_is_painted() -> None:
     assert "the watcher is blind" in warned
 
 
+def test_the_health_of_the_journal_is_told_and_painted_as_by_status() -> None:
+    taken = {"workspace": {"bytes": 1024, "limit": 2048}, "store": {"bytes": 4096, "limit": 8192}}
+    full = {**taken, "reserve": {"bytes": 1024, "given_back": True}}
+    lost = "The journal was damaged; 2 records were lost."
+    journal = {**STATUS["journal"], "uncaptured": 1}
+    now = seen(retention=full, salvaged=lost, journal=journal)
+    drawn = [line[12:] for line in picture.lines(now, 0, 0, PLAIN)]
+    for said in (
+        lost,
+        "this journal 1.0 KiB (limit 2.0 KiB)",
+        "all your journals 4.0 KiB (limit 8.0 KiB)",
+        "the disk is full: it was given back",
+        "of 1 file the bytes are not in the journal: `quire ls` says which",
+    ):
+        assert drawn.count(said) == 1
+    warned = [line for line in picture.lines(now, 0, 0, Palette(True, {})) if "\x1b[33m" in line]
+    assert [lost in warned[0], "the disk is full" in warned[1], len(warned)] == [True, True, 2]
+
+
 def test_a_daemon_that_is_gone_is_said() -> None:
     drawn = picture.lines(Seen({}, {}, {}, {}, "No daemon runs for /site."), 24, 80, PLAIN)
     assert drawn[:2] == ["No daemon runs for /site.", "! Waiting for a daemon."]

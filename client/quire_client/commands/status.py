@@ -90,8 +90,11 @@ def _reserve(retention: Mapping[str, Any], colours: render.Palette) -> str:
         return colours.paint("the disk is full: it was given back", "yellow")
     if not reserve.get("bytes"):
         return ""
-    held = "held for a full disk" if reserve.get("held") else "wanted for a full disk: there is no room for it"
-    return f"{render.size(reserve['bytes'])}, {held}"
+    if not reserve.get("held"):
+        return colours.paint(
+            f"{render.size(reserve['bytes'])}, wanted for a full disk: there is no room for it", "yellow"
+        )
+    return f"{render.size(reserve['bytes'])}, held for a full disk"
 
 
 def _writers(writers: list[Any], total: int) -> str:
