@@ -53,7 +53,7 @@ def _entries(reply: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 
 def _head(seen: Seen) -> Iterator[tuple[str, str]]:
-    """(line, its colour): which workspace and daemon, when, and how they are; what `quire status` paints is not well."""
+    """(line, its colour): the workspace, the daemon, when, and how they are. What `quire status` paints is not well."""
     if not seen.status.get("ok"):
         said = seen.said or seen.status.get("message") or "The daemon cannot be reached."
         yield from ((render.one_line(said, 1000), "bold"), ("! Waiting for a daemon.", "yellow"))

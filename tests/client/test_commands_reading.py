@@ -478,6 +478,27 @@ def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -
     assert [len(args.get("paths", ())) for _, args in ran.asked] == [0, 3, 2, 1]
 
 
+def test_diff_goes_on_behind_the_files_of_a_reply_and_past_those_that_are_larger_than_one(quire: Quire) -> None:
+    vast = [f"vast{n:03}" for n in range(100)]
+    paged = {"": [*vast, "z"], "z": ["zz"]}
+
+    def diff(args: dict[str, Any]) -> dict[str, Any]:
+        if paths := args.get("paths"):
+            fits = [path for path in paths if path not in vast] if paths[0] not in vast else []
+        else:
+            paths, fits = paged[args.get("cursor", "")], ["zz"]
+        files = [
+            {"path": path, "status": "added", **({"patch": f"+{path}\n"} if path in fits else {"truncated": True})}
+            for path in paths
+        ]
+        page = {"ok": True, "from": "seq:1", "to": "seq:9", "files": files}
+        return page if "paths" in args or args.get("cursor") else {**page, "next": "z"}
+
+    lines = quire("diff", "v1..", diff=diff).out.splitlines()
+    assert (len(lines), lines[-2:]) == (102, ["+z", "+zz"])
+    assert all("too long to be shown" in line for line in lines[:100])
+
+
 def test_cat_writes_the_bytes_of_all_pages_of_one_version(quire: Quire) -> None:
     def read(args: dict[str, Any]) -> dict[str, Any]:
         if args.get("start_line", 1) == 1:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases import every
 from quire_daemon.handlers.difference import hunks, patch_text
-from quire_daemon.handlers.show import DIFF_TOOL, SHOW_TOOL
+from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.events import CaptureFailed, CheckpointNamed
 from quire_journal.text import Text
 
@@ -112,6 +112,17 @@ def test_diff_lists_what_differs_between_two_points() -> None:
     ]
     assert "--- /dev/null\n+++ b/came\n@@ -0,0 +1,1 @@\n+c\n" in reply["patch"]
     assert "--- a/gone\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-g\n" in reply["patch"]
+
+
+def test_a_diff_of_more_files_than_a_reply_lists_goes_on_at_a_cursor() -> None:
+    desk = Desk()
+    names = [f"{n:04}.txt" for n in range(MAX_FILES + 2)]
+    desk.write_all(dict.fromkeys(names, b"one\n"), desk.ann)
+    first = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:1"})
+    assert (first["message"], first["truncated"]) == (f"{MAX_FILES} files differ; `next` leads on.", True)
+    rest = desk.call(DIFF_TOOL, desk.ann, **{"from": first["from"], "to": first["to"], "cursor": first["next"]})
+    assert [file["path"] for file in (*first["files"], *rest["files"])] == names
+    assert "next" not in rest
 
 
 def test_diff_goes_backwards_too() -> None:

@@ -141,15 +141,17 @@ class Asking(Calls):
             raise TypeError("show takes a version, or `path` and the point `at`")
         return self.call("show", stated(version=version or at, path=path, start_line=start_line))
 
-    def diff(self, start: str, end: str | None = None, paths: Sequence[str] = ()) -> Answer:
+    def diff(
+        self, start: str, end: str | None = None, paths: Sequence[str] = (), *, cursor: str | None = None
+    ) -> Answer:
         """What changed between two points (`end`: now), in `paths`: files, folders, globs.
 
         Reply: `from`, `to`, `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them as a unified
-        diff; `truncated` where not all fits.
+        diff; `truncated` where not all fits, with `next`, the `cursor` of more files.
         Refused: `not_found` (a point).
         Source: quire_daemon.handlers.show, shape in quire_daemon.replies
         """
-        return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None}))
+        return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None, "cursor": cursor}))
 
     def blame(
         self, path: str, at: str | None = None, *, start_line: int | None = None, end_line: int | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, chosen, point_of
-from quire_client.commands.diff import patches
+from quire_client.commands.diff import patches, whole
 
 _ACTIONS = ("create", "list", "show", "diff", "drop")
 
@@ -37,6 +37,9 @@ def run(call: Invocation) -> int:
         arguments["limit"] = limit
     with call.connect() as client:
         reply = client.call("checkpoint", arguments)
+        if action == "diff" and not call.json:
+            files = {"paths": arguments["paths"]} if "paths" in arguments else {}
+            reply = whole(client, reply, files)
     if action == "diff":
         return call.answer(reply, lambda reply: "\n".join([*patches(reply, call.colours), *_lost(reply)]))
     return call.answer(reply, _list if action == "list" else _show)

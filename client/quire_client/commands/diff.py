@@ -38,21 +38,32 @@ def run(call: Invocation) -> int:
     with call.connect() as client:
         reply = client.call("diff", arguments)
         if not call.json:
-            reply = _all(client, reply)
+            reply = whole(client, reply, arguments)
     show = _counts if "stat" in call.options else lambda reply: patches(reply, call.colours)
     return call.answer(reply, lambda reply: "\n".join(show(reply)))
 
 
-def _all(client: Client, reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply with the patches that had no room in it: as many as have any are asked for anew, and so on."""
-    files = list(reply.get("files") or ())
-    while left := [file["path"] for file in files if file.get("truncated")]:
-        more = client.call("diff", {"from": reply["from"], "to": reply["to"], "paths": left[:MOST_PATHS]})
-        whole = {file["path"]: file for file in more.get("files") or () if not file.get("truncated")}
-        if whole.keys().isdisjoint(left):
-            break  # the first of them is larger than a reply
-        files = [whole.get(file["path"], file) for file in files]
-    return {**reply, "files": files}
+def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply to `asked` with the files that it had no room for, and the patches."""
+    files: dict[str, dict[str, Any]] = {}
+    page = reply
+    while True:
+        files |= {file["path"]: file for file in page.get("files") or ()}
+        if not page.get("next"):
+            break
+        page = client.call("diff", {**asked, "from": page["from"], "to": page["to"], "cursor": page["next"]})
+        if not page.get("ok"):
+            return page
+    left = [path for path, file in files.items() if file.get("truncated")]
+    while left:
+        some = left[:MOST_PATHS]
+        more = client.call("diff", {"from": reply["from"], "to": reply["to"], "paths": some})
+        told = {file["path"]: file for file in more.get("files") or () if not file.get("truncated")}
+        fitting = {path: told[path] for path in some if path in told}
+        files |= fitting
+        # Where none fits, each of them is larger than a reply.
+        left = [path for path in left if path not in fitting] if fitting else left[len(some) :]
+    return {**reply, "files": [*files.values()]}
 
 
 def _counts(reply: Mapping[str, Any]) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from quire_journal.text import Text, shown
 from quire_journal.views.files import Version
 
 MAX_FILES: Final = 500
-"""Files in one `diff`."""
+"""Files in one reply of `diff`."""
 
 SCAN_RECORDS: Final = 20_000
 """Records that a `diff` looks at to learn which files differ; beyond that it asks every file."""
@@ -44,6 +45,7 @@ class DiffParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     to: str = ""  # a point; now
     path: str = ""
     paths: list[str] = []  # files, folders, globs
+    cursor: str = ""  # `next` of the page before
 
 
 # ── show ─────────────────────────────────────────────────────────────────────
@@ -159,31 +161,37 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     """The reply: `files` of `{path, status, from, to, hunks, patch}`, and `patch`, all of them in one.
 
     See `difference` for an entry; of a link the text is its target, an empty folder has none. `truncated: true` on a
-    file whose patch does not fit, and on the reply when there are more files than are listed.
+    file whose patch does not fit, and on the reply where there is one, or where there are more files: `next` is the
+    cursor of those.
     """
     history = world.history
     start = int(parse_point(params.from_, history))
     end = int(parse_point(params.to, history)) if params.to else int(history.head())
     room = Room(world.settings.limits.reply_bytes)
     files: list[dict[str, Any]] = []
-    truncated = False
-    for path in _changed_paths(params, start, end, history):
+    following = last = ""
+    paths = _changed_paths(params, start, end, history)
+    for path in paths[bisect_right(paths, params.cursor) :]:
         then, now = history.version_at(path, start), history.version_at(path, end)
         if same(then, now):
             continue
         if len(files) == MAX_FILES:
-            truncated = True
+            following = last
             break
         files.append(difference(path, then, path, now, history, room))
+        last = path
+    many = f"{len(files)} file{'' if len(files) == 1 else 's'} differ{'s' if len(files) == 1 else ''}"
     reply = {
         "ok": True,
-        "message": f"{len(files)} file{'' if len(files) == 1 else 's'} differ{'s' if len(files) == 1 else ''}.",
+        "message": f"{many}; `next` leads on." if following else f"{many}.",
         "from": f"seq:{start}",
         "to": f"seq:{end}",
         "files": files,
         "patch": "".join(f.get("patch", "") for f in files),
     }
-    if truncated or any("truncated" in f for f in files):
+    if following:
+        reply["next"] = following
+    if following or any("truncated" in f for f in files):
         reply["truncated"] = True
     return Decision(reply)
 

@@ -123,6 +123,7 @@ class CheckpointReply(Reply, frozen=True, kw_only=True):
     files: Maybe[list[Difference]] = UNSET
     patch: Maybe[str] = UNSET
     truncated: Maybe[bool] = UNSET
+    next: Maybe[str] = UNSET
 
 
 class Burst(Shape, frozen=True, kw_only=True):

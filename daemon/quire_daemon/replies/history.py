@@ -143,6 +143,7 @@ class DiffReply(Reply, frozen=True, kw_only=True):
     files: list[Difference]
     patch: str
     truncated: bool | UnsetType = UNSET
+    next: str | UnsetType = UNSET  # the `cursor` of the files that are not listed
 
 
 class Origin(Shape, frozen=True, kw_only=True):
