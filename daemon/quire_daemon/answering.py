@@ -30,6 +30,9 @@ WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", 
 NAMING: Final = ("path", "to", "moved_from")
 """Where a reply, and such an entry, has one."""
 
+MOST_TOLD: Final = 10_000
+"""Callers that are remembered to have been told of a salvage."""
+
 TELLING_OF_SALVAGE: Final = ("status", "doctor")
 """They tell of it by themselves, for longer."""
 
@@ -51,7 +54,7 @@ class Answering:
         self._collecting, self._reserve, self._log, self._stop = collecting, reserve, log, stop
         self.read_only = ""  # why the journal takes no more records
         self.salvaged = ""  # what was lost lately: each caller is told once
-        self._know: set[bytes] = set()  # who has been told
+        self._know: set[bytes] = set()  # who has been told, of the last ones
         self.sound = True  # as far as it is known: the next start need not check the journal
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
@@ -67,6 +70,8 @@ class Answering:
                 {"type": "disk_full", "message": f"{full[0].upper()}{full[1:]}."},
             ]
         if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
+            if len(self._know) >= MOST_TOLD:
+                self._know.clear()
             self._know.add(call.who.key)
             body["warnings"] = [*body.get("warnings", ()), {"type": "journal_salvaged", "message": self.salvaged}]
         _tell_encoding(body)

@@ -80,6 +80,7 @@ FEW_WRITES = 64  # of one turn: the kernel keeps their events until all are answ
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 ASKING_S = 0.1  # and a request of many writes is written in smaller slices
 SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
+SALVAGE_S = 3600.0  # between two looks whether a salvage is still to be told to every caller
 SAVE_S = 60.0  # between two saves of the cache of the disk
 MOST_SAVED = 1000  # paths of it at once
 IDLE_S = 1.0  # a turn at least this often: lease breaks, watchdog, coverage
@@ -178,7 +179,7 @@ class App:
         self.leasing.open()
         self.bursting.open()
         self.recorder.commit()
-        self.answering.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
+        self._tell_of_salvage()
         self.deciding.open()
         self._hear_git()
         self.reserve.take()
@@ -324,6 +325,7 @@ class App:
         for name, tidy in (("leases", self.leasing.tidy), ("bursts", self.bursting.tidy), ("git", self.git.tidy)):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
         yield Chore("root", IDLE_S, self._check_root)
+        yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
         if self.settings.journal.durability == "fast":
             yield Chore("sync", IDLE_S, self.recorder.journal.store.sync)
 
@@ -340,6 +342,9 @@ class App:
         """Save a part of the cache of the disk."""
         self.recorder.journal.store.reader_check()
         return IDLE_S if not self.answering.read_only and self.recorder.seen.save(MOST_SAVED) else None
+
+    def _tell_of_salvage(self) -> None:
+        self.answering.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
 
     def _look_at_settings(self) -> None:
         if self._settings_files is not None and self._settings_files.changed():

@@ -14,10 +14,11 @@ import msgspec
 import pytest
 
 import live
-from quire_daemon.app import SAVE_S, App
+from quire_daemon.app import SALVAGE_S, SAVE_S, App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.gather import RETRY_S
+from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
 from quire_daemon.performing import MANY
@@ -25,6 +26,7 @@ from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
+from quire_journal.events import JournalSalvaged
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Request
@@ -49,6 +51,9 @@ class Hasty(SystemClock):
 
     def mono_s(self) -> float:  # type: ignore[override]  # there it is the very function, for speed
         return time.monotonic() + self.passed_s
+
+    def now_ns(self) -> int:
+        return super().now_ns() + int(self.passed_s * 1e9)
 
 
 class Daemon:
@@ -166,6 +171,22 @@ def test_what_the_loop_does_now_and_then_is_done_where_the_journal_takes_nothing
     for _ in range(3):
         daemon.app.turn([])
     assert daemon.app.stopping
+
+
+def test_each_caller_is_told_once_of_a_salvage_and_nobody_after_a_day(daemon: Daemon) -> None:
+    """Of this daemon, however long it runs."""
+    daemon.app.recorder.note(JournalSalvaged("a page", "db-damaged", 1, ()))
+    daemon.app.settle()
+    daemon.app.turn([])
+
+    def is_told(who: str) -> bool:
+        warnings = daemon.turn(**{who: ("who", {})})[who].get("warnings", ())
+        return "journal_salvaged" in [warning["type"] for warning in warnings]
+
+    assert [is_told(who) for who in ("ann", "ben", "ann")] == [True, True, False]
+    daemon.clock.passed_s = SALVAGE_IS_TOLD_NS / 1e9 + SALVAGE_S
+    daemon.app.turn([])
+    assert not is_told("eve")
 
 
 @pytest.fixture
