@@ -75,7 +75,6 @@ from quire_journal.places import trace_socket
 from quire_journal.refusals import Refused
 from quire_journal.spooled import FOLDER as SPOOL
 
-MAX_LOST = 50  # races lost in one call before it is told `busy`
 FEW_WRITES = 64  # of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 ASKING_S = 0.1  # and a request of many writes is written in smaller slices
@@ -423,7 +422,7 @@ class App:
         elif isinstance(outcome, Failed):
             self.answering.refuse(call, outcome.refused)
         elif isinstance(outcome, Overtaken):
-            self._try_again(one)
+            self._try_again(one, outcome.paths)
         else:
             self.log.problem("perform", outcome.error)
             if isinstance(outcome.error, Damaged):
@@ -433,12 +432,11 @@ class App:
             else:
                 self.answer(call, {**self.answering.fault(call.tool.name), "outcome": "unknown"})
 
-    def _try_again(self, one: Going) -> None:
-        """The call lost a race to an outside program: decide it again, on what is there now."""
-        call = one.call
-        call.lost += 1
-        if call.lost > MAX_LOST:
-            path = one.decision.writes[0].path
+    def _try_again(self, one: Going, paths: Sequence[str]) -> None:
+        """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
+        call, writes = one.call, len(one.decision.writes)
+        if not call.lost.lose(paths, several=writes > 1, long=writes >= MANY):
+            path = paths[0]
             message = f"{path} is rewritten by another program faster than it can be edited; try again."
             self.answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
         else:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Implied, OriginsOf, Tool, Who
+from quire_daemon.lost_races import LostRaces
 from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
 from quire_daemon.wrong_arguments import refusal
@@ -43,7 +44,7 @@ class Call(msgspec.Struct):
     give_up_s: float  # monotonic: when waiting for a held-open file ends
     deadline_ns: int
     retry_s: float = 0.0  # monotonic: not before
-    lost: int = 0  # races lost to outside programs
+    lost: LostRaces = msgspec.field(default_factory=LostRaces)  # races, to outside programs
     news_until_s: float = 0.0  # monotonic: until when it waits for news
     news_head: int = -1  # the newest record when it looked last; -1: it does not wait for news
     cookie: str = ""  # the watcher must have reported it first

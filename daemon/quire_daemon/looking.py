@@ -105,16 +105,23 @@ class Looking:
         """Look at a file that nobody named. Raises `NotYet` while another program writes it, for a while."""
         patient = self._is_patient(call)
         try:
+            if name in call.lost.left_out:
+                self._keep_off(name, looks)
+                return
             looks.files[name] = self._gather.file(
                 name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes
             )
         except HeldOpen:
             if patient:
                 raise NotYet(self._clock.mono_s() + RETRY_S) from None
-            self._gather.file(name, False, unfinished_ok=True)  # the journal knows at least that it changed
-            looks.kept_off[name] = "busy"
+            self._keep_off(name, looks)
         except Refused as refused:
             looks.kept_off[name] = refused.code
+
+    def _keep_off(self, name: str, looks: Looks) -> None:
+        """It cannot be had, as somebody writes it; the journal knows at least that it changed. Raises `Refused`."""
+        self._gather.file(name, False, unfinished_ok=True)
+        looks.kept_off[name] = "busy"
 
     def _is_patient(self, call: Call) -> bool:
         return self._clock.mono_s() < call.give_up_s

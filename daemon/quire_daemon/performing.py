@@ -77,7 +77,12 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Overtaken(msgspec.Struct, frozen=True):
-    """An outside program was faster. Everything is as they left it; the log has taken the records back."""
+    """An outside program was faster. Everything is as they left it; the log has taken the records back.
+
+    `paths`, as in the log: where it was, and of a long request also where else there is not what it was decided on.
+    """
+
+    paths: tuple[str, ...] = ()
 
 
 class Failed(msgspec.Struct, frozen=True):
@@ -246,8 +251,9 @@ class Performing:
             yield from self._take_back(one, "fault")
             raise
         if lost is not None:
+            changed = yield from self._changed(one)  # before: what is taken back has other signatures
             yield from self._take_back(one, lost.why, lost.kept)
-            return Overtaken()
+            return Overtaken(changed)
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
             yield False
@@ -288,6 +294,29 @@ class Performing:
         if pinned:
             self._workspace.release(one.landed)
         return None
+
+    def _changed(self, one: _Progress) -> Slices[tuple[str, ...]]:
+        """The path of the write that lost its race, and of those of many behind it that would lose theirs, too."""
+        writes = one.going.decision.writes
+        lost, *rest = writes[len(one.landed) :]
+        changed = [lost.path]
+        for at, write in enumerate(rest if len(writes) >= MANY else (), 1):
+            if not self._stands(write):
+                changed.append(write.path)
+            if not at % AT_ONCE:
+                yield False
+        return tuple(changed)
+
+    def _stands(self, write: Write) -> bool:
+        """Is what was seen at its path there still? A cheap look; in doubt it is."""
+        try:
+            look = self._workspace.look(disk_path(write.path))
+        except Refused:
+            return True
+        over = write.over
+        if not over.proof or look.signature is None:
+            return (look.kind == "missing") == (over.kind == "missing")
+        return msgspec.structs.astuple(look.signature) == over.proof
 
     def _remember(self, write: Write, result: Swapped) -> None:
         """The disk now holds what the log says; the signature is how a later look knows it."""

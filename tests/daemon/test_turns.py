@@ -6,7 +6,7 @@ import os
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from quire_daemon.app import SALVAGE_S, SAVE_S, App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.gather import RETRY_S
+from quire_daemon.handlers.undoing_done import MOST_SHOWN
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
+from quire_daemon.lost_races import MOST_OF_LONG, TRIES
 from quire_daemon.performing import MANY
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
@@ -31,6 +33,9 @@ from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Request
 from quire_journal.stores.memory import MemoryStore
+
+LONGEST_S = 30.0
+"""For the turns that a call may take, some of which wait for the disk."""
 
 
 class Hearing(Server):
@@ -68,9 +73,9 @@ class Daemon:
         self.server = Hearing(folder)
         journal, ignore = Journal.open(self.store, self.clock.now_ns()), Ignore(self.root)
         workspace, reserve = Workspace(self.root), Reserve(self.state / "reserve", 0)
-        self.app = App(
-            self.root, self.state, journal, workspace, self.server, Settings(), ignore, self.clock, Log(), reserve
-        )
+        self.at_step: Callable[[str], None] = lambda step: None  # done between the steps of a write
+        parts = journal, workspace, self.server, Settings(), ignore, self.clock, Log(), reserve
+        self.app = App(self.root, self.state, *parts, step=lambda step: self.at_step(step))
         self.app.deciding.open()
 
     def text(self, path: str) -> str | None:
@@ -82,9 +87,8 @@ class Daemon:
         """These calls come together, each of its own caller; their replies, after as many turns as it takes."""
         self.server.replies.clear()
         self.app.turn([incoming(name, tool, args) for name, (tool, args) in calls.items()])
-        for _ in range(1000):
-            if len(self.server.replies) == len(calls):
-                break
+        until = self.clock.mono_s() + LONGEST_S
+        while len(self.server.replies) < len(calls) and self.clock.mono_s() < until:
             self.app.turn([])
         return {identity.decode(): body for identity, body in self.server.replies.items()}
 
@@ -230,6 +234,89 @@ def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Da
         daemon.app.turn([])
     daemon.app.turn([])
     assert daemon.server.replies[caller.encode()]["ok"]
+
+
+def edited(daemon: Daemon, files: int) -> list[str]:
+    """So many files that ann has edited, in one request."""
+    names = [f"f{n}" for n in range(files)]
+    for name in names:
+        (daemon.root / name).write_text(f"first\n\n\n\nbefore {name}\n")
+    patch = "".join(f"*** Update File: {name}\n-before {name}\n+after {name}\n" for name in names)
+    assert daemon.turn(ann=("apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}))["ann"]["ok"]
+    return names
+
+
+def saving(daemon: Daemon, *names: str) -> list[str]:
+    """From now on a program saves these files each time when an undo is about to write; how often it was so."""
+    saves: list[str] = []
+
+    def save(step: str) -> None:
+        if step == "after_stage":
+            saves.append(step)
+            for name in names:
+                kept = (daemon.root / name).read_text().rpartition("\n\n")[2]
+                (daemon.root / name).write_text(f"saved {len(saves)}\n\n\n\n{kept}")
+
+    daemon.at_step = save
+    return saves
+
+
+@pytest.mark.parametrize("files", [3, MANY + 20])
+def test_files_that_are_saved_again_and_again_are_left_out_of_an_undo_after_a_few_tries(
+    daemon: Daemon, files: int
+) -> None:
+    """They kept it from finishing for as long as they were saved, and each try put all of it into the log anew."""
+    names = edited(daemon, files)
+    restless = {names[0], names[-1]}
+    before = daemon.app.recorder.journal.head
+    saves = saving(daemon, *restless)
+    reply = daemon.turn(ann=("undo", {}))["ann"]
+    assert reply["ok"], reply
+    assert {f["path"] for f in reply["files"] if f["skipped"] == "changed_meanwhile"} == restless
+    assert {daemon.text(name) for name in names} == {
+        *(f"first\n\n\n\nbefore {name}\n" for name in names if name not in restless),
+        *(f"saved {len(saves)}\n\n\n\nafter {name}\n" for name in restless),
+    }
+    assert len(saves) <= 2 * TRIES + 1
+    if files >= MANY:  # both were found in the first look: what is behind the one that lost is looked at, too
+        assert len(saves) == TRIES + 1
+        assert daemon.app.recorder.journal.head - before < (TRIES + 2) * (files + MOST_SHOWN)
+    daemon.at_step = lambda step: None
+    again = daemon.turn(ann=("undo", {"batch": reply["batches"][0]}))["ann"]
+    assert again["ok"], again
+    assert daemon.text(names[0]) == f"saved {len(saves)}\n\n\n\nbefore {names[0]}\n"
+
+
+def test_an_undo_that_must_be_whole_is_busy_where_a_file_is_saved_again_and_again(daemon: Daemon) -> None:
+    names = edited(daemon, MANY)
+    saves = saving(daemon, names[-1])
+    refused = daemon.turn(ann=("undo", {"conflicts": "abort"}))["ann"]
+    assert (refused["error"], refused["files"][0]["path"]) == ("busy", names[-1])
+    assert {daemon.text(name) for name in names[:-1]} == {f"first\n\n\n\nafter {name}\n" for name in names[:-1]}
+    assert len(saves) == TRIES
+
+
+def test_one_file_that_is_saved_now_and_then_is_undone_all_the_same(daemon: Daemon) -> None:
+    """Nothing else waits for it: it is tried as often as an edit is."""
+    names = edited(daemon, 1)
+    saves = saving(daemon, *names)
+    several, save = 3 * TRIES, daemon.at_step
+    daemon.at_step = lambda step: save(step) if len(saves) < several else None
+    assert daemon.turn(ann=("undo", {}))["ann"]["ok"]
+    assert daemon.text(names[0]) == f"saved {several}\n\n\n\nbefore {names[0]}\n"
+
+
+def test_a_long_request_that_names_its_files_gives_up_soon(daemon: Daemon) -> None:
+    """None of them may be left out, and each try is as long as the first."""
+    names = edited(daemon, MANY)
+    saves = saving(daemon, names[3])
+    patch = "".join(f"*** Update File: {name}\n-after {name}\n+patched {name}\n" for name in names)
+    refused = daemon.turn(ann=("apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}))["ann"]
+    assert (refused["error"], refused["path"]) == ("busy", names[3])
+    assert len(saves) == MOST_OF_LONG + 1
+    assert {daemon.text(name) for name in names if name != names[3]} == {
+        f"first\n\n\n\nafter {name}\n" for name in names if name != names[3]
+    }
 
 
 @pytest.mark.parametrize("seed", range(live.length(3, 200)))

@@ -225,7 +225,7 @@ def test_an_outside_save_in_the_middle_takes_all_of_it_back(scene: Scene) -> Non
     going = scene.begin()
     scene.until_written(AT_ONCE)
     (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
-    assert [*scene.turns()][-1] == [(going, Overtaken())]
+    assert [*scene.turns()][-1] == [(going, Overtaken((FILES[-1],)))]
     assert scene.now() == {b"before\n", b"saved outside\n"}
     assert (scene.root / FILES[-1]).read_bytes() == b"saved outside\n"
     with scene.recorder.history() as history:
@@ -243,7 +243,7 @@ def test_it_is_taken_back_in_slices_too_and_nobody_looks_at_its_files_meanwhile(
             scene.gather.observe(FILES[0], "watched")
         ended = scene.turn()
         stand.append(sum((scene.root / name).read_bytes() == b"after\n" for name in FILES))
-    assert ended == [(going, Overtaken())]
+    assert ended == [(going, Overtaken((FILES[-1],)))]
     assert max(stand) >= len(FILES) - AT_ONCE
     assert stand[-1] == 0
     assert max(abs(later - earlier) for earlier, later in pairwise(stand)) <= AT_ONCE
@@ -265,7 +265,7 @@ def test_a_file_that_is_held_open_keeps_no_other_from_being_taken_back(scene: Sc
     held = FILES[AT_ONCE // 2]
     with (scene.root / held).open("r+b"):
         (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
-        assert [*scene.turns()][-1] == [(going, Overtaken())]
+        assert [*scene.turns()][-1] == [(going, Overtaken((FILES[-1],)))]
     assert [name for name in FILES if (scene.root / name).read_bytes() == b"after\n"] == [held]
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
