@@ -248,8 +248,6 @@ class Deciding:
             events = self._worth_noting(call, decision.events)
         lasting = bool(decision.writes) or bool(events and call.tool.writes and decision.reply.get("ok"))
         seqs = self._note(call, events, lasting)
-        self._leasing.noted(call, events, seqs)
-        self._bursting.noted(call, events, seqs)
         writes = decision.writes if decision.blobs else ()
         puts = {id(write.data): write for write in writes if isinstance(write, Put)}
         for data in decision.blobs:
@@ -257,6 +255,8 @@ class Deciding:
         if not decision.writes:
             if decision.blobs or lasting:
                 self._recorder.commit()  # a success that is only a record is durable, too
+            self._leasing.noted(call, events, seqs)  # only now: what is not taken leaves its seq to another
+            self._bursting.noted(call, events, seqs)
             self._answering.answer(call, dict(decision.reply))
             return None
         going = Going(call, decision, seqs, seqs[0], self._recorder.next_commit)

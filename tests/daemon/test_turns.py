@@ -17,6 +17,8 @@ import live
 from quire_daemon.app import SALVAGE_S, SAVE_S, App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
+from quire_daemon.connections import LOOK_S
+from quire_daemon.deciding import CATCH_UP_S
 from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.undoing_done import MOST_SHOWN
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
@@ -44,9 +46,13 @@ class Hearing(Server):
     def __init__(self, folder: Path) -> None:
         super().__init__(listen(folder / "socket"), folder / "socket", "epoch")
         self.replies: dict[bytes, dict[str, Any]] = {}
+        self.gone: set[bytes] = set()  # connections that have ended
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
         self.replies[identity] = body
+
+    def reaches(self, identity: bytes) -> bool:
+        return identity not in self.gone
 
 
 class Hasty(SystemClock):
@@ -191,6 +197,37 @@ def test_each_caller_is_told_once_of_a_salvage_and_nobody_after_a_day(daemon: Da
     daemon.clock.passed_s = SALVAGE_IS_TOLD_NS / 1e9 + SALVAGE_S
     daemon.app.turn([])
     assert not is_told("eve")
+
+
+@pytest.mark.parametrize(
+    ("begin", "args", "ask", "open_ones"),
+    [("claim", {"path": "a"}, "claims", "leases"), ("burst", {"action": "begin"}, "burst", "bursts")],
+)
+def test_the_end_of_a_connection_ends_nothing_that_bears_the_number_of_what_was_never_granted(
+    daemon: Daemon, begin: str, args: dict[str, Any], ask: str, open_ones: str
+) -> None:
+    """What a full disk took nothing of leaves its number to the next one."""
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    def call(who: str, tool: str, args: dict[str, Any]) -> dict[str, Any]:
+        daemon.app.turn([incoming(who, tool, args)])
+        while who.encode() not in daemon.server.replies:
+            daemon.clock.passed_s += CATCH_UP_S  # nobody watches the tree
+            daemon.app.turn([])
+        return daemon.server.replies.pop(who.encode())
+
+    daemon.app.turn([])
+    daemon.store.fault = full
+    assert call("ann", begin, {**args, "bind": "connection"})["error"] == "disk_full"
+    daemon.store.fault = None
+    assert call("eve", begin, args)["ok"]
+    daemon.server.gone.add(b"ann")
+    daemon.clock.passed_s += LOOK_S
+    call("eve", *read("a"))
+    (still,) = call("eve", ask, {})[open_ones]
+    assert still.get("state", "open") == "open"
 
 
 @pytest.fixture
