@@ -17,8 +17,8 @@ import msgspec
 from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.crawl import is_bare, names_in
+from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
-from quire_daemon.handlers.ground import is_glob
 from quire_daemon.ignore import Ignore
 from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference

@@ -31,9 +31,15 @@ _ONE: Final = rf"(?:\\.|(?:\(\?!/\))?{_SET}|[^\\\[\]()*+?{{}}.^$|/])"
 _SETS: Final = re.compile(rf"(\\.|\[\^/\])|({_SET})", re.DOTALL)
 _NOT_LITERAL: Final = re.compile(r"[*?/]+")
 _WILD: Final = re.compile(r"[*?]")
+_GLOB: Final = re.compile(r"[*?\[]")
 _UNCLEAR: Final = re.compile(r"[\[\\]")
 _STARS: Final = re.compile(r"(?:\[\^/\]\*)+")
 _BETWEEN_STARS: Final = re.compile(rf"\[\^/\]\*({_ONE}+)(?=\[\^/\]\*)", re.DOTALL)
+
+
+def is_glob(path: str) -> bool:
+    """Does `path` hold a wildcard?"""
+    return _GLOB.search(path) is not None
 
 
 @lru_cache(maxsize=256)

@@ -116,7 +116,12 @@ def test_a_glob_that_is_none_is_refused_with_the_reason(glob: str) -> None:
         ("./src/a.py", ["ann", "first"]),
         ("src", ["moved", "ann", "first"]),
         ("*.md", ["moved", "ben"]),
+        ("./*.md", ["moved", "ben"]),
+        ("src/../*.md", ["moved", "ben"]),
         ("src/**/*.py", ["ann", "first"]),
+        ("./src//*.py", ["ann", "first"]),
+        ("docs/../src/*.py", ["ann", "first"]),
+        ("*/../src", ["moved", "ann", "first"]),
         ("docs/b.md", ["moved", "ben"]),
         ("src/c.md", ["moved"]),
         ("nowhere", []),
@@ -127,7 +132,7 @@ def test_a_path_is_a_file_a_folder_or_a_glob(path: str, expected: list[str]) -> 
     assert seqs(desk.call(LOG_TOOL, desk.ann, path=path)) == [made[name] for name in expected]
 
 
-@every("path", ["/anywhere/src/a.py", "..", "../src/a.py", "src/../../src/a.py", "../*.py"])
+@every("path", ["/anywhere/src/a.py", "..", "../src/a.py", "src/../../src/a.py", "../*.py", "src/../../*.py"])
 def test_what_is_elsewhere_is_refused_even_when_it_is_called_like_a_file_of_ours(path: str) -> None:
     desk, _ = busy_desk()
     assert desk.call(LOG_TOOL, desk.ann, path=path)["error"] == "outside_workspace"

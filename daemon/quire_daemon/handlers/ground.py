@@ -37,13 +37,6 @@ MOST_STEPS: Final = 100
 MOST_BYTES: Final = 16 << 20
 """Likewise, bytes of these versions."""
 
-_WILD: Final = re.compile(r"[*?\[]")
-
-
-def is_glob(path: str) -> bool:
-    """Does `path` hold a wildcard?"""
-    return _WILD.search(path) is not None
-
 
 # ── paths ────────────────────────────────────────────────────────────────────
 

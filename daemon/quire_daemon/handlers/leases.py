@@ -15,7 +15,7 @@ import msgspec
 
 from quire_daemon import globs
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
-from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, is_glob, lines_at, meet
+from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, lines_at, meet
 from quire_daemon.handlers.held import (
     in_force,
     in_the_way,
@@ -26,7 +26,7 @@ from quire_daemon.handlers.held import (
     quoted,
     share_ground,
 )
-from quire_daemon.handlers.log_filter import is_pattern, known_path
+from quire_daemon.handlers.log_filter import as_glob, known_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
 from quire_journal.points import rfc3339, to_the_second
@@ -176,7 +176,7 @@ def wanted_lease(params: ClaimParams, world: World) -> Lease:
 
 def _form(given: str, now: FileNow) -> str:
     """A name with wildcards is a glob, unless a file is really called so."""
-    if now.kind == "missing" and is_glob(now.path):
+    if now.kind == "missing" and globs.is_glob(now.path):
         try:
             globs.matches(now.path)
         except ValueError as error:
@@ -368,8 +368,9 @@ def _about(path: str, held: Sequence[Lease], world: World) -> list[Lease]:
     """Those whose ground the file, folder or glob `path` meets."""
     if not path:
         return list(held)
-    if is_pattern(path, world.history):
-        asked = [_asked(path, GLOB)]
+    glob = as_glob(path, world.history)
+    if glob is not None:
+        asked = [_asked(glob, GLOB)]
     else:
         asked = [_asked(known_path(path, world.history), form) for form in (FILE, FOLDER)]
     return [one for one in held if any(meet(one, ground) for ground in asked)]

@@ -44,7 +44,6 @@ USER: Final = "user"
 """Who calls without an agent's name."""
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
-_GLOB: Final = re.compile(r"[*?\[]")
 _STARS: Final = re.compile(r"[*?]")
 
 
@@ -87,9 +86,13 @@ def relative_path(given: str) -> str:
     been made a relative one before (`Tool.asks`).
     """
     plain = posixpath.normpath(given)
-    if _leads_out(plain):
-        raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
+    if plain == ".." or plain.startswith(("../", "/")):
+        raise _outside(given)
     return plain
+
+
+def _outside(given: str) -> Refused:
+    return Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
 
 
 def known_path(given: str, history: History) -> str:
@@ -99,21 +102,23 @@ def known_path(given: str, history: History) -> str:
     return plain if disk is None or history.file(plain) is not None else journal_path(disk)
 
 
-def _leads_out(plain: str) -> bool:
-    return plain == ".." or plain.startswith(("../", "/"))
+def as_glob(given: str, history: History) -> str | None:
+    """The glob that it is, as the journal spells paths; None for a name. Raises `Refused` as `relative_path`.
 
-
-def is_pattern(given: str, history: History) -> bool:
-    """Is it a glob? A name with `*`, `?` or `[` in it that the journal knows is that file, or folder (`[id].tsx`)."""
-    if not _GLOB.search(given):
-        return False
+    A name with `*`, `?` or `[` in it that the journal knows is that file, or folder (`[id].tsx`).
+    """
+    if not globs.is_glob(given):
+        return None
     plain = posixpath.normpath(given)
-    if history.file(plain) is not None:
-        return False
-    if "[" not in plain or _STARS.search(plain):  # a folder is not called so, and most globs have them
-        return True
-    inside = f"{plain}/"
-    return not history.path_numbers(f"in {inside}", lambda path: path.startswith(inside), inside, most=0)
+    if not globs.is_glob(plain) or history.file(plain) is not None:
+        return None
+    if "[" in plain and not _STARS.search(plain):  # a folder is not called as other globs are
+        inside = f"{plain}/"
+        if history.path_numbers(f"in {inside}", lambda path: path.startswith(inside), inside, most=0):
+            return None
+    if plain.startswith("../"):
+        raise _outside(given)
+    return f"{plain}/" if given.endswith("/") else plain
 
 
 def path_filter(given: str, history: History) -> Callable[[str], object]:
@@ -124,14 +129,13 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
     """
     if not given:
         return lambda path: True
-    if is_pattern(given, history):
-        if posixpath.normpath(given).startswith("../"):
-            raise Refused("outside_workspace", f"{given} leads out of the workspace.", path=given)
+    glob = as_glob(given, history)
+    if glob is not None:
         try:
-            fits = globs.matches(given)
+            fits = globs.matches(glob)
         except ValueError as error:
             raise Refused("schema_invalid", f"path: {given!r} is not a glob: {error}.", argument="path") from None
-        if "/" not in given:
+        if "/" not in glob:
             return fits
         return lambda path: fits(percent_escaped(path) if is_escaped(path) else path)
     wanted = known_path(given, history)
@@ -143,8 +147,9 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
 
 def common_part(given: str, history: History) -> str:
     """What every path has in it that `path_filter` lets through; "" when nothing is known."""
-    if is_pattern(given, history):
-        return globs.common_part(given)
+    glob = as_glob(given, history)
+    if glob is not None:
+        return globs.common_part(glob)
     wanted = known_path(given, history)
     return wanted if wanted != "." and wanted in inside_escaped(wanted) else ""
 
@@ -153,10 +158,10 @@ def single_path(given: str, history: History) -> str | None:
     """The one file that `given` names; None when it is a glob, a folder, or nothing that the journal knows."""
     if not given:
         return None
-    plain = posixpath.normpath(given)
-    if _leads_out(plain):
+    try:
+        wanted = known_path(given, history)
+    except Refused:
         return None
-    wanted = known_path(plain, history)
     head = history.file(wanted)
     return wanted if head is not None and head.entry != FOLDER else None
 
