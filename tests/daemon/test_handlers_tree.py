@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from desk import Desk, lines
 
+from cases import every
 from quire_daemon.handlers import tree
+from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.tree import BLOBS_TOOL, TREE_TOOL
 from quire_journal.events import FOLDER, LINK, CaptureFailed, CheckpointNamed, OutsideWritten, WorkspaceScanned
 from quire_journal.ids import blob_id
@@ -53,6 +55,19 @@ def test_a_tree_of_a_folder_or_glob_is_only_that() -> None:
     desk, _ = a_tree()
     assert listed(desk.call(TREE_TOOL, desk.ann, at="here", path="src")) == {"src/a": "file"}
     assert listed(desk.call(TREE_TOOL, desk.ann, at="here", path="b*")) == {"big": "file"}
+
+
+@every("cursor", [-1, 0xFFFF_FFFF, (1 << 64) - 1])
+def test_a_number_that_no_page_ever_named_is_no_cursor(cursor: int) -> None:
+    desk = Desk()
+    assert desk.call(TREE_TOOL, desk.ann, cursor=cursor)["error"] == "schema_invalid"
+
+
+def test_a_link_whose_target_is_not_held_any_more_leads_nowhere_that_is_known() -> None:
+    desk = Desk()
+    desk.note(OutsideWritten("l", blob_id(b"src/a"), 5, 0o777, "watched", entry=LINK))
+    refused = desk.call(READ_TOOL, desk.ann, path="l", at="seq:3")
+    assert (refused["error"], refused["path"]) == ("uncaptured", "l")
 
 
 def test_pages_of_a_tree_join_to_one_state(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,12 +229,7 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     history = world.history
     seq = parse_point(point, history)
     path, version = _then(now, seq, point, history)
-    try:
-        text = history.text_of(version.blob)
-    except NotHeld:
-        missing = history.missing(version)
-        message = f"The bytes of {path} at {point} are not in the journal: {missing.told}."
-        raise Refused("uncaptured", message, path=path, why=missing.why) from None
+    text = _text_then(path, version, point, history)
     require_size(path, len(text.data), world)
     if text.binary:
         raise Refused("binary_file", f"{path} held NUL bytes at {point}.", path=path)
@@ -244,10 +239,21 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     return Decision({**_told(part, params, path, version, world), **news(world, path)})
 
 
+def _text_then(path: str, version: Version, point: str, history: History) -> Text:
+    """What a version holds. Raises `Refused` where the journal does not have it any more, or never had."""
+    try:
+        return history.text_of(version.blob)
+    except NotHeld:
+        missing = history.missing(version)
+        message = f"The bytes of {path} at {point} are not in the journal: {missing.told}."
+        raise Refused("uncaptured", message, path=path, why=missing.why) from None
+
+
 def _then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
     """The file that the path named then, and its version: a link is followed to where it led then, not now.
 
-    Raises `Refused` where there was none, a folder, or a link that led to no file of the workspace.
+    Raises `Refused` where there was none, a folder, or a link that led to no file of the workspace, or whose target is
+    not held.
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):
@@ -259,7 +265,7 @@ def _then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Ve
             raise Refused("not_a_file", f"{path} was a folder at {point}.", "check_path", path=path)
         if version.entry != LINK:
             return path, version
-        target = history.text_of(version.blob).data.decode("utf-8", "surrogateescape")
+        target = _text_then(path, version, point, history).data.decode("utf-8", "surrogateescape")
         path = journal_path(posixpath.normpath(posixpath.join(posixpath.dirname(disk_path(path)), target)))
     raise Refused("not_a_file", f"{named} was a link at {point} that leads to no file.", "check_path", path=named)
 

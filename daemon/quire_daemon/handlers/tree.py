@@ -24,6 +24,9 @@ from quire_journal.views.files import Version
 PATHS: Final = 400
 """Paths that one `tree` looks at: few enough for others not to wait, wherever it takes a search for the version."""
 
+MOST_NUMBERS: Final = 0xFFFF_FFFF
+"""Paths have numbers below this."""
+
 MOST_BLOBS: Final = 500
 """Blobs in one `blobs`."""
 
@@ -59,7 +62,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     `cursor` from `next`, the pages together are one state. `uncaptured` says why the bytes are not in the journal.
     `complete` is false where the whole tree had not been looked at by then.
     """
-    if params.cursor < 0:
+    if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
     history = world.history
     at = int(parse_point(params.at, history)) if params.at else int(history.head())
