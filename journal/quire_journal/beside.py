@@ -87,6 +87,8 @@ class Beside:
         return ((key, self._instead.get(key, row)) for key, row in rows) if table == "records" else rows
 
     def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
+        if table == "records":
+            return [row for _, row in islice(self.scan(table, start), most)]
         return self._of(table).values(table, start, most)
 
     def count(self, table: str) -> int:
