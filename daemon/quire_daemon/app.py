@@ -333,6 +333,8 @@ class App:
         return 0.0 if self.workspace.crowded() else None
 
     def _flush(self) -> None:
+        if self.answering.read_only:
+            self.recorder.drop()  # it would wait there for good
         if self._flushing.due(self._to_flush(), self.clock.mono_s()):
             self.settle()
             self._flushing.done()

@@ -281,17 +281,26 @@ class Recorder:
                     self._failed.popitem(last=False)
                 if isinstance(error, StoreFailed) and error.disk_full:
                     self._full_since_ns = self._full_since_ns or self.clock.now_ns()
-                self._last_reads.forget()
-                # else a record would name a writer that the log never told of, and whose number another gets
-                for entry in entries:
-                    if isinstance(entry.event, WriterIntroduced):
-                        self._meet(entry.event)
+                self._never_told(entries)
                 raise
             self._full_since_ns = 0
         if dropped:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
+
+    def drop(self) -> None:
+        """Nothing of what is noted will be in the log: it takes no more."""
+        entries, self._pending = self._pending, []
+        self._bytes, self._seen, self._recent = [], {}, {}
+        self._never_told(entries)
+
+    def _never_told(self, entries: Sequence[Entry]) -> None:
+        self._last_reads.forget()
+        # else a record would name a writer that the log never told of, and whose number another gets
+        for entry in entries:
+            if isinstance(entry.event, WriterIntroduced):
+                self._meet(entry.event)
 
     def takes_nothing(self) -> str:
         """Why the journal takes no records at the moment, and since when; "" where it does."""

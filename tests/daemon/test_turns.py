@@ -30,7 +30,7 @@ from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
-from quire_journal.events import JournalSalvaged
+from quire_journal.events import GitRan, JournalSalvaged
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Request
@@ -228,6 +228,20 @@ def test_the_end_of_a_connection_ends_nothing_that_bears_the_number_of_what_was_
     call("eve", *read("a"))
     (still,) = call("eve", ask, {})[open_ones]
     assert still.get("state", "open") == "open"
+
+
+def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:
+    """As the commands of git, which go on telling of themselves."""
+
+    def broken() -> None:
+        raise StoreFailed("it could not be synced")
+
+    daemon.store.fault = broken
+    assert daemon.turn(ann=write("a"))["ann"]["error"] == "journal_damaged"
+    for _ in range(3):
+        daemon.app.recorder.note(GitRan("git switch side", evidence="head"))
+        daemon.app.turn([])
+    assert daemon.app.recorder.noted == []
 
 
 @pytest.fixture
