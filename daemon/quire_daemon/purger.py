@@ -4,13 +4,16 @@ An expression can keep `re` busy for longer than the universe lasts, and `re` ho
 the daemon it would stop every thread. So all of a purge that runs an expression runs here, and a timer of the kernel
 ends this process when one run of it takes too long; the daemon's side is `ask`.
 
-One task comes as msgpack on standard input, and one outcome goes out. The journal is only read; logs are written.
+Tasks come as msgpack on standard input, and an outcome goes out for each. Who asks the same once more gets what is so
+now, and only what came in the meantime is looked at (`purging.Looking`). The journal is only read, and views are folded
+again in a store beside it; logs are written.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -21,16 +24,22 @@ from typing import Final
 
 import msgspec
 
+from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.examiner import die_with
+from quire_daemon.searcher import LENGTH, framed
 from quire_journal import purging
+from quire_journal.beside import Row
 from quire_journal.events import BytesGone, Purged
 from quire_journal.log import Damaged, StoreFailed
-from quire_journal.purging import Change, Found, Texts, Wanted
+from quire_journal.purging import Change, Found, Looking, Texts, Wanted
 from quire_journal.refusals import Refused
 from quire_journal.stores.lmdb import LmdbStore
 
 SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
+
+STOP_LOOK_S: Final = 0.2
+"""Between two looks whether the daemon ends."""
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -49,6 +58,7 @@ class FindTask(msgspec.Struct, frozen=True, tag="find"):
     blob: bytes = b""
     matching: str = ""
     note: str = ""
+    plan: bool = False  # only what is found
     logs: tuple[str, ...] = ()  # only tried here, so that what takes too long for them is known before anything is done
 
 
@@ -71,11 +81,10 @@ class Looked(msgspec.Struct, tag="looked"):
     versions: dict[bytes, list[tuple[str, int]]]
     records: list[int]
     texts: Compiled
-    rows: list[tuple[str, bytes, bytes]]
+    rows: list[Row]
     dropped: list[bytes]
-    purged: Purged
+    purged: Purged | None  # None: it is only a plan
     gone: list[BytesGone]
-    views: tuple[str, ...]
 
     def found(self) -> Found:
         """Where it is; without what would find it again."""
@@ -83,7 +92,8 @@ class Looked(msgspec.Struct, tag="looked"):
 
     def change(self) -> Change:
         """What a transaction has to do."""
-        return Change(self.rows, self.dropped, [self.purged, *self.gone], self.views)
+        assert self.purged is not None
+        return Change(self.rows, self.dropped, [self.purged, *self.gone])
 
 
 class Masked(msgspec.Struct, tag="masked"):
@@ -101,6 +111,7 @@ class Failed(msgspec.Struct, tag="failed"):
 
     why: str
     damaged: bool
+    disk_full: bool
 
 
 Outcome = Looked | Masked | Unfit | Failed
@@ -109,31 +120,70 @@ Outcome = Looked | Masked | Unfit | Failed
 # ── the daemon's side ──
 
 
-def ask(task: Task, command: Sequence[str] = ()) -> Looked | Masked:
-    """Have `task` done, and wait for its end. Raises `Refused`, `Damaged` or `StoreFailed`."""
-    words = command or [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.purger", str(os.getpid())]
-    try:
-        ended = subprocess.run(words, cwd="/", input=msgspec.msgpack.encode(task), capture_output=True)
-    except OSError as error:
-        raise StoreFailed(f"no process can be started for it ({error})") from error
-    if ended.returncode == -signal.SIGVTALRM:
-        raise Refused(
-            "regex_timeout",
-            f"The expression{_named(task)} was stopped in one text, after {task.limit_ms} ms for each mebibyte of it; "
-            "repeats in repeats, such as (a+)+, cost most.",
-            "simplify_pattern",
-            argument="matching",
-            limit_ms=task.limit_ms,
-        )
-    if ended.returncode:
-        last = (ended.stderr.decode("utf-8", "replace").strip().splitlines() or [f"status {ended.returncode}"])[-1]
-        raise StoreFailed(f"the process that looks for it ended ({last})")
-    outcome: Outcome = msgspec.msgpack.decode(ended.stdout, type=Outcome)
-    if isinstance(outcome, Unfit):
-        raise Refused("invalid_regex", f"matching: {outcome.why}.", argument="matching")
-    if isinstance(outcome, Failed):
-        raise (Damaged if outcome.damaged else StoreFailed)(outcome.why)
-    return outcome
+class Purger:
+    """The process, from the first task to `close`."""
+
+    def __init__(self, journal: Path, stopping: Callable[[], bool], command: Sequence[str] = ()) -> None:
+        """`journal`: the folder that its tasks are about. `stopping`: does the daemon end? Then nobody waits for it."""
+        self._journal, self._stopping = journal, stopping
+        self._command = command or [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.purger", str(os.getpid())]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def ask(self, task: Task) -> Looked | Masked:
+        """Have `task` done, and wait for its end. Raises `Refused`, `Damaged`, `StoreFailed` or `CrawlCancelled`."""
+        try:
+            if self._process is None:
+                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+                self._process = subprocess.Popen(self._command, cwd="/", **pipes)  # type: ignore[call-overload]
+            said = self._said(self._process, msgspec.msgpack.encode(task))
+        except OSError as error:
+            raise StoreFailed(f"no process can be started for it ({error})") from error
+        if said is None:
+            raise self._fate(self._process, task)
+        outcome: Outcome = msgspec.msgpack.decode(said, type=Outcome)
+        if isinstance(outcome, Unfit):
+            raise Refused("invalid_regex", f"matching: {outcome.why}.", argument="matching")
+        if isinstance(outcome, Failed):
+            raise Damaged(outcome.why) if outcome.damaged else StoreFailed(outcome.why, outcome.disk_full)
+        return outcome
+
+    def _said(self, process: subprocess.Popen[bytes], asked: bytes) -> bytes | None:
+        """Its answer; None when it ended before it gave one."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(framed(asked))
+            process.stdin.flush()
+        except BrokenPipeError:
+            return None
+        while not select.select([process.stdout], [], [], STOP_LOOK_S)[0]:
+            if self._stopping():
+                raise CrawlCancelled
+        head = process.stdout.read(LENGTH.size)
+        return process.stdout.read(LENGTH.unpack(head)[0]) if head else None
+
+    def _fate(self, process: subprocess.Popen[bytes], task: Task) -> Refused | StoreFailed:
+        """What it ended of."""
+        words, status = process.communicate()[1], process.returncode
+        if status == -signal.SIGVTALRM:
+            return Refused(
+                "regex_timeout",
+                f"The expression{_named(task)} was stopped in one text, after {task.limit_ms} ms for each mebibyte of "
+                "it; repeats in repeats, such as (a+)+, cost most.",
+                "simplify_pattern",
+                argument="matching",
+                limit_ms=task.limit_ms,
+            )
+        last = (words.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]
+        return StoreFailed(f"the process that looks for it ended ({last})")
+
+    def close(self) -> None:
+        """End it, and remove what it has folded. Idempotent."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            LmdbStore.remove_beside(self._journal)
+            self._process = None
 
 
 def _named(task: Task) -> str:
@@ -176,49 +226,89 @@ class Limited:
             return self._of.sub(to, data)
 
 
-def run(task: Task) -> Outcome:
-    """Do it."""
+class Worker:
+    """Does one task after the other."""
 
-    if isinstance(task, MaskTask):
-        texts = Texts(
-            Limited(task.texts.asked, task.limit_ms) if task.texts.asked else None,
-            re.compile(task.texts.lines) if task.texts.lines else None,
-        )
-        for log in task.logs:
-            _mask_file(Path(log), texts)
-        return Masked()
-    matching: Limited | None = None
-    if task.matching:
+    def __init__(self) -> None:
+        self._task: FindTask | None = None  # of `_looking`
+        self._looking = Looking(Wanted())
+        self._store: LmdbStore | None = None  # of the journal, within a look
+
+    def run(self, task: Task) -> Outcome:
+        """Do it."""
         try:
-            matching = Limited(task.matching, task.limit_ms)
-        except (re.error, OverflowError, ValueError) as error:
-            return Unfit(str(error))
-        except RecursionError:
-            return Unfit("it is nested too deeply")
-        if matching.search(b""):
-            return Unfit("it matches nothing at all, so everything would go")
-    return _look(task, Wanted(task.path, task.blob, matching))
+            if isinstance(task, MaskTask):
+                return _mask_all(task)
+            if task != self._task:
+                self._begin(task)
+            return self._look(task)
+        except _Unfit as unfit:
+            return Unfit(str(unfit))
+        except (Damaged, StoreFailed, OSError) as error:
+            self.close()
+            return Failed(str(error), isinstance(error, Damaged), isinstance(error, StoreFailed) and error.disk_full)
+
+    def close(self) -> None:
+        """Forget what was looked for."""
+        self._looking.close()
+        self._task = None
+
+    def _begin(self, task: FindTask) -> None:
+        self.close()
+        wanted = Wanted(task.path, task.blob, _expression(task) if task.matching else None)
+        self._looking, self._task = Looking(wanted, task.note, self._beside), task
+
+    def _beside(self) -> LmdbStore:
+        """For views that are folded again. Of the room for it the copy of a compaction takes more afterwards."""
+        assert self._store is not None
+        assert self._task is not None
+        self._store.require_room(self._store.used_bytes())
+        return LmdbStore.beside(Path(self._task.folder))
+
+    def _look(self, task: FindTask) -> Looked:
+        store = self._store = LmdbStore.open_to_read(Path(task.folder))
+        try:
+            with store.reading() as r:
+                head = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
+                found = self._looking.look(r)
+                change = Change() if task.plan else self._looking.change(r)
+        finally:
+            store.close()
+        if found.texts.asked is not None:  # what takes too long is told before anything is done
+            for log in task.logs:
+                purging.mask(_read(Path(log)), found.texts)
+        lines = found.texts.lines
+        compiled = Compiled(task.matching, lines.pattern if isinstance(lines, re.Pattern) else b"")
+        purged = next((event for event in change.events if isinstance(event, Purged)), None)
+        gone = [event for event in change.events if isinstance(event, BytesGone)]
+        where = (found.blobs, found.versions, found.records, compiled)
+        return Looked(head, *where, change.rows, change.dropped, purged, gone)
 
 
-def _look(task: FindTask, wanted: Wanted) -> Looked:
-    store = LmdbStore.open_to_read(Path(task.folder))
+class _Unfit(Exception):
+    """Why it is no expression that a purge can take."""
+
+
+def _expression(task: FindTask) -> Limited:
     try:
-        with store.reading() as r:
-            head = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
-            found = purging.find(r, wanted)
-            change = purging.change(r, wanted, found, task.note)
-    finally:
-        store.close()
-    if found.texts.asked is not None:  # what takes too long is told before anything is done
-        for log in task.logs:
-            purging.mask(_read(Path(log)), found.texts)
-    first = change.events[0]
-    assert isinstance(first, Purged)
-    gone = [event for event in change.events if isinstance(event, BytesGone)]
-    lines = found.texts.lines
-    compiled = Compiled(task.matching, lines.pattern if isinstance(lines, re.Pattern) else b"")
-    where = (found.blobs, found.versions, found.records, compiled)
-    return Looked(head, *where, change.rows, change.dropped, first, gone, change.views)
+        matching = Limited(task.matching, task.limit_ms)
+    except (re.error, OverflowError, ValueError) as error:
+        raise _Unfit(str(error)) from error
+    except RecursionError as error:
+        raise _Unfit("it is nested too deeply") from error
+    if matching.search(b""):
+        raise _Unfit("it matches nothing at all, so everything would go")
+    return matching
+
+
+def _mask_all(task: MaskTask) -> Masked:
+    texts = Texts(
+        Limited(task.texts.asked, task.limit_ms) if task.texts.asked else None,
+        re.compile(task.texts.lines) if task.texts.lines else None,
+    )
+    for log in task.logs:
+        _mask_file(Path(log), texts)
+    return Masked()
 
 
 def _read(path: Path) -> bytes:
@@ -244,17 +334,15 @@ def _mask_file(path: Path, texts: Texts) -> None:
 
 
 def main() -> int:
-    """Do the task on standard input. Exit status 0 when the outcome was said."""
+    """Do the tasks on standard input, to its end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which waits for this process
     die_with(int(sys.argv[1]))
-    outcome: Outcome
-    try:
-        outcome = run(msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Task))
-    except Damaged as error:
-        outcome = Failed(str(error), True)
-    except (StoreFailed, OSError) as error:
-        outcome = Failed(str(error), False)
-    sys.stdout.buffer.write(msgspec.msgpack.encode(outcome))
+    decode = msgspec.msgpack.Decoder(Task).decode
+    worker, out = Worker(), sys.stdout.buffer
+    while head := sys.stdin.buffer.read(LENGTH.size):
+        task: Task = decode(sys.stdin.buffer.read(LENGTH.unpack(head)[0]))
+        out.write(framed(msgspec.msgpack.encode(worker.run(task))))
+        out.flush()
     return 0
 
 

@@ -21,7 +21,7 @@ import msgspec
 from quire_daemon.clock import Clock
 from quire_daemon.reconcile import Seen
 from quire_daemon.seen_files import SeenFiles
-from quire_journal import blobs, replay
+from quire_journal import blobs
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
@@ -165,7 +165,6 @@ class Recorder:
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
         self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
-        self._outdated = False  # are there views that a purge outdated and that are not built again
         self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
 
     # ── noting ──
@@ -273,7 +272,6 @@ class Recorder:
         if entries or bytes_:
             self._commits += 1
             try:
-                self._catch_up()
                 self.journal.append(entries, bytes_, self.texts.find, dropped)
             except BaseException as error:
                 self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
@@ -314,10 +312,8 @@ class Recorder:
     def purge(self, change: Change, writer: WriterId) -> None:
         """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.
 
-        Raises as `commit` does.
+        It was found in the journal as it is: nothing is noted, and the writer is introduced. Raises as `commit` does.
         """
-        self.introduce(writer)
-        self.commit()
         batch = self.next_seq
         for event in change.events:
             self.note(event, writer, batch=batch)
@@ -326,16 +322,8 @@ class Recorder:
         for blob in change.dropped:
             self.texts.forget(blob)
         self._commits += 1
-        self.journal.append(entries, dropped=change.dropped, instead=change.rows, outdated=change.views)
+        self.journal.append(entries, dropped=change.dropped, instead=change.rows)
         self._names.begun_outside.clear()
-        self._outdated = bool(change.views)
-        self._catch_up()
-
-    def _catch_up(self) -> None:
-        """Build the views again that a purge outdated; where the store fails, with the next commit. Raises so."""
-        if self._outdated:
-            replay.catch_up(self.journal.store)
-            self._outdated = False
 
     @property
     def next_commit(self) -> int:

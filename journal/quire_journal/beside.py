@@ -1,55 +1,82 @@
-"""Views folded again beside a journal, in memory: what they should be, or would be if the log were another.
+"""Views folded again beside a journal: what they should be, or would be if the log were another.
 
 Nothing of the journal is written, so this can be done by a process that only reads it, while others use it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
 from quire_journal.events import Event
-from quire_journal.log import Reading, Writing
+from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.records import Record, decode_record
-from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View
+
+Row = tuple[str, bytes, bytes | None]
+"""Table, key, and what stands there from now on; None: nothing."""
+
+Pairs = Iterator[tuple[bytes, bytes]]
 
 _CHUNK: Final = 1000
 """Records that are folded at once."""
 
 
-def rows_anew(
-    r: Reading, views: Sequence[View], instead: Mapping[bytes, bytes]
-) -> list[tuple[str, bytes, bytes]] | None:
-    """(table, key, row) of what stood otherwise in the tables of `views`, if the records `instead` (by key) were those
-    of the log. None where rows would have to go, or a view looks at others: it has to be folded again, then.
+class Again:
+    """Views folded again from another log than that of the journal, chunk by chunk, in a store of their own.
 
-    Raises `msgspec.MsgspecError` for a record that cannot be decoded.
+    The log is that of the journal, but for the records `instead`, by their keys, that stand in place of others. Asked
+    again it goes on with the records that came meanwhile: those that it has folded must not be others then.
     """
-    if any(view.needs for view in views):
-        return None
-    tables = [table for view in views for table in view.tables]
-    with MemoryStore().writing() as again:
-        beside = Beside(r, again, tables, instead)
-        rows = beside.scan("records")
-        while chunk := [_decoded(row) for _, row in islice(rows, _CHUNK)]:
+
+    def __init__(self, views: Sequence[View], store: Store) -> None:
+        """`views` in the order of `VIEWS`, with all that they need; `store` is empty, and holds their tables."""
+        self.views = views
+        self._store = store
+        self._seq = 0  # the newest record that is folded
+
+    def go_on(self, r: Reading, instead: Mapping[bytes, bytes]) -> None:
+        """Fold the records of `r` that are not folded yet. Raises `msgspec.MsgspecError` for one that is none."""
+        tables = [table for view in self.views for table in view.tables]
+        while True:
+            with self._store.writing() as w:
+                beside = Beside(r, w, tables, instead)
+                chunk = [_decoded(row) for _, row in islice(beside.scan("records", u64(self._seq + 1)), _CHUNK)]
+                for record, event in chunk:
+                    for view in self.views:
+                        if view.apply_all is None and (view.kinds is None or type(event) in view.kinds):
+                            view.apply(beside, record, event)
+                for view in self.views:
+                    if view.apply_all is not None:
+                        view.apply_all(beside, chunk)
+            self._seq += len(chunk)
+            if len(chunk) < _CHUNK:
+                return
+
+    def unlike(self, r: Reading, views: Iterable[View]) -> Iterator[Row]:
+        """What has to be put into the tables of these views so that they are as folded again."""
+        with self._store.reading() as again:
             for view in views:
-                _fold(view, beside, chunk)
-            again.known.clear()
-        if any(again.count(table) != r.count(table) for table in tables):
-            return None
-        found = [(table, key, row) for table in tables for key, row in again.scan(table) if r.get(table, key) != row]
-        return None if any(r.get(table, key) is None for table, key, _ in found) else found
+                for table in view.tables:
+                    yield from ((table, key, row) for key, _, row in unlike(r.scan(table), again.scan(table)))
 
 
-def _fold(view: View, w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None:
-    if view.apply_all is not None:
-        view.apply_all(w, records)
-        return
-    for record, event in records:
-        if view.kinds is None or type(event) in view.kinds:
-            view.apply(w, record, event)
+def unlike(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
+    """Each key, of two tables in order, at which they are not the same, with both rows; None: there is none."""
+    a, b = next(held, None), next(again, None)
+    while a is not None or b is not None:
+        if b is None or (a is not None and a[0] < b[0]):
+            assert a is not None
+            yield *a, None
+            a = next(held, None)
+        elif a is None or b[0] < a[0]:
+            yield b[0], None, b[1]
+            b = next(again, None)
+        else:
+            if a[1] != b[1]:
+                yield *a, b[1]
+            a, b = next(held, None), next(again, None)
 
 
 def _decoded(row: bytes) -> tuple[Record, Event | None]:
@@ -58,9 +85,9 @@ def _decoded(row: bytes) -> tuple[Record, Event | None]:
 
 
 class Beside:
-    """A transaction whose views are in memory, and whose log and blobs are those of a store that is only read.
+    """A transaction whose views are in another store, and whose log and blobs are those of a store that is only read.
 
-    `owned` are the tables in memory. `instead` are records, by their keys, that stand in place of those of the store.
+    `owned` are the tables of that one. `instead` are records, by their keys, that stand in place of those of the store.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ import msgspec
 
 from quire_journal import FORMAT, addresses, blobs, frames, replay, watermarks
 from quire_journal.addresses import KEY_BYTES
-from quire_journal.beside import Beside
+from quire_journal.beside import Beside, unlike
 from quire_journal.blobs import BlobCache, Chain, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.frames import Stored
@@ -387,27 +387,15 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
 def _differences(table: str, r: Reading, again: Reading) -> Iterator[Finding]:
     """Where the table is not what the log makes of it."""
     count = 0
-    for key, sentence in _compare(table, r.scan(table), again.scan(table)):
+    for key, held, made in unlike(r.scan(table), again.scan(table)):
         count += 1
-        if count <= _FEW:
-            yield Finding(sentence, table, key)
+        if count > _FEW:
+            continue
+        if made is None:
+            yield Finding(f"{table} has the key {key.hex()}, which the log does not make.", table, key)
+        elif held is None:
+            yield Finding(f"{table} lacks the key {key.hex()}, which the log makes.", table, key)
+        else:
+            yield Finding(f"{table} holds something else at {key.hex()} than the log makes.", table, key)
     if count > _FEW:
         yield Finding(f"{count - _FEW} more keys of {table} differ from the log.", table)
-
-
-def _compare(
-    table: str, held: Iterator[tuple[bytes, bytes]], again: Iterator[tuple[bytes, bytes]]
-) -> Iterator[tuple[bytes, str]]:
-    a, b = next(held, None), next(again, None)
-    while a is not None or b is not None:
-        if b is None or (a is not None and a[0] < b[0]):
-            assert a is not None
-            yield a[0], f"{table} has the key {a[0].hex()}, which the log does not make."
-            a = next(held, None)
-        elif a is None or b[0] < a[0]:
-            yield b[0], f"{table} lacks the key {b[0].hex()}, which the log makes."
-            b = next(again, None)
-        else:
-            if a[1] != b[1]:
-                yield a[0], f"{table} holds something else at {a[0].hex()} than the log makes."
-            a, b = next(held, None), next(again, None)

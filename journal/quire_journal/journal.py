@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION, blobs, pieces, replay
+from quire_journal.beside import Row
 from quire_journal.blobs import Addressed, BlobCache
 from quire_journal.events import BytesGone, Event, FileMoved, OutsideMoved
 from quire_journal.frames import Frame
@@ -114,8 +115,7 @@ class Journal:
         bytes_named: Sequence[tuple[Bytes, str | None]] = (),
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
         dropped: Sequence[bytes] = (),
-        instead: Sequence[tuple[str, bytes, bytes]] = (),
-        outdated: Sequence[str] = (),
+        instead: Sequence[Row] = (),
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
@@ -168,13 +168,14 @@ class Journal:
             for table, key, value in instead:
                 if table == "blobs":
                     pieces.forget(w, int.from_bytes(key, "big"))
-                w.put(table, key, value)
+                if value is None:
+                    w.delete(table, key)
+                else:
+                    w.put(table, key, value)
             w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
             if sealed:
                 w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))
             replay.fold_all(w, sealed, bytes_of)
-            if outdated:
-                replay.outdate(w, outdated)
         self._head = Seq(self._head + len(sealed))
         self._last_hash, self._last_at_ns = prev, at_ns
         return [record for record, _ in sealed]

@@ -14,20 +14,21 @@ it can be guessed from that; the plan warns of files of few bytes.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
 
 from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import any_of
-from quire_journal.beside import rows_anew
+from quire_journal.beside import Again, Row
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import BytesGone, Purged, ReplyKept, WriterIntroduced
+from quire_journal.events import BytesGone, Event, Purged, ReplyKept
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Reading, u64
+from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.records import Record, decode_record, encode_record, record_hash
-from quire_journal.views import VIEWS, View, losses
+from quire_journal.stores.memory import MemoryStore
+from quire_journal.views import View, losses, told_by, with_needed
 from quire_journal.views.files import version_at
 from quire_journal.views.paths import path_of
 
@@ -112,66 +113,141 @@ class Found(msgspec.Struct):
 class Change(msgspec.Struct):
     """What a transaction has to do: rows that stand in place of others, blobs that go, and the records that say so."""
 
-    rows: list[tuple[str, bytes, bytes]] = []
+    rows: list[Row] = []
     dropped: list[bytes] = []
     events: list[Purged | BytesGone] = []
-    views: tuple[str, ...] = ()  # to be folded again: those of which `rows` cannot tell what changes
 
 
-def find(r: Reading, wanted: Wanted) -> Found:
-    """Look through blobs and records. Raises `log.Damaged` where a blob cannot be unpacked: it might hold anything."""
-    found = Found({}, {}, Texts(), [])
-    texts: dict[bytes, None] = {}
-    for blob, data in _chosen(r, wanted):
-        found.blobs[blob] = len(data)
-        for line in _secret_lines(data, wanted):
-            if len(texts) < MOST_LINES:
-                texts[line] = None
-    for key, value in r.scan("versions"):
-        version = version_at(r, key, value)
-        if version.blob in found.blobs:
-            path = path_of(r, int.from_bytes(key[:4], "big")) or ""
-            found.versions.setdefault(version.blob, []).append((path, version.seq))
-    found.texts = Texts(wanted.matching, _one_of(texts))
-    found.records = [seq for seq, record, stored in _records(r) if _tells(record, stored, found, wanted)]
-    return found
+class Looking:
+    """What a purge has to do, as the journal stands at one look and at the next.
 
+    The first looks through everything, and folds the views again, beside the journal, that tell what is masked; another
+    one goes on with what came in the meantime, unless that has more of what is to go.
+    """
 
-def change(r: Reading, wanted: Wanted, found: Found, note: str = "") -> Change:
-    """What has to be written so that nothing of `found` is left."""
-    done = Change([], [], [], ())
-    numbers = {blobs.number_of(r, blob) for blob in found.blobs if blobs.holds(r, blob)}
-    done.dropped = [blob for blob in found.blobs if blobs.holds(r, blob)]
-    for key, value in r.scan("blobs"):
-        number = int.from_bytes(key, "big")
-        stored = _decode_stored(value)
-        if stored.base in numbers and number not in numbers:
-            frame = frames.compress(blobs.unpack(r, number))
-            row, parts = blobs.rows_of(number, frames.Stored(0, 0, frame.size, frame.kind, frame.body))
-            done.rows.append(("blobs", key, row))
-            done.rows += [("pieces", *part) for part in parts]
-    replaced: list[tuple[int, bytes]] = []
-    named = False  # does anybody have another name now? Views tell by names who is who, some by hashes of them
-    for seq in found.records:
-        stored_record = r.get("records", u64(seq))
-        assert stored_record is not None
-        record = decode_record(stored_record)
-        named = named or record.kind == WriterIntroduced.kind
-        done.rows.append(("records", u64(seq), encode_record(_masked(record, found))))
-        replaced.append((seq, losses.hash_of_replaced(r, seq) or record_hash(stored_record)))
-    done.events.append(Purged(wanted.how, found.paths, len(found.blobs), tuple(replaced), note))
-    gone = list(found.blobs)
-    for at in range(0, len(gone), 1000):
-        some = tuple(gone[at : at + 1000])
-        paths = sorted({path for blob in some for path, _ in found.versions.get(blob, ())})
-        done.events.append(BytesGone(some, losses.PURGED, tuple(paths)))
-    if replaced:
-        instead = {key: row for table, key, row in done.rows if table == "records"}
-        views = VIEWS if named else [view for view in VIEWS if _tells_of_texts(r, view, found.texts)]
-        rows = None if named else rows_anew(r, views, instead)
-        done.rows += rows or []
-        done.views = tuple(view.name for view in views) if rows is None else ()
-    return done
+    def __init__(self, wanted: Wanted, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
+        """`beside` makes the empty store in which views are folded again."""
+        self._wanted, self._note, self._beside = wanted, note, beside
+        self.found = Found({}, {}, Texts(), [])
+        self._looked = False
+        self._head = 0  # the newest record that was looked at
+        self._newest = 0  # the newest blob
+        self._named: set[bytes] = set()  # blobs that records name for the path
+        self._lines: dict[bytes, None] = {}  # of what goes
+        self._again: Again | None = None
+        self._store: Store | None = None  # in which that one folds
+
+    def look(self, r: Reading) -> Found:
+        """Bring `found` up to date. Raises `log.Damaged` where a blob cannot be unpacked: it might hold anything."""
+        fresh = self._look_at_blobs(r) or not self._looked
+        if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
+            self._begin_again(r)
+        self._looked = True
+        wanted, found = self._wanted, self.found
+        for seq, record, stored in self._news(r):
+            self._head = seq
+            if _tells(record, stored, found, wanted):
+                found.records.append(seq)
+        return found
+
+    def close(self) -> None:
+        """Give back what the views were folded in."""
+        if self._store is not None:
+            self._store.close()
+        self._again = self._store = None
+
+    # ── finding ──
+
+    def _news(self, r: Reading) -> Iterator[tuple[int, Record, bytes]]:
+        return _records(r, self._head)
+
+    def _begin_again(self, r: Reading) -> None:
+        """Other bytes are to go than were known: other lines, so that all records are looked at, and other versions."""
+        found = self.found
+        found.versions = {}
+        for key, value in r.scan("versions"):
+            version = version_at(r, key, value)
+            if version.blob in found.blobs:
+                path = path_of(r, int.from_bytes(key[:4], "big")) or ""
+                found.versions.setdefault(version.blob, []).append((path, version.seq))
+        found.texts = Texts(self._wanted.matching, _one_of(self._lines))
+        found.records = []
+        self._head = 0
+        self.close()
+
+    def _look_at_blobs(self, r: Reading) -> bool:
+        """Bring `found.blobs` up to date; were they others?"""
+        before = self.found.blobs
+        self.found.blobs = {blob: size for blob, size in before.items() if blobs.holds(r, blob)}
+        for blob, data in self._chosen(r):
+            self.found.blobs[blob] = len(data)
+            for line in _secret_lines(data, self._wanted):
+                if len(self._lines) < MOST_LINES:
+                    self._lines[line] = None
+        return self.found.blobs != before
+
+    def _chosen(self, r: Reading) -> Iterator[tuple[bytes, bytes]]:
+        """(blob, its bytes) of what is to go, is held, and was not found before."""
+        if (matching := self._wanted.matching) is not None:
+            near = BlobCache(_CACHE_BYTES)
+            numbers = (int.from_bytes(value, "big") for _, value in r.scan("addresses"))
+            for number in sorted(number for number in numbers if number > self._newest):
+                self._newest = number
+                data = blobs.unpack(r, number, near)
+                if matching.search(data):
+                    address = blob_id(data)
+                    if addresses.find(r, address) != number:
+                        raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
+                    yield address, data
+            return
+        if self._wanted.blob:
+            self._named = {self._wanted.blob}
+        else:
+            self._named.update(_blobs_of(self._news(r), self._wanted.path))
+        for blob in self._named - self.found.blobs.keys():
+            try:
+                yield blob, blobs.get(r, blob)
+            except NotHeld:
+                continue
+
+    # ── what follows from it ──
+
+    def change(self, r: Reading) -> Change:
+        """What has to be written so that nothing is left of what was found with the same `r`."""
+        found, done = self.found, Change([], [], [])
+        done.dropped = list(found.blobs)
+        done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
+        replaced: list[tuple[int, bytes]] = []
+        instead: dict[bytes, bytes] = {}
+        masked: set[type[Event]] = set()
+        for seq in found.records:
+            stored = r.get("records", u64(seq))
+            assert stored is not None
+            record = decode_record(stored)
+            if (event := record.event()) is not None:
+                masked.add(type(event))
+            instead[u64(seq)] = encode_record(_masked(record, found))
+            replaced.append((seq, losses.hash_of_replaced(r, seq) or record_hash(stored)))
+        done.events.append(Purged(self._wanted.how, found.paths, len(found.blobs), tuple(replaced), self._note))
+        for at in range(0, len(done.dropped), 1000):
+            some = tuple(done.dropped[at : at + 1000])
+            paths = sorted({path for blob in some for path, _ in found.versions.get(blob, ())})
+            done.events.append(BytesGone(some, losses.PURGED, tuple(paths)))
+        done.rows += [("records", key, row) for key, row in instead.items()]
+        done.rows += self._rows_of_views(r, instead, told_by(masked))
+        return done
+
+    def _rows_of_views(self, r: Reading, instead: Mapping[bytes, bytes], views: Sequence[View]) -> Iterator[Row]:
+        """Rows of these views that are others if those records are."""
+        if not views:
+            return
+        folded = with_needed(views)
+        if self._again is None or self._again.views != folded:
+            self.close()
+            self._store = self._beside()
+            self._again = Again(folded, self._store)
+        self._again.go_on(r, instead)
+        yield from self._again.unlike(r, views)
 
 
 def mask(data: bytes, texts: Texts) -> bytes:
@@ -182,37 +258,17 @@ def mask(data: bytes, texts: Texts) -> bytes:
 # ── finding ──────────────────────────────────────────────────────────────────
 
 
-def _chosen(r: Reading, wanted: Wanted) -> Iterator[tuple[bytes, bytes]]:
-    """(blob, its bytes) of what is to go and is held."""
-    if wanted.matching is not None:
-        near = BlobCache(_CACHE_BYTES)
-        for number in sorted(int.from_bytes(value, "big") for _, value in r.scan("addresses")):
-            data = blobs.unpack(r, number, near)
-            if wanted.matching.search(data):
-                address = blob_id(data)
-                if addresses.find(r, address) != number:
-                    raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
-                yield address, data
-        return
-    named = {wanted.blob} if wanted.blob else set(_blobs_of(r, wanted.path))
-    for blob in named:
-        try:
-            yield blob, blobs.get(r, blob)
-        except NotHeld:
-            continue
-
-
-def _blobs_of(r: Reading, path: str) -> Iterator[bytes]:
+def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterator[bytes]:
     """Every blob that a record names for `path`, also of writes that were taken back."""
-    for _, record, _ in _records(r):
+    for _, record, _ in records:
         event = record.event()
         blob = getattr(event, "blob", b"")
         if blob and path in (getattr(event, "path", None), getattr(event, "to", None)):
             yield blob
 
 
-def _records(r: Reading) -> Iterator[tuple[int, Record, bytes]]:
-    for key, stored in r.scan("records"):
+def _records(r: Reading, after: int) -> Iterator[tuple[int, Record, bytes]]:
+    for key, stored in r.scan("records", u64(after + 1)):
         seq = int.from_bytes(key, "big")
         try:
             yield seq, decode_record(stored), stored
@@ -265,7 +321,8 @@ def _masked(record: Record, found: Found) -> Record:
 
 def _named(event: object) -> frozenset[str]:
     """Names in an event that stay, for a fold finds by them what it is about."""
-    return frozenset(value for name in ("path", "to", "name") if isinstance(value := getattr(event, name, None), str))
+    named = (value for name in ("path", "to", "name") if isinstance(value := getattr(event, name, None), str))
+    return frozenset((*named, *getattr(event, "paths", ())))
 
 
 def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
@@ -278,6 +335,20 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
     return value
 
 
-def _tells_of_texts(r: Reading, view: View, texts: Texts) -> bool:
-    """Do such texts stand in its tables? In that of kept replies one may, which goes as a whole."""
-    return "replies" in view.tables or any(texts.stand_in(row) for table in view.tables for _, row in r.scan(table))
+# ── rows in place of others ──────────────────────────────────────────────────
+
+
+def _keyframes(r: Reading, going: Collection[int]) -> list[Row]:
+    """The rows of blobs that are made from those with the numbers `going`, and do not go: as keyframes."""
+    rows: list[Row] = []
+    if not going:
+        return rows
+    for key, value in r.scan("blobs"):
+        number = int.from_bytes(key, "big")
+        stored = _decode_stored(value)
+        if stored.base in going and number not in going:
+            frame = frames.compress(blobs.unpack(r, number))
+            row, parts = blobs.rows_of(number, frames.Stored(0, 0, frame.size, frame.kind, frame.body))
+            rows.append(("blobs", key, row))
+            rows += [("pieces", *part) for part in parts]
+    return rows

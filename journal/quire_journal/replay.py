@@ -113,14 +113,6 @@ def rebuild(store: Store, chunk: int = CHUNK) -> int:
     return catch_up(store, chunk)
 
 
-def outdate(w: Writing, views: Iterable[str]) -> None:
-    """Say, within the transaction that changes the past, that `catch_up` has to build these views from nothing.
-
-    So they are built again whatever ends first, though by the next start; until then nothing can be folded.
-    """
-    watermarks.write(w, {**watermarks.read(w), **dict.fromkeys(views, _NEVER)})
-
-
 def _begin_again(w: Writing, views: Iterable[View]) -> None:
     """Throw these views away. They are at no record then."""
     marks = dict(watermarks.read(w))

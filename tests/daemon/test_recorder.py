@@ -10,7 +10,6 @@ import pytest
 
 from cases import every
 from quire_daemon.recorder import MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
-from quire_journal import purging
 from quire_journal.check import check
 from quire_journal.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
@@ -18,7 +17,7 @@ from quire_journal.journal import Journal
 from quire_journal.log import TABLES, StoreFailed
 from quire_journal.path_names import PathNames
 from quire_journal.points import to_the_second
-from quire_journal.purging import Wanted
+from quire_journal.purging import Looking, Wanted
 from quire_journal.stores.memory import MemoryStore
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
@@ -203,9 +202,10 @@ def test_a_purge_of_a_name_changes_the_log_and_the_views_or_neither_whenever_it_
     recorder, _, ann = desk(store)
     recorder.introduce(recorder.writer(WriterIntroduced(0, 1000, agent="token=x1y2z3")))
     recorder.commit()
-    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+    looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
     with store.reading() as r:
-        change = purging.change(r, wanted, purging.find(r, wanted))
+        looking.look(r)
+        change = looking.change(r)
     left = iter(range(commits))
 
     def full() -> None:

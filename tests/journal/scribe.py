@@ -11,7 +11,8 @@ from quire_journal import blobs
 from quire_journal.events import Event, FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import BatchId, Seq, WriterId
-from quire_journal.log import Store, Writing, u64
+from quire_journal.log import Reading, Store, Writing, u64
+from quire_journal.purging import Change, Looking, Wanted
 from quire_journal.records import GENESIS, Record, encode_record, record_hash, seal
 from quire_journal.replay import catch_up, fold
 from quire_journal.stores.memory import MemoryStore
@@ -86,3 +87,10 @@ class Scribe:
         self.seq, self._prev = record.seq, record_hash(stored)
         if self.folding:
             fold(w, record, event, self.bytes_of)
+
+
+def to_purge(r: Reading, wanted: Wanted) -> Change:
+    """What a purge has to do, found at the first look."""
+    looking = Looking(wanted)
+    looking.look(r)
+    return looking.change(r)

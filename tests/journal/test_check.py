@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from scribe import to_purge
 
 from cases import every
-from quire_journal import addresses, blobs, frames, purging, watermarks
+from quire_journal import addresses, blobs, frames, watermarks
 from quire_journal.check import check
 from quire_journal.events import (
     CaptureFailed,
@@ -268,7 +269,7 @@ def test_a_journal_in_which_a_purge_masks_records_meanwhile_is_sound() -> None:
         if what == "records" and not purged:
             with store.reading() as r:
                 wanted = Wanted(matching=re.compile(rb"token=\w+"))
-                change = purging.change(r, wanted, purging.find(r, wanted))
+                change = to_purge(r, wanted)
             purged.extend(table for table, _, _ in change.rows)
             note(*change.events, instead=change.rows)
 

@@ -13,11 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from scribe import Scribe
+from scribe import Scribe, to_purge
 
 import live
 from cases import every
-from quire_journal import purging
 from quire_journal.check import check
 from quire_journal.events import (
     BY_KIND,
@@ -226,7 +225,7 @@ def test_an_export_that_ends_before_the_purge_that_masked_one_of_its_records_is_
     end = scribe.note(CheckpointNamed("two", 1), writer=1)
     with scribe.store.reading() as r:
         wanted = Wanted(matching=re.compile(rb"token=\w+"))
-        change = purging.change(r, wanted, purging.find(r, wanted))
+        change = to_purge(r, wanted)
     with scribe.store.writing() as w:
         for row in change.rows:
             w.put(*row)

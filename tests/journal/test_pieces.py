@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from scribe import to_purge
 
 from cases import every
 from quire_journal import blobs, frames, pieces, purging
@@ -95,7 +96,7 @@ def test_what_is_made_anew_in_a_purge_leaves_no_piece_of_what_it_was_before(tmp_
     with store.reading() as r:
         assert blobs.stored_at(r, 2).base == 1
         wanted = purging.Wanted(blob=blob_id(secret))
-        change = purging.change(r, wanted, purging.find(r, wanted))
+        change = to_purge(r, wanted)
     before = all_pieces(store)
     entries = [Entry(event, OUTSIDE, 1, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)

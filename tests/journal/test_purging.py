@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import re
+from typing import Final
 
-from scribe import Scribe
+from hypothesis import given
+from hypothesis import strategies as st
+from scribe import Scribe, to_purge
 
-from quire_journal import purging
+from cases import every
+from quire_journal import blobs, purging
 from quire_journal.check import check
-from quire_journal.events import CheckpointNamed, EditRefused, Event, FileWritten, ReplyKept, WriterIntroduced
+from quire_journal.events import (
+    BatchUndone,
+    BurstBegun,
+    CheckpointNamed,
+    EditRefused,
+    Event,
+    FileWritten,
+    LeaseGranted,
+    ReadServed,
+    ReplyKept,
+    WriterIntroduced,
+)
+from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import TABLES
-from quire_journal.purging import Texts, Wanted
+from quire_journal.log import TABLES, Store
+from quire_journal.purging import Change, Looking, Texts, Wanted
 from quire_journal.records import decode_record
 from quire_journal.stores.memory import MemoryStore
-from quire_journal.views import VIEWS
+from quire_journal.views.writers import caller_of
 
 KEY = b"-----BEGIN KEY-----\nabc\nMIIEvQIBADANBgkq\n-----END KEY-----\n"
 
 
 def told(scribe: Scribe, wanted: Wanted) -> dict[int, str]:
     """What the records that a purge replaces say afterwards, in one string each."""
-    with scribe.store.reading() as r:
-        change = purging.change(r, wanted, purging.find(r, wanted))
-    rows = [decode_record(row) for table, _, row in change.rows if table == "records"]
+    rows = [decode_record(row) for table, _, row in looked(scribe.store, wanted).rows if table == "records" and row]
     return {record.seq: repr(record.event()) for record in rows}
+
+
+def looked(store: Store, wanted: Wanted) -> Change:
+    with store.reading() as r:
+        return to_purge(r, wanted)
 
 
 def test_lines_of_a_file_that_goes_are_masked_wherever_they_stand() -> None:
@@ -46,9 +65,8 @@ def test_the_key_of_a_kept_reply_is_masked_too() -> None:
     kept = scribe.note(ReplyKept("deploy token=x1y2z3", b"x" * 32, b"done"), writer=1)
     wanted = Wanted(matching=re.compile(rb"token=\w+"))
     assert "'deploy [purged]'" in told(scribe, wanted)[kept]
-    with scribe.store.reading() as r:
-        change = purging.change(r, wanted, purging.find(r, wanted))
-    assert "batches" in change.views, "the row stands under another key then"
+    replies = [row for table, _, row in looked(scribe.store, wanted).rows if table == "replies"]
+    assert replies[0] is None or replies[1] is None, "the row stands under another key then"
 
 
 def test_what_matches_over_several_lines_goes_as_a_whole_and_its_lines_alone() -> None:
@@ -59,7 +77,7 @@ def test_what_matches_over_several_lines_goes_as_a_whole_and_its_lines_alone() -
     line = scribe.note(EditRefused("edit", "a.py", "stale", "see MIIEvQIBADANBgkq, abc"), writer=1)
     wanted = Wanted(matching=re.compile(rb"-----BEGIN(?:.|\n)*END KEY-----"))
     with scribe.store.reading() as r:
-        assert list(purging.find(r, wanted).blobs) == [blob_id(b"# mine\n" + KEY)]
+        assert list(Looking(wanted).look(r).blobs) == [blob_id(b"# mine\n" + KEY)]
     said = told(scribe, wanted)
     assert "'see [purged]\\n'" in said[whole]
     assert "see [purged], abc" in said[line]
@@ -86,9 +104,7 @@ def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_fo
     note(ReplyKept("k1", b"x" * 32, b"a holds token=x1y2z3"), ReplyKept("k2", b"x" * 32, b"nothing of it"))
     note(CheckpointNamed("one", 2, "before token=x1y2z3 came"), CheckpointNamed("two", 2, "other"))
     wanted = Wanted(matching=re.compile(rb"token=\w+"))
-    with store.reading() as r:
-        change = purging.change(r, wanted, purging.find(r, wanted))
-    assert change.views == ()
+    change = looked(store, wanted)
     assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints"}
     entries = [Entry(event, WriterId(1), 9, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
@@ -97,10 +113,100 @@ def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_fo
         assert not any(b"x1y2z3" in row for table in TABLES for _, row in r.scan(table))
 
 
-def test_who_has_another_name_afterwards_has_the_views_folded_again() -> None:
-    scribe = Scribe()
-    scribe.note(WriterIntroduced(1, uid=1000, agent="token=x1y2z3"))
-    wanted = Wanted(matching=re.compile(rb"token=\w+"))
+NAMED: Final = Wanted(matching=re.compile(rb"token=\w+"))
+
+
+def lived(journal: Journal, rounds: range) -> None:
+    """Agents, one with a secret for its name, who read, write, undo, lease, keep replies and name checkpoints."""
+    for n in rounds:
+        ann, turn = WriterId(2 * n + 1), f"t{n}"
+        bob = WriterId(2 * n + 2)
+        first = journal.head + 1
+        data = f"line {n}\n".encode()
+        told = ReplyKept(f"k{n}", bytes(32), b"done"), EditRefused("edit", "a", "stale", "token=x1y2z3 is there")
+        events: list[tuple[Event, int]] = [
+            (WriterIntroduced(ann, uid=1, agent="token=x1y2z3", agent_session="s", turn=turn), ann),
+            (WriterIntroduced(bob, uid=1, agent="bob", turn=turn), bob),
+            (FileWritten("a", blob_id(data), len(data), 0o644, 0), ann),
+            (ReadServed("a", first + 2, ((0, 1),), anchors=True), bob),
+            (FileWritten("b", blob_id(data), len(data), 0o644, 0), bob),
+            (ReadServed("b", first + 4, ((0, 1),), anchors=True), ann),
+            (LeaseGranted("a", "file", "exclusive", 60, "for token=x1y2z3"), ann),
+            (BurstBegun("of token=x1y2z3", "formatter", 60), bob),
+            *((one, ann) for one in told),
+            (CheckpointNamed(f"one {n}", first, "before token=x1y2z3"), bob),
+            (BatchUndone((first + 4,)), ann),
+        ]
+        entries = [Entry(e, WriterId(w), first + n, BatchId(first + at)) for at, (e, w) in enumerate(events)]
+        journal.append(entries, [(data, "a"), (data, "b")])
+
+
+def purged(journal: Journal, change: Change) -> None:
+    batch = BatchId(journal.head + 1)
+    entries = [Entry(event, WriterId(1), journal.head + 1, batch) for event in change.events]
+    journal.append(entries, dropped=change.dropped, instead=change.rows)
+
+
+def test_who_has_another_name_afterwards_has_it_in_every_view_at_once() -> None:
+    """Views were folded again once the log had been changed: everybody waited, and a reader saw them halfway."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    lived(journal, range(3))
+    with store.reading() as r:
+        caller = caller_of(r, 1)
+        assert History(r).shown(caller, "b") is not None
+    purged(journal, looked(store, NAMED))
+    assert [str(finding) for finding in check(store)] == []
+    with store.reading() as r:
+        assert not any(b"x1y2z3" in key + row for table in TABLES for key, row in r.scan(table))
+        assert History(r).shown(caller, "b") is None
+        assert History(r).shown(caller_of(r, 1), "b") is not None
+        assert [writer.agent for n in (1, 2) if (writer := History(r).writer(n))] == ["[purged]", "bob"]
+    journal.append([Entry(ReadServed("a", 3, ((0, 1),)), WriterId(1), 99, BatchId(journal.head + 1))])
+    assert [str(finding) for finding in check(store)] == []
+
+
+@given(cuts=st.lists(st.integers(0, 3), max_size=4), bytes_too=st.booleans())
+def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too: bool) -> None:
+    """What came meanwhile is all that a later look goes through, unless it brings more of what is to go."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    several, at = Looking(NAMED), 0
+    for more in cuts:
+        lived(journal, range(at, at + more))
+        at += more
+        if bytes_too and more % 2:
+            data = f"token=x1y2z3 {at}\nand a line of it\n".encode()
+            event = FileWritten("c", blob_id(data), len(data), 0o644, 0)
+            journal.append([Entry(event, WriterId(0), 1, BatchId(journal.head + 1))], [(data, "c")])
+        with store.reading() as r:
+            several.look(r)
+            change = several.change(r)
+    if cuts:
+        at_once = looked(store, NAMED)
+        assert {row[:2]: row for row in change.rows} == {row[:2]: row for row in at_once.rows}
+        assert (change.events, change.dropped) == (at_once.events, at_once.dropped)
+        purged(journal, change)
+    assert [str(finding) for finding in check(store)] == []
+
+
+def test_bytes_that_a_collection_drops_between_two_looks_are_not_told_as_purged() -> None:
+    scribe = Scribe().introduce()
+    scribe.write("a", b"token=x1y2z3\n")
+    looking = Looking(NAMED)
     with scribe.store.reading() as r:
-        change = purging.change(r, wanted, purging.find(r, wanted))
-    assert set(change.views) == {view.name for view in VIEWS}
+        assert len(looking.look(r).blobs) == 1
+    with scribe.store.writing() as w:
+        blobs.drop(w, blob_id(b"token=x1y2z3\n"))
+    with scribe.store.reading() as r:
+        assert looking.look(r).blobs == {}
+        assert looking.change(r).dropped == []
+
+
+@every("words", [b"edit", b"watched|exclusive|file|undo|formatter|session|s", b"a|b"])
+def test_an_expression_that_matches_our_own_words_leaves_a_sound_journal(words: bytes) -> None:
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    lived(journal, range(2))
+    purged(journal, looked(store, Wanted(matching=re.compile(words))))
+    assert [str(finding) for finding in check(store)] == []

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from older import PATH, old_journal
 
-from quire_journal import FORMAT, purging, replay
+from quire_journal import FORMAT, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.events import CheckpointNamed, Event, FileWritten, JournalSalvaged, RecordLost, WriterIntroduced
@@ -19,7 +19,7 @@ from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import u64
 from quire_journal.migrating import HEAD_KEY
-from quire_journal.purging import Wanted
+from quire_journal.purging import Looking, Wanted
 from quire_journal.salvage import salvage, sentence
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.lmdb_pages import Pages
@@ -168,13 +168,14 @@ def test_records_that_a_purge_replaced_are_proved_by_the_log_where_no_view_tells
     note(WriterIntroduced(1, uid=1000, agent="token=x1y2z3"))
     note(CheckpointNamed("one", 1))
     with store.reading() as r:
-        wanted = Wanted(matching=re.compile(rb"token=\w+"))
-        change = purging.change(r, wanted, purging.find(r, wanted))
-    note(*change.events, instead=change.rows, outdated=change.views)
+        looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
+        looking.look(r)
+        change = looking.change(r)
+    note(*change.events, instead=change.rows)
     with store.writing() as w:  # the power fails while the views are built again
         for name in [table] if table else [table for view in VIEWS for table in view.tables]:
             w.clear(name)
-        replay.outdate(w, [view.name for view in VIEWS])
+        watermarks.write(w, {view.name: (-1, 0) for view in VIEWS})
     assert {finding.table for finding in check(store)} <= {table for view in VIEWS for table in view.tables}
     assert not [finding for finding in check_end(store) if finding.table == "records"]
     journal.close()

@@ -39,6 +39,10 @@ class Host(Protocol):
     collecting: Collecting
     progress: dict[str, dict[str, Any]]  # of what takes long, by service: what `status` tells of it
 
+    @property
+    def stopping(self) -> bool:
+        """Does the daemon end?"""
+
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`."""
 

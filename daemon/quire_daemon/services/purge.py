@@ -1,9 +1,10 @@
 """`purge`: bytes go from everywhere that Quire controls. For people: no door for agents offers it.
 
     1. find      in a process of its own (`purger`), which ends when an expression takes too long: blobs, records that
-                 tell of them, and what has to stand in their place
-    2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so; found again
-                 before, when there are new records meanwhile
+                 tell of them, and what has to stand in their place, in views, too: a caller whose name goes is another
+                 one in the hashes of many rows, which are folded again there. Where there are new records meanwhile it
+                 goes on with those
+    2. change    in the loop, one transaction: blobs go, records that told are replaced, `purged` says so
     3. compact   pair by pair, so that no byte of the old database is in the new one; then the old one is given back
     4. sweep     displaced files in `.quire/tmp` are waited for, logs masked (`purger`), damaged databases removed
 
@@ -25,7 +26,7 @@ import msgspec
 
 from quire_daemon.call import Call
 from quire_daemon.handlers.log_filter import known_path
-from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, ask
+from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
 from quire_journal.ids import disk_path, version_token
@@ -38,7 +39,8 @@ TMP_S: Final = 5.0
 """How long displaced files are waited for: they are let go after a second."""
 
 MOST_LOOKS: Final = 3
-"""In how many processes beside the loop it is looked for, while records come in, before the loop waits for one."""
+"""How many looks are made beside the loop, while records come in, before the loop waits for one: of the last ones only
+what came meanwhile is looked at."""
 
 REMAIN: Final = (
     "the files of the checkout themselves",
@@ -76,6 +78,7 @@ class _Purge:
         self._call, self._host, self._task = call, host, task
         self._found = Found()
         self._texts = Compiled()
+        self._purger = Purger(host.state_dir / "journal", lambda: host.stopping)
         self._looks = 0
         self._unmasked = ""  # why logs may still hold it
         self._compaction: Compaction | None = None
@@ -99,6 +102,7 @@ class _Purge:
     def _answer(self, body: dict[str, Any]) -> None:
         if self._compaction is not None:
             self._compaction.cancel()
+        self._purger.close()
         self._host.progress.pop("purge", None)
         self._host.answer(self._call, body)
 
@@ -109,7 +113,7 @@ class _Purge:
         return lambda: self._change(looked)
 
     def _look(self) -> Looked:
-        looked = ask(self._task)
+        looked = self._purger.ask(self._task)
         assert isinstance(looked, Looked)
         self._looks += 1
         self._found, self._texts = looked.found(), looked.texts
@@ -122,7 +126,8 @@ class _Purge:
             return
         if self._host.collecting.going_on:  # it relies on what stands in the journal to be made from what it was
             raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
-        self._host.settle()  # first: what is committed from the beginning of the compaction on is made in its copy, too
+        recorder.introduce(self._call.who.writer)
+        self._host.settle()
         if recorder.journal.head != looked.head:  # what came meanwhile may hold it, too
             if self._looks < MOST_LOOKS:
                 self._work(self._find)
@@ -139,6 +144,7 @@ class _Purge:
 
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
+        self._purger.close()  # which gives space back
         self._compaction.copy()
         return self._swap
 
@@ -151,7 +157,7 @@ class _Purge:
 
         def release() -> Callable[[], None]:
             compaction.release()
-            self._unmasked = _sweep(self._host, self._texts, self._task.limit_ms)
+            self._unmasked = _sweep(self._host, self._purger, self._texts, self._task.limit_ms)
             return lambda: self._answer(self._body())
 
         self._host.look_at([disk_path(path) for path in self._found.paths])
@@ -210,6 +216,7 @@ def _task(params: PurgeParams, host: Host) -> FindTask:
         bytes.fromhex(params.blob),
         params.matching,
         params.note[:200],
+        params.plan,
         _logs(host),
     )
 
@@ -227,18 +234,18 @@ def _known_file(path: str, host: Host) -> str:
 # ── files beside the journal ──
 
 
-def _sweep(host: Host, texts: Compiled, limit_ms: int) -> str:
+def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
     """Logs, displaced files, and damaged databases. Returns why logs could not be masked, if so."""
     for path in set_aside(host.state_dir / "journal"):
         shutil.rmtree(path, ignore_errors=True)
     why = ""
     if texts.asked or texts.lines:
         try:
-            ask(MaskTask(texts, limit_ms, _logs(host)))
+            purger.ask(MaskTask(texts, limit_ms, _logs(host)))
         except (Refused, StoreFailed) as error:
             why = str(error)
-    until = time.monotonic() + TMP_S
-    while time.monotonic() < until and _any_file(host.root / ".quire" / "tmp"):
+    until = host.clock.mono_s() + TMP_S
+    while host.clock.mono_s() < until and not host.stopping and _any_file(host.root / ".quire" / "tmp"):
         time.sleep(0.1)
     return why
 

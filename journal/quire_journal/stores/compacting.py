@@ -5,11 +5,11 @@ and behind its long values (measured: more than half of the occurrences of a del
 In the copy made here there is no byte that is not of a pair that stood in a table while it was made. Who wants bytes
 gone (`purge`) deletes them first and compacts then.
 
-How the copy comes to hold one state although nobody waits for it: from the beginning on, every committed change is
-noted (`Tee`), in order. The pairs are copied in slices, each from the newest state, so that no snapshot holds old
-pages for long; what comes out is a mix of states. Then the noted changes are made to it again. A key that was changed
-since the beginning has its last change, any other stood still: the copy is what the store is. Most of the changes are
-made in rounds while others write; the last, short round is made with the writers held, and the copy put in place.
+How the copy comes to hold one state although nobody waits for it: since before the first pair is read, every committed
+change is noted (`Tee`), in order. The pairs are copied in slices, each from the newest state, so that no snapshot holds
+old pages for long; what comes out is a mix of states. Then the noted changes are made to it again. A key that was
+changed since has its last change, any other stood still: the copy is what the store is. Most of the changes are made in
+rounds while others write; the last, short round is made with the writers held, and the copy put in place.
 
     1. `copy`     on a worker thread: the pairs, then the rounds
     2. `finish`   in the loop: the last round, synced; the file is renamed over the old one
@@ -69,6 +69,11 @@ class Tee:
             self._noted += changes
             self._bytes += size
 
+    def begin(self) -> None:
+        """Forget what was noted: the pairs that are read from now on tell of it."""
+        with self._lock:
+            self._noted, self._bytes, self._overrun = [], 0, False
+
     def take(self) -> list[Change]:
         """What was noted since the last call. Raises `StoreFailed` when it was more than can be held."""
         with self._lock:
@@ -119,6 +124,7 @@ class ByCopy:
 
     def copy(self, pause: Callable[[], None] = lambda: None) -> None:
         self._step("compact_begun")
+        self._tee.begin()
         copy_pairs(self._source, self._target, pause)
         catch_up(self._target, self._tee, pause)
         self._target.harden()

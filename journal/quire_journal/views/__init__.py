@@ -12,12 +12,12 @@ version goes up, and the next start builds its tables again; also when events.py
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 import msgspec
 
-from quire_journal.events import Event
+from quire_journal.events import Event, ReplyKept, WriterIntroduced
 from quire_journal.log import Writing
 from quire_journal.records import Record
 from quire_journal.views import (
@@ -45,7 +45,8 @@ class View(msgspec.Struct, frozen=True):
     are folded, for a view that says which these are: most are few views' business. `apply_with`, for a view
     that looks at texts, is the same fold with the bytes of a blob from the function given, say from a cache.
     `apply_all`, for a view whose rows belong to many records, folds records that follow each other and comes to the
-    same as `apply` of each; no other view may need such a one.
+    same as `apply` of each; no other view may need such a one. `texts` are the kinds whose texts its rows depend on,
+    where these are not all that it folds, and `who` says that they depend on who the writers are.
     """
 
     name: str
@@ -56,6 +57,8 @@ class View(msgspec.Struct, frozen=True):
     needs: tuple[str, ...] = ()
     apply_with: Callable[[Writing, Record, Event | None, anchors.BytesOf], None] | None = None
     apply_all: Callable[[Writing, Sequence[tuple[Record, Event | None]]], None] | None = None
+    texts: tuple[type[Event], ...] | None = None
+    who: bool = False
 
 
 VIEWS: Final[tuple[View, ...]] = (
@@ -63,16 +66,16 @@ VIEWS: Final[tuple[View, ...]] = (
     View("writers", 1, writers.TABLES, writers.fold, writers.KINDS),
     View("callers", 1, callers.TABLES, callers.fold, callers.KINDS),
     View("files", 2, files.TABLES, files.fold, files.KINDS),
-    View("reads", 2, reads.TABLES, reads.fold, reads.KINDS),
-    View("stale", 1, stale.TABLES, stale.fold, stale.KINDS, needs=("files", "reads")),
+    View("reads", 2, reads.TABLES, reads.fold, reads.KINDS, who=True),
+    View("stale", 1, stale.TABLES, stale.fold, stale.KINDS, needs=("files", "reads"), who=True),
     View("losses", 1, losses.TABLES, losses.fold, losses.KINDS),
     View("anchors", 4, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
-    View("batches", 3, batches.TABLES, batches.fold, apply_all=batches.fold_all),
-    View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS),
+    View("batches", 3, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
+    View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),
     View("capture", 1, capture.TABLES, capture.fold, capture.KINDS, needs=("files",)),
-    View("leases", 1, leases.TABLES, leases.fold, leases.KINDS),
-    View("terms", 3, terms.TABLES, terms.fold, apply_all=terms.fold_all),
+    View("leases", 1, leases.TABLES, leases.fold, leases.KINDS, who=True),
+    View("terms", 3, terms.TABLES, terms.fold, apply_all=terms.fold_all, texts=(), who=True),
 )
 """Every view, in the order in which a record is folded into them."""
 
@@ -80,3 +83,23 @@ VIEWS: Final[tuple[View, ...]] = (
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
     """The views into which records of this kind are folded one by one, in order; None: of an unknown one."""
     return tuple(view for view in VIEWS if view.apply_all is None and (view.kinds is None or kind in view.kinds))
+
+
+def told_by(kinds: Collection[type[Event]]) -> tuple[View, ...]:
+    """The views whose rows may be others when texts in records of these kinds are, in order."""
+    found: set[str] = set()
+    for view in VIEWS:
+        texts = view.kinds if view.texts is None else view.texts
+        named = view.who and WriterIntroduced in kinds
+        if named or any(texts is None or kind in texts for kind in kinds) or found.intersection(view.needs):
+            found.add(view.name)
+    return tuple(view for view in VIEWS if view.name in found)
+
+
+def with_needed(views: Sequence[View]) -> tuple[View, ...]:
+    """These views and all that their folds look at, in order."""
+    found = {"paths", "writers", *(view.name for view in views)} if views else set()
+    for view in reversed(VIEWS):  # a view stands after those that it needs
+        if view.name in found:
+            found.update(view.needs)
+    return tuple(view for view in VIEWS if view.name in found)

@@ -36,6 +36,9 @@ from quire_journal.stores.lmdb.transactions import ReadingBlock, Snapshot, Trans
 _COPY: Final = "db.compact"
 """Name of the folder in which a compaction makes its copy, beside `db`."""
 
+_BESIDE: Final = "db.beside"
+"""Name of the folder with what is worked out beside the journal (`LmdbStore.beside`)."""
+
 
 class LmdbStore:
     """Ordered tables of bytes in `folder/db`. Open it with `LmdbStore.open`."""
@@ -64,6 +67,7 @@ class LmdbStore:
         try:
             if (folder / _COPY).exists():
                 shutil.rmtree(folder / _COPY)  # of a compaction that did not come to its end
+            cls.remove_beside(folder)
             if not path.exists():
                 make(folder / "db.new")
                 settle(folder / "db.new", path)
@@ -101,6 +105,20 @@ class LmdbStore:
         except lmdb.Error as error:
             raise StoreFailed(f"could not open the journal in {folder}: {error}") from error
         return cls(path, opened, Durability.NORMAL)
+
+    @classmethod
+    def beside(cls, folder: Path) -> LmdbStore:
+        """An empty store beside the one in `folder`, for what is worked out there and need not last: one at a time.
+
+        Raises `StoreFailed`.
+        """
+        return Copy.begin(folder / _BESIDE, Durability.FAST)
+
+    @staticmethod
+    def remove_beside(folder: Path) -> None:
+        """Remove what `beside` made; the process that had it open has ended."""
+        if (folder / _BESIDE).exists():
+            shutil.rmtree(folder / _BESIDE)
 
     @property
     def path(self) -> Path:
@@ -295,7 +313,7 @@ class LmdbStore:
 
 
 class Copy(LmdbStore):
-    """The file that a compaction makes: synced only when it is asked for, until it is hardened."""
+    """A file in the making: synced only when it is asked for, until it is hardened."""
 
     _target_durability = Durability.NORMAL
 
@@ -307,9 +325,9 @@ class Copy(LmdbStore):
             env = environment(folder, sync=False)
             copy = cls(folder, open_tables(env), Durability.FAST)
         except OSError as error:
-            raise StoreFailed(f"could not begin a compaction: {error.strerror}", is_full(folder.parent)) from error
+            raise StoreFailed(f"could not begin a copy: {error.strerror}", is_full(folder.parent)) from error
         except lmdb.Error as error:
-            raise StoreFailed(f"could not begin a compaction: {error}", is_full(folder.parent)) from error
+            raise StoreFailed(f"could not begin a copy: {error}", is_full(folder.parent)) from error
         copy._target_durability = durability
         return copy
 
