@@ -11,6 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Protocol, Self
 
 import msgspec
@@ -19,11 +20,20 @@ from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
 from quire_journal.locks import running
 from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode
-from quire_journal.places import Place
+from quire_journal.places import Place, WorkspaceRefused
 from quire_journal.refusals import Refused
 
 TIMEOUT_S = 30.0
 """How long a call may take, from the search for a daemon to its reply."""
+
+READING = frozenset(
+    {
+        *("read_file", "show", "diff", "log", "blame", "why", "tree", "blobs"),
+        *("status", "who", "claims", "op_status", "manual", "describe"),
+    }
+)
+"""Tools that are asked once more where the daemon ends during the call: nothing is done twice by that. Not those that
+wait, or work for long: whoever ends a daemon under them may not want the next one to be started."""
 
 Answer = dict[str, Any]
 """A reply: JSON values by their names; `ok` is always there."""
@@ -84,7 +94,8 @@ class Calls:
         """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused when nothing could be sent.
 
         When the request was sent and no reply came, the reply is `{ok: False, error: "unknown", outcome: "unknown",
-        op}`: `op_status(op)` tells what became of it. The options stand in for the client's own for this call.
+        op}`: `op_status(op)` tells what became of it. What only reads is asked once more if the daemon ended. The
+        options stand in for the client's own for this call.
         """
         limit = self.timeout_s if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))
@@ -94,7 +105,12 @@ class Calls:
         if tool_call is not None:
             caller = msgspec.structs.replace(caller, tool_call=tool_call)
         with self._turn:
-            return self._perform(tool, body, caller, limit)
+            until = time.monotonic() + limit
+            reply = self._perform(tool, body, caller, until)
+            if self._connection is None and tool in READING:  # the daemon ended during the call
+                with suppress(NoDaemon, WorkspaceRefused):
+                    return self._perform(tool, body, caller, until)
+            return reply
 
     def close(self) -> None:
         """Give the connection back. A later call would open a new one."""
@@ -129,10 +145,9 @@ class Calls:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, limit: float) -> Answer:
-        until = time.monotonic() + limit
+    def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, until: float) -> Answer:
         op = os.urandom(16)
-        deadline_ns = time.time_ns() + int(limit * 1e9)
+        deadline_ns = time.time_ns() + int((until - time.monotonic()) * 1e9)
         while True:
             connection = self._connected(until)
             self._last_id += 1

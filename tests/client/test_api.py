@@ -14,6 +14,7 @@ from fake_line import FakeDoor, FakeLine
 from quire_client import calling
 from quire_client.api import Client
 from quire_client.failures import NoDaemon, NoReply, NotSent
+from quire_daemon.handlers import TOOLS
 from quire_journal import VERSION
 from quire_journal.messages import Caller
 from quire_journal.places import Place
@@ -51,6 +52,23 @@ def test_a_call_that_was_sent_is_never_sent_again(place: Place) -> None:
     assert not here.requests
     assert client.op_status(reply["op"])["ok"]
     assert len(here.requests) == 1
+
+
+def test_what_only_reads_is_asked_once_more_if_the_daemon_ended(place: Place) -> None:
+    ended = {"log": NoReply("The daemon ended during the call.")}
+    here = FakeLine({})
+    assert client_of(place, FakeLine(ended), here).call("log")["ok"]
+    assert [request.tool for request in here.requests] == ["log"]
+    for lines in ([FakeLine(ended)], [FakeLine(ended), FakeLine(ended), FakeLine({})]):
+        assert client_of(place, *lines).call("log")["outcome"] == "unknown"
+    late = FakeLine({"log": {"ok": True, "message": "", "outcome": "unknown"}})
+    assert client_of(place, late, here).call("log")["outcome"] == "unknown"
+    assert len(late.requests) == 1
+
+
+def test_only_what_changes_nothing_is_asked_once_more() -> None:
+    asked = {name: TOOLS[name] for name in calling.READING}
+    assert not [name for name, tool in asked.items() if tool.writes or hasattr(tool.params, "wait_ms")]
 
 
 def test_without_a_daemon_the_call_raises(place: Place) -> None:
