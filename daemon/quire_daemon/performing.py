@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import resource
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -41,6 +42,7 @@ STEPS: Final[tuple[str, ...]] = (
     "after_commit",
     "after_stage",
     "after_write",
+    "after_abandon",
     "before_reply",
     "before_settle",
 )
@@ -51,6 +53,9 @@ SPARE_FILES: Final = 1024
 
 MANY: Final = 64
 """Writes of one request, from which on it is written in slices."""
+
+ABANDONED_AT_ONCE: Final = 64
+"""Writes of which one commit says that they were taken back."""
 
 SLICE_S: Final = 0.01
 """Of one turn, for such a request, while others ask for something."""
@@ -193,7 +198,7 @@ class Performing:
                 self._abandon_temporary(one)
             for each in going:
                 if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
-                    self._abandoned.append((_abandoned(each, "not_begun"), each.call.who.writer))
+                    self._abandoned += [(part, each.call.who.writer) for part in _abandoned(each, "not_begun")]
             raise
         self._step("after_commit")
         for one in long:
@@ -345,12 +350,27 @@ class Performing:
         self._workspace.release(one.landed)  # what those of them displaced that stay
         self._keep(kept, "swap")
         self._abandon_temporary(one)
-        self._abandoned.append((_abandoned(one.going, why), one.going.call.who.writer))
-        self._note_abandoned()
-        self._recorder.commit()
-        self._abandoned.clear()
+        yield from self._abandon(one.going, why)
         self._workspace.discard(kept)
         self._look_again(one)
+
+    def _abandon(self, going: Going, why: str) -> Slices[None]:
+        """Say in the log that none of its writes stands, of thousands in parts, between which others are served.
+
+        A start that finds only a part of it said says the rest (`recovery`).
+        """
+        parts = deque((part, going.call.who.writer) for part in _abandoned(going, why))
+        while parts:
+            self._abandoned.append(parts.popleft())
+            self._note_abandoned()
+            try:
+                self._recorder.commit()
+            except BaseException:
+                self._abandoned += parts
+                raise
+            self._abandoned.clear()
+            self._step("after_abandon")
+            yield False
 
     def _revert(self, step: Staged) -> Sequence[Kept]:
         """Undo a write, if nobody has written on top of it, or means to: theirs stays, the next look journals it.
@@ -437,9 +457,11 @@ class Performing:
         self._preparing.close()
 
 
-def _abandoned(one: Going, why: str) -> WritesAbandoned:
-    """None of its writes stands."""
-    return WritesAbandoned(tuple(write.seq for write in one.decision.writes), why)
+def _abandoned(one: Going, why: str) -> list[WritesAbandoned]:
+    """None of its writes stands: the newest first, so that a file that was moved twice goes back as it came."""
+    seqs = sorted({write.seq for write in one.decision.writes})
+    starts = range(0, len(seqs), ABANDONED_AT_ONCE)
+    return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]
 
 
 def require_room(writes: int, most_open: int) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import Final
 
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write
 from quire_daemon.logfile import Log
@@ -44,11 +45,19 @@ from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
+OVERTAKEN: Final = "overtaken"
+"""Why a single write was taken back by a start: of others of its batch that says nothing."""
+
 
 def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> int:
     """Settle every unsettled write; how many were rolled forward. Files over `limit` bytes are left as they are."""
     left = workspace.leftovers()
     torn = {kept.seq for kept in left if kept.in_place}
+    with recorder.history() as history:
+        taken_back = [one for batch in history.unsettled() if (one := _rest_taken_back(batch, history)) is not None]
+    for one in taken_back:
+        recorder.note(one)
+    recorder.commit()
     with recorder.history() as history:
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
@@ -71,6 +80,17 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
     return rolled
+
+
+def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
+    """What is left to say of a batch that was taken back, when only a part of that was said. On disk all of it was."""
+    events = (r.event() for r in history.records(after=batch) if r.kind == WritesAbandoned.kind)
+    said = [event for event in events if isinstance(event, WritesAbandoned) and event.why != OVERTAKEN]
+    if not said:
+        return None
+    whole, stand = {record.seq for record in history.batch(batch)}, history.batch_writes(batch)
+    why = next((one.why for one in said if whole.intersection(one.seqs)), "")
+    return WritesAbandoned(tuple(stand), why) if why and stand else None
 
 
 def _finish_folder(workspace: Workspace, event: Event | None) -> None:
@@ -250,7 +270,7 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
         if step is None or _is_base(kept, step[0], workspace):
             continue
         event, over = step
-        recorder.note(WritesAbandoned((kept.seq,), "overtaken"))
+        recorder.note(WritesAbandoned((kept.seq,), OVERTAKEN))
         written = OutsideWritten(event.path, blob_id(kept.data), len(kept.data), over.mode, "displaced", event.base)
         seq = recorder.note(written)
         recorder.commit()

@@ -18,10 +18,12 @@ from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
+from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.performing import MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
 from quire_daemon.preparing import AT_ONCE
 from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import recover
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Signature, Workspace
 from quire_daemon.workspace.lingering import GRACE_S
@@ -247,6 +249,60 @@ def test_it_is_taken_back_in_slices_too_and_nobody_looks_at_its_files_meanwhile(
     assert max(stand) >= len(FILES) - AT_ONCE
     assert stand[-1] == 0
     assert max(abs(later - earlier) for earlier, later in pairwise(stand)) <= AT_ONCE
+
+
+def taken_back_in_part(scene: Scene) -> Going:
+    """All of it has been taken back on disk, and the log says so of a part."""
+    going = scene.begin()
+    (scene.root / FILES[-1]).write_bytes(b"saved outside\n")
+    while "after_abandon" not in scene.steps:
+        assert scene.turn() == []
+    with scene.recorder.history() as history:
+        assert 0 < len(history.batch_writes(going.batch)) < len(FILES)
+    assert scene.now() == {b"before\n", b"saved outside\n"}
+    return going
+
+
+def test_that_it_was_taken_back_is_said_in_parts_between_which_others_are_served(scene: Scene) -> None:
+    """Of thousands of files it takes as long as that they were written."""
+    going = taken_back_in_part(scene)
+    beside = scene.decide(["beside.txt"], b"edited\n")
+    assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
+    scene.performing.settle()
+    assert scene.unsettled() == [going.batch, beside.batch]
+    with pytest.raises(BeingWritten):
+        scene.gather.observe(FILES[0], "watched")
+    assert [*scene.turns()][-1] == [(going, Overtaken((FILES[-1],)))]
+    with scene.recorder.history() as history:
+        assert history.batch_state(going.batch) == "abandoned"
+
+
+def test_a_start_that_finds_only_a_part_of_that_said_says_the_rest(scene: Scene) -> None:
+    """Else it would write the others once more, for the log promises them."""
+    going = taken_back_in_part(scene)
+    recorder, with_files = Recorder(Journal.open(scene.recorder.journal.store, 0), scene.clock), Workspace(scene.root)
+    assert recover(recorder, with_files, Log(), 1 << 20) == 0
+    with_files.close()
+    assert scene.now() == {b"before\n", b"saved outside\n"}
+    with recorder.history() as history:
+        assert (history.batch_state(going.batch), history.unsettled()) == ("abandoned", [])
+        heads = [history.file(name) for name in FILES]
+        assert {head.blob for head in heads if head is not None} == {blob_id(b"before\n")}
+
+
+def test_what_is_left_to_say_when_the_store_takes_no_more_is_said_later(scene: Scene) -> None:
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    store = scene.recorder.journal.store
+    assert isinstance(store, MemoryStore)
+    going = taken_back_in_part(scene)
+    store.fault = full
+    assert [type(outcome) for _, outcome in [*scene.turns()][-1]] == [Unknown]
+    store.fault = None
+    scene.performing.settle()
+    with scene.recorder.history() as history:
+        assert (history.batch_state(going.batch), history.unsettled()) == ("abandoned", [])
 
 
 def write_into(file: Path) -> None:

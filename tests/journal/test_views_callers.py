@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
 from quire_journal.events import (
@@ -162,6 +164,23 @@ def test_a_batch_of_many_writes_takes_one_short_row_and_knows_each_that_was_take
     scribe.note(WritesAbandoned(tuple(range(batch, batch + 40)), "raced"))
     with scribe.history() as history:
         assert (history.batch_state(batch), history.batch_writes(batch)) == ("abandoned", [])
+
+
+@given(st.lists(st.integers(0, 23), unique=True, min_size=1), st.lists(st.integers(0, 23), unique=True))
+@settings(max_examples=25, deadline=None)
+def test_writes_that_are_taken_back_together_are_those_taken_back_one_by_one(first: list[int], then: list[int]) -> None:
+    together, single = Scribe().introduce(), Scribe().introduce()
+    for scribe in (together, single):
+        for writer in (ANN, BEN, ANN):
+            scribe.note(*(FileWritten(f"{writer}{n}", BLOB, 1, 0o644) for n in range(8)), writer=writer)
+    begun = together.seq - 23
+    for lost in (first, then):
+        together.note(WritesAbandoned(tuple(begun + at for at in lost), "raced"))
+        for at in lost:
+            single.note(WritesAbandoned((begun + at,), "raced"))
+    tables = ("batches", "batches_by", "unsettled")
+    with together.store.reading() as a, single.store.reading() as b:
+        assert {table: [*a.scan(table)] for table in tables} == {table: [*b.scan(table)] for table in tables}
 
 
 def test_the_newest_batches_of_a_caller_come_first_and_only_its_own() -> None:

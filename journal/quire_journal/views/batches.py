@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Final
 
 import msgspec
@@ -85,8 +86,8 @@ def _note(w: Writing, record: Record, event: Event | None) -> None:
             if int.from_bytes(last, "big") <= event.through:
                 w.delete("unsettled", batch)
     elif isinstance(event, WritesAbandoned):
-        for seq in sorted({*event.seqs}):
-            _take_back(w, record_before(w, seq, record.seq))
+        for first, last in _following(event.seqs):
+            _take_back(w, [record_before(w, seq, record.seq) for seq in range(first, last + 1)])
     elif isinstance(event, BatchUndone):
         for undone in event.undone:
             w.put("undone", u64(undone) + u64(record.seq), u64(record.batch))
@@ -242,23 +243,36 @@ def _own(w: Writing, caller: bytes, batch: int, writer: int | None) -> None:
         w.delete("batches_by", key)
 
 
-def _take_back(w: Writing, record: Record | None) -> None:
-    """Mark the tool write as taken back. A batch without any that stands waits for nothing and is nobody's newest."""
-    if record is None:
-        return
-    batch, at = u64(record.batch), record.seq - record.batch
-    runs = _runs(w, record.batch)
-    if not any(first <= at < first + count for first, count, _ in runs):
-        return
+def _following(seqs: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The first and the last of those that follow each other, in order."""
+    for _, run in groupby(enumerate(sorted({*seqs})), lambda one: one[1] - one[0]):
+        found = [seq for _, seq in run]
+        yield found[0], found[-1]
+
+
+def _take_back(w: Writing, records: Sequence[Record | None]) -> None:
+    """Mark tool writes that follow each other as taken back."""
+    for (batch, writer), of_one in groupby(filter(None, records), lambda record: (record.batch, record.writer)):
+        written = [record.seq - batch for record in of_one]
+        _take_back_run(w, batch, writer, written[0], written[-1] + 1)
+
+
+def _take_back_run(w: Writing, batch: int, writer: int, start: int, stop: int) -> None:
+    """The same of one batch, from place to place. Without any that stands it waits for nothing, nobody's newest."""
+    runs = _runs(w, batch)
     now: Runs = ()
     for first, count, stands in runs:
-        if not first <= at < first + count:
+        end = first + count
+        low, high = max(first, start), min(end, stop)
+        if low >= high:
             now = _with(now, first, count, stands)
             continue
-        now = _with(now, first, at - first, stands)
-        now = _with(now, at, 1, False)
-        now = _with(now, at + 1, first + count - at - 1, stands)
-    w.put("batches", batch, _ENCODER.encode(now))
+        now = _with(now, first, low - first, stands)
+        now = _with(now, low, high - low, False)
+        now = _with(now, high, end - high, stands)
+    if now == runs:
+        return
+    w.put("batches", u64(batch), _ENCODER.encode(now))
     if not any(stands for _, _, stands in now):
-        w.delete("unsettled", batch)
-        _own(w, caller_of(w, record.writer), record.batch, None)
+        w.delete("unsettled", u64(batch))
+        _own(w, caller_of(w, writer), batch, None)

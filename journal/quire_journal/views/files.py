@@ -240,12 +240,16 @@ def record_before(r: Reading, seq: int, before: int) -> Record | None:
 
 def abandoned_writes(r: Reading, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
     """The tool writes that `event` takes back, newest first. What is no tool write before `record` is passed over."""
+    known: list[tuple[int, ToolWrite]] | None = r.known.get(("abandoned", record.seq))
+    if known is not None:  # three folds ask for it, one after the other
+        return known
     found: list[tuple[int, ToolWrite]] = []
     for seq in sorted({*event.seqs}, reverse=True):
         was = record_before(r, seq, record.seq)
         write = None if was is None else was.event()
         if isinstance(write, TOOL_WRITES):
             found.append((seq, write))
+    r.known["abandoned", record.seq] = found
     return found
 
 
@@ -357,7 +361,8 @@ def _take_back(w: Writing, path: str, seq: int) -> None:
     if lost is None:
         return
     w.delete("versions", u32(number) + u64(seq))
-    for key, row in list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1))):
+    later = () if lost is before else list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1)))
+    for key, row in later:
         w.known.pop((number, int.from_bytes(key[4:], "big")), None)  # nor does it have the place that it had
         place = _PLACE.decode(row)
         if place.index != NEVER_HEAD:
