@@ -86,8 +86,8 @@ def _note(w: Writing, record: Record, event: Event | None) -> None:
             if int.from_bytes(last, "big") <= event.through:
                 w.delete("unsettled", batch)
     elif isinstance(event, WritesAbandoned):
-        for first, last in _following(event.seqs):
-            _take_back(w, [record_before(w, seq, record.seq) for seq in range(first, last + 1)])
+        for start, end in _following(event.seqs):
+            _take_back(w, [record_before(w, seq, record.seq) for seq in range(start, end + 1)])
     elif isinstance(event, BatchUndone):
         for undone in event.undone:
             w.put("undone", u64(undone) + u64(record.seq), u64(record.batch))
