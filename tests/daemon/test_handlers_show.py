@@ -10,9 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
+from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.events import CaptureFailed, CheckpointNamed
+from quire_journal.ids import journal_path
 from quire_journal.text import Text
 
 LONG = [f"line {n}" for n in range(1, 31)]
@@ -162,8 +164,29 @@ def test_binary_files_and_modes_are_noted_without_hunks() -> None:
 
 
 def test_a_missing_last_break_is_marked_on_the_side_that_misses_it() -> None:
-    patch = patch_text("f", "f", Text.of(b"a\nb"), Text.of(b"a\nb\n"))
+    a, b = Text.of(b"a\nb"), Text.of(b"a\nb\n")
+    patch = patch_text("f", "f", a, b, hunks(a, b))
     assert patch.endswith(" a\n-b\n\\ No newline at end of file\n+b\n")
+
+
+@every(
+    ("name", "head"),
+    [
+        ("ö x.txt", "b/ö x.txt"),
+        ("d/\udcff.txt", '"b/d/\\377.txt"'),
+        ("%/x", "b/%/x"),
+        ('a"b\\c', '"b/a\\042b\\134c"'),
+        ("two\nlines", '"b/two\\012lines"'),
+        ("tab\tand blank ", '"b/tab\\011and blank "'),
+    ],
+)
+def test_a_patch_names_its_files_so_that_they_are_found_again(name: str, head: str) -> None:
+    desk = Desk()
+    path = journal_path(name)
+    desk.outside(path, lines("x"))
+    patch = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:2"})["patch"]
+    assert f"\n+++ {head}\n" in patch
+    assert [file.path for file in parse_patch(patch)] == [path]
 
 
 def patched(text: Text, parts: list[dict[str, Any]]) -> list[str]:

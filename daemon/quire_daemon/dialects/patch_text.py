@@ -520,14 +520,14 @@ def _put_together(number: int, old: str, new: str, hunks: tuple[Hunk, ...], exec
         content = b"".join(line.text + line.ends for hunk in hunks for line in hunk.lines)
         if len(hunks) > 1 or any(line.old for hunk in hunks for line in hunk.lines):
             _fail(number, f"{new} is new, but the hunk has lines that were there before.")
-        return FilePatch("add", _given(new), number, content=content, executable=executable, unified=True)
+        return FilePatch("add", journal_path(new), number, content=content, executable=executable, unified=True)
     if new == _NULL:
         if any(line.new for hunk in hunks for line in hunk.lines):
             _fail(number, f"{old} is removed, but the hunk has lines that stay.")
-        return FilePatch("delete", _given(old), number, hunks=hunks, unified=True)
+        return FilePatch("delete", journal_path(old), number, hunks=hunks, unified=True)
     if old == new and not hunks:
         _fail(number, f"the change of {old} has no hunk.", expected="@@ -1,3 +1,3 @@")
-    old, new = _given(old), _given(new)
+    old, new = journal_path(old), journal_path(new)
     to = new if new != old else ""
     return FilePatch("move" if to else "update", old, number, to, hunks, unified=True)
 
@@ -538,11 +538,6 @@ def _unquoted(name: str) -> str:
         return name
     raw = re.sub(rb"\\([0-7]{3}|.)", _unescape, name[1:-1].encode())
     return raw.decode("utf-8", "surrogateescape")
-
-
-def _given(name: str) -> str:
-    """The path as a caller writes it, of a name whose bytes need not be UTF-8."""
-    return journal_path(name) if any("\udc80" <= char <= "\udcff" for char in name) else name
 
 
 def _unescape(found: re.Match[bytes]) -> bytes:

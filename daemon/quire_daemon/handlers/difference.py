@@ -10,8 +10,9 @@ import msgspec
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import FOLDER, LINK, REGULAR
+from quire_journal.git_names import quoted
 from quire_journal.history import History
-from quire_journal.ids import version_token
+from quire_journal.ids import is_escaped, version_token
 from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
 from quire_journal.views.files import Version
@@ -76,22 +77,24 @@ def _hunk_of(rows: Sequence[tuple[int, int, str]]) -> dict[str, Any]:
     }
 
 
-def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text) -> str:
-    """The difference as a unified diff; None for a path means that there is no file. "" when nothing differs."""
-    return _as_patch(path_a, path_b, a, b, hunks(a, b))
-
-
-def _as_patch(path_a: str | None, path_b: str | None, a: Text, b: Text, body: Sequence[dict[str, Any]]) -> str:
-    """The hunks between `a` and `b` as a unified diff."""
+def patch_text(path_a: str | None, path_b: str | None, a: Text, b: Text, body: Sequence[dict[str, Any]]) -> str:
+    """The hunks between `a` and `b` as a unified diff, "" for none; None for a path means that there is no file."""
     if not body and path_a is not None and path_b is not None:
         return ""
-    out = [f"--- {'a/' + path_a if path_a is not None else '/dev/null'}"]
-    out.append(f"+++ {'b/' + path_b if path_b is not None else '/dev/null'}")
+    out = [f"--- {_named('a/', path_a)}", f"+++ {_named('b/', path_b)}"]
     for hunk in body:
         old = f"-{hunk['old_start']},{hunk['old_lines']}"
         out.append(f"@@ {old} +{hunk['new_start']},{hunk['new_lines']} @@")
         out += _marked(hunk, a, b)
     return "\n".join(out) + "\n"
+
+
+def _named(prefix: str, path: str | None) -> str:
+    """A name as the head of a patch has it, so that `git apply` and `apply_patch` find it again."""
+    if path is None:
+        return "/dev/null"
+    plain = not is_escaped(path) and path.isprintable() and path == path.strip() and not {*path} & {*'"\\'}
+    return prefix + path if plain else quoted(path, prefix.encode()).decode("ascii")
 
 
 def _grouped(splices: Sequence[Splice]) -> Iterator[list[Splice]]:
@@ -190,7 +193,7 @@ def difference(
     if near is not None:
         body = around(near, whole)
         found |= {"partial": True} if body != whole else {}
-    patch = _as_patch(path_a if there(old) else None, path_b if there(new) else None, a, b, body)
+    patch = patch_text(path_a if there(old) else None, path_b if there(new) else None, a, b, body)
     if not room.takes(patch):
         return {**found, "truncated": True}
     return {**found, "hunks": body, "patch": patch}

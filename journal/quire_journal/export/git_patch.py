@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.diff import Block, blocks
-from quire_journal.export.git_stream import quoted
+from quire_journal.git_names import quoted
 
 CONTEXT: Final = 3
 _NOTHING: Final = b"/dev/null"
@@ -38,7 +38,7 @@ def file_patch(path: str, old: Content | None, new: Content | None, moved_from: 
         return file_patch(moved_from or path, old, None) + file_patch(path, None, new)
     if old == new and not moved_from:
         return b""
-    a, b = _prefixed(b"a/", moved_from or path), _prefixed(b"b/", path)
+    a, b = quoted(moved_from or path, b"a/"), quoted(path, b"b/")
     out = [b"diff --git " + a + b" " + b]
     if old is None and new is not None:
         out.append(b"new file mode " + new.mode.encode())
@@ -158,8 +158,3 @@ def _literal(data: bytes) -> Iterator[bytes]:
         sign = bytes([size + 64 if size <= 26 else size + 70])
         yield sign + b85encode(piece, pad=True)
     yield b""
-
-
-def _prefixed(prefix: bytes, path: str) -> bytes:
-    name = quoted(path)
-    return b'"' + prefix + name[1:] if name[:1] == b'"' else prefix + name

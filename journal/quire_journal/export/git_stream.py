@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from quire_journal.export import told
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode, steps
-from quire_journal.ids import OUTSIDE, disk_path
+from quire_journal.git_names import quoted
+from quire_journal.ids import OUTSIDE
 
 BRANCH = "refs/heads/quire"
 _SECOND_NS = 10**9
@@ -53,15 +54,6 @@ def export(source: Source, by: str) -> Iterator[bytes]:
             yield b"M %s inline %s\ndata %d\n" % (mode, quoted(change.path), len(data)) + data + b"\n"
         yield b"\n"
     yield b"done\n"
-
-
-def quoted(path: str) -> bytes:
-    """A path of the journal as git writes it: plain where it can be, else quoted as in C."""
-    raw = disk_path(path).encode("utf-8", "surrogateescape")
-    if all(0x20 < byte < 0x7F and byte not in b'"\\' for byte in raw):
-        return raw
-    escaped = b"".join(bytes([b]) if 0x20 <= b < 0x7F and b not in b'"\\' else b"\\%03o" % b for b in raw)
-    return b'"' + escaped + b'"'
 
 
 def _shows(change: Change) -> bool:
