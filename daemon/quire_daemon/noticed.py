@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
@@ -49,6 +49,11 @@ def outermost(folders: set[str]) -> set[str]:
     if "" in folders:
         return {""}
     return {f for f in folders if not any(above in folders for above in _above(f))}
+
+
+def outer(path: str, folders: Container[str]) -> str | None:
+    """The one of `folders` that `path` is below; None: none."""
+    return "" if "" in folders else next((above for above in _above(path) if above in folders), None)
 
 
 def _above(path: str) -> Iterable[str]:

@@ -22,7 +22,7 @@ from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
-from quire_daemon.noticed import Batch
+from quire_daemon.noticed import Batch, outer
 from quire_daemon.reconcile import Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
@@ -302,27 +302,35 @@ class Outside:
         for pair in batch.moved:
             for path in pair:
                 self.name(path, "watched", now)
-        for folder in batch.folders:
-            self._crawl_folder(folder, now, "scanned" if folder in batch.unseen else "watched")
+        if batch.folders:
+            self._take_folders({f: "scanned" if f in batch.unseen else "watched" for f in batch.folders}, now)
         if batch.overflowed:
             self._recorder.note(WatchLost("overflow"))
             self.scan("overflow")
         if settings:
             self._reload()  # when all that was told is named: whatever stands in the file, no hint is lost by it
 
-    def _crawl_folder(self, folder: str, now: float, evidence: str) -> None:
-        """A folder came into being: everything in it may have been written before it was watched.
+    def _take_folders(self, folders: Mapping[str, str], now: float) -> None:
+        """Folders (→ evidence) came into being, or went: what is and was in them is looked at.
 
-        Only what came with it, or after it, is known to be as young as that (`evidence` "watched").
+        All of it may have been written before they were watched. Only what came with a folder, or after it, is known to
+        be as young as that (evidence "watched").
         """
-        with self._recorder.history() as history:  # by the names on disk: an escaped one begins with no folder
-            inside = ((p, disk_path(p)) for _, p in history.path_list())
-            heads = [
-                disk for p, disk in inside if not folder or disk.startswith(folder + "/") if _stands(history.file(p))
-            ]
-        for path in (folder, *heads) if folder else heads:
-            self.name(path, evidence, now)
+        known: list[tuple[str, str]] = []
+        with self._recorder.history() as history:
+            for path in history.names():
+                disk = disk_path(path)  # an escaped name begins with no folder
+                folder = outer(disk, folders)
+                if folder is not None and _stands(history.file(path)):
+                    known.append((disk, folders[folder]))
+        for path, evidence in [*folders.items(), *known]:
+            if path:
+                self.name(path, evidence, now)
+        for folder, evidence in folders.items():
+            self._crawl_folder(folder, evidence)
 
+    def _crawl_folder(self, folder: str, evidence: str) -> None:
+        """Look at everything that is in it by now."""
         crawling = object()
         self._crawling.add(crawling)
 

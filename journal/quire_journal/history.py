@@ -142,6 +142,10 @@ class History:
         for key, name in self._reading.scan("paths", u32(after + 1)):
             yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
 
+    def names(self) -> Sequence[str]:
+        """Every path that the log names, that with number 1 first. Held at hand: only new ones are read."""
+        return self._names.all(self._reading)
+
     def path(self, number: int) -> str | None:
         """The path with this number; None when there is none."""
         return paths.path_of(self._reading, number)

@@ -456,6 +456,11 @@ class _Counted:
         self._store.names_read += len(found) if table == "paths" else 0
         return found
 
+    def scan(self, table: str, *args: Any, **named: Any) -> Iterator[tuple[bytes, bytes]]:
+        for pair in self._r.scan(table, *args, **named):
+            self._store.names_read += table == "paths"
+            yield pair
+
 
 def test_the_first_question_about_many_paths_after_a_start_finds_their_names_read(tmp_path: Path) -> None:
     before = Turns(tmp_path, Counting())
@@ -466,11 +471,36 @@ def test_the_first_question_about_many_paths_after_a_start_finds_their_names_rea
     store.names_read = 0
     after = Turns(tmp_path, store)
     after.outside.open()
-    assert store.names_read == 1
+    read = store.names_read
+    assert read
     with after.recorder.history() as history:
         assert list(history.path_numbers("all", lambda path: True)) == [1]
-    assert store.names_read == 1
+    assert store.names_read == read
     after.workspace.close()
+
+
+def test_however_many_folders_come_and_go_at_once_the_names_of_all_paths_are_not_read_for_each(tmp_path: Path) -> None:
+    """The loop serves nobody meanwhile: a hundred new folders beside 20,000 files took it four seconds."""
+    turns = Turns(tmp_path, Counting())
+    (tmp_path / "old").mkdir()
+    for number in range(30):
+        turns.write(f"old/{number}", "text\n")
+    turns.opened()
+    assert isinstance(turns.store, Counting)
+    turns.store.names_read = 0
+    for number in range(30):
+        (tmp_path / f"new{number}").mkdir()
+        turns.write(f"new{number}/file", "text\n")
+    (tmp_path / "old").rename(tmp_path / "elsewhere")
+    folders = {"old", "elsewhere", *(f"new{number}" for number in range(30))}
+    turns.watcher.batches.append(Batch(folders=folders))
+    turns.turns()
+    with turns.recorder.history() as history:
+        standing = {path for path, head in history.paths() if not head.gone}
+    expected = {f"elsewhere/{number}" for number in range(30)} | {f"new{number}/file" for number in range(30)}
+    assert standing == expected
+    assert turns.store.names_read < 200
+    turns.workspace.close()
 
 
 def test_a_file_that_is_written_to_all_the_time_is_looked_at_no_more_often_for_it(turns: Turns) -> None:
