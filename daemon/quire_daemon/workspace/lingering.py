@@ -8,7 +8,8 @@ would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -53,7 +54,8 @@ class Lingering(msgspec.Struct, eq=False):
     """All displaced inodes. For the loop's thread only, but for `drop_spent`."""
 
     tmp: int
-    items: list[Displaced] = msgspec.field(default_factory=list)
+    items: dict[Displaced, None] = msgspec.field(default_factory=dict)  # in the order in which they came
+    named: dict[str, Displaced] = msgspec.field(default_factory=dict)  # the first of each name, mostly the only one
     spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
     crowded: bool = False  # too many, and a sweep that follows at once lets more of them go
 
@@ -65,12 +67,13 @@ class Lingering(msgspec.Struct, eq=False):
         if item.held.leased and (os.fstat(item.held.fd).st_nlink if links is None else links) > 1:
             kernel.give_lease_back(item.held.fd)
             item.held.leased = False
-        self.items.append(item)
+        self.items[item] = None
+        self.named.setdefault(item.name, item)
         self.crowded = self.crowded or len(self.items) > MOST
 
     def find(self, name: str) -> Displaced | None:
         """The watched file that is called `name`."""
-        return next((item for item in self.items if item.name == name), None)
+        return self.named.get(name)
 
     def unpin(self, names: Container[str]) -> None:
         """Those that are called so may go when their time is over."""
@@ -80,8 +83,17 @@ class Lingering(msgspec.Struct, eq=False):
 
     def release(self, item: Displaced) -> None:
         """Stop watching `item` and close it; its name stays."""
-        self.items.remove(item)
+        del self.items[item]
+        self._forget_name(item)
         item.held.drop()
+
+    def _forget_name(self, item: Displaced) -> None:
+        """It is watched no more; another of that name may be: of what came out of a swap that was undone."""
+        if self.named.get(item.name) is item:
+            del self.named[item.name]
+            if len(self.named) < len(self.items):
+                others = (other for other in self.items if other.name == item.name)
+                self.named.update((other.name, other) for other in islice(others, 1))
 
     def sweep(self, mono_s: float) -> list[Late]:
         """Answer lease breaks, let go what was watched long enough, and say what was written late."""
@@ -102,7 +114,8 @@ class Lingering(msgspec.Struct, eq=False):
                 rest.append(item)
             else:
                 surplus -= 1
-        self.items[:] = rest
+        if len(rest) < len(self.items):
+            self.items, self.named = dict.fromkeys(rest), {item.name: item for item in reversed(rest)}
         self.crowded = MOST < _loose(rest) < before  # where nothing could go, nothing would at once
         return late
 
@@ -125,6 +138,7 @@ class Lingering(msgspec.Struct, eq=False):
             if untouched and item.owned:
                 unlink(self.tmp, item.name)
         self.items.clear()
+        self.named.clear()
 
     def _answer_break(self, item: Displaced) -> None:
         held = item.held
@@ -169,6 +183,6 @@ class Lingering(msgspec.Struct, eq=False):
         return data != item.expected, data
 
 
-def _loose(items: Sequence[Displaced]) -> int:
+def _loose(items: Iterable[Displaced]) -> int:
     """How many of them no batch may want back."""
     return sum(not item.pinned for item in items)
