@@ -55,6 +55,15 @@ def test_json_that_is_no_message_is_an_invalid_request_with_the_id_that_it_has(l
     assert error(line) == (sdk.types.INVALID_REQUEST, request_id)
 
 
+def test_half_a_surrogate_pair_is_told_to_who_sent_it() -> None:
+    cut_off = (
+        b'{"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "x", "arguments": {"a": "\\ud83d"}}}'
+    )
+    assert error(cut_off) == (sdk.types.INVALID_REQUEST, 4)
+    assert error(b'{"id": 4, "a": "\\ud83d"') == (sdk.types.PARSE_ERROR, None)
+    assert error(b'["\\ud83d"]') == (sdk.types.PARSE_ERROR, None)
+
+
 def test_a_line_that_is_too_long_is_answered_and_the_next_one_is_read() -> None:
     long = b'{"jsonrpc": "2.0", "id": 9, "method": "' + b"x" * 300_000 + b'"}\n'
     out = io.BytesIO()

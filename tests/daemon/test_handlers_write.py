@@ -202,3 +202,15 @@ def test_of_a_new_secret_the_journal_keeps_the_hash_and_says_so() -> None:
     again = {"path": ".env", "content": "KEY=2\n", "expectedSha256": reply["sha256"]}
     assert book.call("write_file", again)["error"] == "uncaptured"
     assert book.call("write_file", {**again, "allow_uncaptured": True})["ok"]
+
+
+def test_whoever_writes_nul_bytes_is_told_that_the_file_is_no_text_any_more() -> None:
+    book = Playbook({"f.txt": "a\nb\n"})
+    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "a", "new_text": "\0"}, by="ann")
+    assert [warning["type"] for warning in reply["warnings"]] == ["binary"]
+    assert (
+        book.call("edit_replace", {"path": "f.txt", "old_text": "b", "new_text": "c"}, by="ann")["error"]
+        == "binary_file"
+    )
+    made = book.call("write_file", {"path": "n.txt", "content": "\0"}, by="ann")
+    assert [warning["type"] for warning in made["warnings"]] == ["binary"]

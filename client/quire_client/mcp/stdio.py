@@ -9,6 +9,7 @@ A client that asks and does not read is not read either, once so many of its req
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -140,14 +141,34 @@ def parsed(line: bytes, most: int = MOST_MESSAGE) -> Any:
     try:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        return _error(types.PARSE_ERROR, f"Parse error: {error}")
+        return _half_a_pair(line) or _error(types.PARSE_ERROR, f"Parse error: {error}")
     if message is not None and "id" not in found:  # it says "id" somewhere else
         return message
     # A request whose id is no id (null, 1.5) looks like a notification; who sent it waits for an answer.
-    request_id = found.get("id") if isinstance(found, dict) else None
-    kept = request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+    kept = _request_id(found)
     what = "a batch" if isinstance(found, list) else "not a request, a notification or a response"
     return _error(types.INVALID_REQUEST, f"Invalid request: this is {what} of JSON-RPC 2.0.", kept)
+
+
+def _request_id(found: object) -> str | int | None:
+    """The id of what was sent, if it is one."""
+    request_id = found.get("id") if isinstance(found, dict) else None
+    return request_id if isinstance(request_id, str | int) and not isinstance(request_id, bool) else None
+
+
+def _half_a_pair(line: bytes) -> types.JSONRPCError | None:
+    """The answer to a request that is JSON but for an escape such as `\\ud83d` alone, which agents cut off emoji leave.
+
+    It is sent to the id of the request: to an error without one nobody listens, and who asked would wait.
+    """
+    if b"\\u" not in line:
+        return None
+    try:
+        kept = _request_id(json.loads(line))
+    except (ValueError, RecursionError):
+        return None
+    message = "Invalid request: half of a surrogate pair stands alone in it (\\ud800 to \\udfff), which is no text."
+    return _error(types.INVALID_REQUEST, message, kept) if kept is not None else None
 
 
 def _error(code: int, message: str, request_id: str | int | None = None) -> types.JSONRPCError:

@@ -269,6 +269,8 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
         reply["diff_truncated"] = True
     if not result.splices and before.final_break != after.final_break and len(before):
         reply["warnings"].append(_final_break(after))
+    if after.binary:
+        reply["warnings"].append(_binary(result.path))
     if unchanged:
         reply["unchanged"] = True
     if result.dry_run:
@@ -282,6 +284,14 @@ def _final_break(after: Text) -> dict[str, str]:
     """The warning that no line differs, though the bytes do."""
     done = "added" if after.final_break else "removed"
     return {"type": "final_line_break", "message": f"Only the line break at the end of the file was {done}."}
+
+
+def _binary(path: str) -> dict[str, str]:
+    """The warning that this was the last edit of the file."""
+    message = (
+        f"{path} holds NUL bytes with this: text tools leave it alone from here on, and only an undo takes it back."
+    )
+    return {"type": "binary", "message": message}
 
 
 def _valid_through(result: Result) -> int:
