@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal.ids import disk_path
+from quire_journal.ids import disk_path, shown_path
 from quire_journal.reserved import is_reserved
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -161,8 +161,8 @@ def _remove(folder: Path) -> None:
 
 
 def _write(client: Asks, tree: Tree, top: Path) -> list[dict[str, Any]]:
-    missing = [{**entry, "uncaptured": RESERVED} for entry in tree.entries if is_reserved(entry["path"])]
-    allowed = [entry for entry in tree.entries if not is_reserved(entry["path"])]
+    missing = [{**entry, "uncaptured": RESERVED} for entry in tree.entries if is_reserved(shown_path(entry))]
+    allowed = [entry for entry in tree.entries if not is_reserved(shown_path(entry))]
     missing += [entry for entry in allowed if entry.get("uncaptured")]
     standing = [entry for entry in allowed if not entry.get("uncaptured")]
     writing = _Writing(top)
@@ -212,12 +212,12 @@ class _Writing:
         self._modes: dict[tuple[str, ...], int] = {}  # of empty folders; set at the end
 
     def folder(self, entry: dict[str, Any]) -> None:
-        names = _names(entry["path"])
+        names = _names(shown_path(entry))
         os.close(self._open(names))
         self._modes[names] = _mode(entry)
 
     def file(self, entry: dict[str, Any], data: bytes) -> None:
-        names = _names(entry["path"])
+        names = _names(shown_path(entry))
         folder = self._open(names[:-1])
         try:
             file = os.open(names[-1], _NEW_FILE, 0o600, dir_fd=folder)
@@ -228,7 +228,7 @@ class _Writing:
             os.fchmod(out.fileno(), _mode(entry))
 
     def link(self, entry: dict[str, Any], target: bytes) -> None:
-        names = _names(entry["path"])
+        names = _names(shown_path(entry))
         folder = self._open(names[:-1])
         try:
             os.symlink(target, os.fsencode(names[-1]), dir_fd=folder)

@@ -24,11 +24,17 @@ from quire_journal.ids import is_escaped, percent_escaped
 from quire_journal.log import Damaged, JournalGone, StoreFailed
 from quire_journal.refusals import Refused
 
-WITH_PATHS = ("files", "records", "leases", "conflicts", "waiting", "released", "broken", "changed_since_your_read")
-"""Lists in replies whose entries have a path."""
+WITH_PATHS: Final = frozenset(
+    {
+        *("files", "records", "record", "entries", "versions", "batch_files", "superseded_by", "diff", "not_captured"),
+        *("leases", "conflicts", "waiting", "released", "broken", "writers", "on", "bursts", "contents"),
+        *("changes", "changed_since_your_read", "news"),
+    }
+)
+"""Parts of replies that have paths, or parts that have."""
 
-NAMING: Final = ("path", "to", "moved_from")
-"""Where a reply, and such an entry, has one."""
+NAMING: Final = frozenset({"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names"})
+"""Where a reply, and such a part, has one, or a list of them."""
 
 MOST_TOLD: Final = 10_000
 """Callers that are remembered to have been told of a salvage."""
@@ -156,10 +162,16 @@ class Answering:
 
 def _tell_encoding(body: dict[str, Any]) -> None:
     """Paths that are not UTF-8 go out percent-escaped, and say so; in the message, too."""
-    lists = (body[name] for name in WITH_PATHS if name in body and isinstance(body[name], list))
-    for one in (body, *(one for listed in lists for one in listed)):
-        for name in NAMING if isinstance(one, dict) else ():
-            path = one.get(name)
-            if isinstance(path, str) and is_escaped(path):
-                one[name], one["path_encoding"] = percent_escaped(path), "percent"
-                body["message"] = body.get("message", "").replace(path, percent_escaped(path))
+    parts = [body]
+    for part in parts:
+        if not WITH_PATHS.isdisjoint(part):
+            for name in WITH_PATHS.intersection(part):
+                below = part[name] if isinstance(part[name], list) else [part[name]]
+                parts += below if below and isinstance(below[0], dict) else ()
+        for name in NAMING.intersection(part):
+            found = part[name]
+            if isinstance(found, str) and is_escaped(found):
+                part[name], part["path_encoding"] = percent_escaped(found), "percent"
+                body["message"] = body.get("message", "").replace(found, percent_escaped(found))
+            elif isinstance(found, list) and any(map(is_escaped, found)):
+                part[name] = [percent_escaped(path) if is_escaped(path) else path for path in found]

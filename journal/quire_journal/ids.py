@@ -6,7 +6,8 @@ Every id has one canonical form; what people see is cut from it.
 from __future__ import annotations
 
 import hashlib
-from typing import NewType
+from collections.abc import Mapping
+from typing import Any, NewType
 from urllib.parse import quote, unquote_to_bytes
 
 Seq = NewType("Seq", int)
@@ -92,6 +93,12 @@ def inside_escaped(journal: str) -> str:
 def percent_escaped(journal: str) -> str:
     """An escaped path as replies show it, beside `path_encoding: percent`."""
     return journal[len(_ESCAPED) :]
+
+
+def shown_path(entry: Mapping[str, Any]) -> str:
+    """The path of an entry of a reply, as the journal spells it."""
+    path = str(entry["path"])
+    return _ESCAPED + path if entry.get("path_encoding") else path
 
 
 def unescaped(given: str) -> str | None:

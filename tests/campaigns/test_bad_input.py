@@ -193,6 +193,18 @@ def test_a_name_that_is_not_utf8_is_captured_and_can_be_named_percent_escaped(at
         reply = ok(client.call("read_file", {"path": "na%EFve.txt"}))
         assert reply["content"] == "odd name\n"
         assert reply["path_encoding"] == "percent"
+        ok(client.call("write_file", {"path": "na%EFve.txt", "content": "x\n", "base": reply["version"]}))
+        (me,) = [one for one in ok(client.who())["writers"] if one["you"]]
+        shown = {"path": "na%EFve.txt", "path_encoding": "percent"}
+        for told in (
+            *[one for one in ok(client.tree())["entries"] if one["path"].startswith("na")],
+            *[one for one in me["on"]["files"] if one["path"].startswith("na")],
+            ok(client.show(reply["version"])),
+            *ok(client.diff("seq:0", paths=["na%EFve.txt"]))["files"],
+            *ok(client.undo(path="na%EFve.txt", plan=True))["files"],
+        ):
+            assert told.items() >= shown.items()
+        assert ok(client.blame("na%EFve.txt"))["names"] == ["na%EFve.txt"]
 
 
 # ── messages ─────────────────────────────────────────────────────────────────

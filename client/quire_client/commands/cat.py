@@ -46,10 +46,12 @@ _NO_TEXT: Final = ("binary_file", "file_too_large")
 def _blob(client: Client, path: str, point: str) -> bytes | None:
     """The bytes of a file that is no text, or too long for one; None where they are not to be had."""
     from quire_client.trees import Stopped, Unwritable, bytes_of, fetch
+    from quire_journal.ids import shown_path
 
     try:
         entries = fetch(client, point, path).entries
-        address = next((one["sha256"] for one in entries if one["path"] == path and one["kind"] == "file"), None)
+        files = (one["sha256"] for one in entries if shown_path(one) == path and one["kind"] == "file")
+        address = next(files, None)
         return None if address is None else next(data for _, data in bytes_of(client, [address]))
     except (Stopped, Unwritable):
         return None  # what was said first is what counts

@@ -83,6 +83,7 @@ class Missing(Shape, frozen=True, kw_only=True):
     """A file whose bytes the journal does not hold."""
 
     path: str
+    path_encoding: Maybe[str] = UNSET
     why: str
 
 

@@ -77,6 +77,7 @@ class OnFile(Shape, frozen=True, kw_only=True):
     """A file that a caller named or wrote, and when."""
 
     path: str
+    path_encoding: Maybe[str] = UNSET
     at: str
 
 
@@ -112,6 +113,7 @@ class Superseding(Shape, frozen=True, kw_only=True):
     """What a file of the operation became since."""
 
     path: str
+    path_encoding: Maybe[str] = UNSET
     version: str
     writer: Writer
 
