@@ -48,7 +48,7 @@ from quire_daemon.git_head import GitHead
 from quire_daemon.git_trace import Commands, GitTrace
 from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers.notices import beside
-from quire_daemon.health import SALVAGE_IS_TOLD_NS, coverage, health, salvaged
+from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
@@ -152,6 +152,7 @@ class App:
         self.bad_settings = ""  # why the settings file was not taken
         self.settings_waiting: tuple[str, ...] = ()  # what of it holds from the next start on
         self._begun_with = settings
+        self._coverage = Coverage(clock)
         self._flushing = Flushing()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
         self._chores = Chores(self._guarded, *self._chores_of())
@@ -324,6 +325,7 @@ class App:
         for name, tidy in (("leases", self.leasing.tidy), ("bursts", self.bursting.tidy), ("git", self.git.tidy)):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
         yield Chore("root", IDLE_S, self._check_root)
+        yield Chore("coverage", IDLE_S, self._look_at_coverage)
         yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
         if self.settings.journal.durability == "fast":
             yield Chore("sync", IDLE_S, self.recorder.journal.store.sync)
@@ -346,6 +348,9 @@ class App:
 
     def _tell_of_salvage(self) -> None:
         self.answering.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
+
+    def _look_at_coverage(self) -> None:
+        self.coverage()  # so that it knows since when it is as it is
 
     def _look_at_settings(self) -> None:
         if self._settings_files is not None and self._settings_files.changed():
@@ -453,7 +458,7 @@ class App:
 
     def coverage(self) -> dict[str, Any]:
         """The part of `health` that says what the journal does not see."""
-        return coverage(self)
+        return self._coverage.told(reasons(self))
 
     def health(self) -> dict[str, Any]:
         """What `status` tells."""

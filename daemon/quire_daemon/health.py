@@ -3,41 +3,65 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
 import msgspec
 
+from quire_daemon.answering import Answering
+from quire_daemon.clock import Clock
+from quire_daemon.reserve import Reserve
+from quire_daemon.server import Server
+from quire_daemon.services.base import Host
+from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import JournalSalvaged
-from quire_journal.points import to_the_second
+from quire_journal.points import rfc3339, to_the_second
 from quire_journal.salvage import sentence
-
-if TYPE_CHECKING:
-    from quire_daemon.app import App
-    from quire_daemon.workspace import Protection
 
 SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
 SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each daemon
 
 
-def coverage(app: App) -> dict[str, Any]:
-    """Does the journal see everything, and can it take it? With the reasons where not."""
-    coverage = app.outside.coverage()
+class Told(Host, Protocol):
+    """What is told about."""
+
+    answering: Answering
+    reserve: Reserve
+    server: Server
+    settings_waiting: tuple[str, ...]
+    workspace: Workspace
+
+
+class Coverage:
+    """Does the journal see everything, and can it take it? With the reasons where not, and since when that is so."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since_ns = 0  # 0: it does
+
+    def told(self, reasons: Sequence[str]) -> dict[str, Any]:
+        """For these reasons it does not. To be asked now and then: it is degraded since the first time."""
+        if not reasons:
+            self._since_ns = 0
+            return {"state": "full", "reasons": []}
+        self._since_ns = self._since_ns or self._clock.now_ns()
+        return {"state": "degraded", "reasons": [*reasons], "since": rfc3339(self._since_ns)}
+
+
+def reasons(app: Told) -> list[str]:
+    """Why the journal does not see everything, or cannot take it."""
+    found = app.outside.reasons()
     if app.bad_settings:
-        reasons = [*coverage["reasons"], f"the settings of before are in force: {app.bad_settings}"]
-        coverage = {**coverage, "state": "degraded", "reasons": reasons}
+        found.append(f"the settings of before are in force: {app.bad_settings}")
     if app.answering.read_only:
-        coverage = {
-            **coverage,
-            "state": "degraded",
-            "reasons": [*coverage.get("reasons", ()), f"journal read-only: {app.answering.read_only}"],
-        }
+        found.append(f"journal read-only: {app.answering.read_only}")
     if full := app.recorder.takes_nothing():
-        coverage = {**coverage, "state": "degraded", "reasons": [*coverage.get("reasons", ()), full]}
-    return coverage
+        found.append(full)
+    return found
 
 
-def health(app: App) -> dict[str, Any]:
+def health(app: Told) -> dict[str, Any]:
     """What `status` tells."""
     return {
         "pid": os.getpid(),
@@ -45,7 +69,7 @@ def health(app: App) -> dict[str, Any]:
         "workspace": os.fspath(app.root),
         "state_dir": os.fspath(app.state_dir),
         "versions": {"daemon": VERSION, "journal_format": FORMAT, "wire": WIRE},
-        "coverage": coverage(app),
+        "coverage": app.coverage(),
         "capture": app.outside.progress(),
         "protection": _active(app.workspace.protection),
         "journal_bytes": app.recorder.journal.store.size_bytes(),
@@ -65,7 +89,7 @@ def health(app: App) -> dict[str, Any]:
     }
 
 
-def salvaged(app: App, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
+def salvaged(app: Told, within_ns: int = SALVAGE_IS_NEWS_NS) -> str:
     """What the newest salvage of the journal lost, while that is news; "" where there is none."""
     with app.recorder.history() as history:
         record = history.salvage()

@@ -490,13 +490,12 @@ class Outside:
             "done": self._scan_total - len(self._scan_left),
         }
 
-    def coverage(self) -> dict[str, Any]:
-        """Does the journal see everything? With the reasons where it does not."""
-        health = self._watcher.health()
-        reasons = list(health.reasons)
+    def reasons(self) -> list[str]:
+        """Why the journal does not see everything; empty: it does."""
+        found = list(self._watcher.health().reasons)
         if not self._captured:
-            reasons.append("the first capture of the tree is under way")
-        return {"state": "degraded" if reasons else "full", "reasons": reasons}
+            found.append("the first capture of the tree is under way")
+        return found
 
     def _now(self) -> float:
         return self._recorder.clock.mono_s()

@@ -7,6 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -242,6 +243,16 @@ def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon:
         daemon.app.recorder.note(GitRan("git switch side", evidence="head"))
         daemon.app.turn([])
     assert daemon.app.recorder.noted == []
+
+
+def test_the_coverage_says_since_when_it_is_degraded_though_nobody_had_asked(daemon: Daemon) -> None:
+    daemon.app.turn([])
+    began_ns = daemon.clock.now_ns()
+    daemon.clock.passed_s = 3600.0
+    told = daemon.turn(ann=("status", {}))["ann"]["coverage"]
+    assert (told["state"], "stopped" in told["reasons"]) == ("degraded", True)  # nobody watches the tree
+    since_ns = datetime.fromisoformat(told["since"]).timestamp() * 1e9
+    assert abs(since_ns - began_ns) < 1e9 * 60
 
 
 @pytest.fixture

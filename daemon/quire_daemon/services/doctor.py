@@ -23,11 +23,8 @@ def run(call: Call, host: Host) -> None:
     if closed := health.get("checkout_read_only"):
         told = f"can only be read ({closed}): reading, log and blame work, every write is refused"
         checks.append({"name": "checkout", "ok": False, "detail": told})
-    coverage = host.outside.coverage()  # the watcher's own part: the rest of it has checks of its own here
-    reasons = "; ".join(coverage.get("reasons", ()))
-    checks.append(
-        {"name": "watcher", "ok": coverage.get("state") == "full", "detail": reasons or "sees the whole tree"}
-    )
+    blind = "; ".join(host.outside.reasons())  # of the coverage; the rest of it has checks of its own here
+    checks.append({"name": "watcher", "ok": not blind, "detail": blind or "sees the whole tree"})
     if host.bad_settings:
         told = f"those of before are in force, for a file cannot be used: {host.bad_settings}"
         checks.append({"name": "settings in force", "ok": False, "detail": told})
