@@ -21,13 +21,8 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     allow_uncaptured: bool = False
 
     def __post_init__(self) -> None:
-        if not self.target:
+        if not self.path:
             raise ValueError("Object missing required field `path`")
-
-    @property
-    def target(self) -> str:
-        """The path that the caller means, under whichever name the tool takes it."""
-        return self.path
 
     @property
     def stated_base(self) -> str:

@@ -120,3 +120,14 @@ def test_a_wrong_word_without_an_end_is_compared_with_nothing() -> None:
         decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "e" * 1_000_000}))
     assert caught.value.message.endswith("eee…' - at `$.kind`. It is one of exclusive, intent, shared.")
     assert len(caught.value.message) < 200
+
+
+def test_a_file_named_by_the_other_argument_makes_the_same_call() -> None:
+    """A repeated success is looked up by what the call says, under one idempotency key."""
+
+    def said(tool: str, **args: object) -> Any:
+        return decode(TOOLS[tool], msgspec.msgpack.encode(args))
+
+    texts = {"old_text": "a", "new_text": "b"}
+    assert said("edit_replace", file="a.py", **texts) == said("edit_replace", path="a.py", **texts)
+    assert TOOLS["edit"].paths(said("edit", file_path="a.py", operations=[])) == ("a.py",)

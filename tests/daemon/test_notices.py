@@ -102,6 +102,18 @@ def test_a_call_about_the_file_is_told_which_lines_were_changed(tool: str) -> No
     assert (entry["lines"], entry["touches"]) == ([[1, 1]], "conflicting")
 
 
+def test_what_was_written_through_a_tool_needs_no_evidence_and_every_reply_says_so_alike() -> None:
+    book = Playbook({"f.txt": TEXT, "g.txt": TEXT})
+    for path in ("f.txt", "g.txt"):
+        version = book.call("read_file", {"path": path})["version"]
+        change = {"path": path, "content": "ben's\n", "expected_file_version": version}
+        assert book.call("write_file", change, by="ben")["ok"]
+    read = book.call("read_file", {"path": "f.txt"})
+    (record,) = book.call("log", {"path": "f.txt", "limit": 1})["records"]
+    told = [*notices(read), read["last_writer"], record]
+    assert [entry["evidence"] for entry in told] == [None] * 4
+
+
 def test_a_call_about_something_else_is_told_without_a_look_at_the_text() -> None:
     book = stale_book()
     reply = book.call("edit_replace", {"path": "g.txt", "old_text": "two", "new_text": "TWO"})

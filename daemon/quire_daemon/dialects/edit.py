@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from quire_daemon.arguments import Writing, one_base
 from quire_daemon.config import EditDialect, Settings
@@ -102,10 +103,9 @@ class EditParams(Writing, frozen=True, kw_only=True):
     expected_file_version: str | None = None
     file_path: str | None = None  # deprecated: `path`
 
-    @property
-    def target(self) -> str:
-        """`path`, or the deprecated `file_path`."""
-        return self.path or self.file_path or ""
+    def __post_init__(self) -> None:
+        force_setattr(self, "path", self.path or self.file_path or "")
+        super().__post_init__()
 
     @property
     def stated_base(self) -> str:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from msgspec.structs import force_setattr
+
 from quire_daemon.arguments import Writing
 
 
 class NamedFile(Writing, frozen=True, kw_only=True):
-    """Base of their arguments: `file` means what `path` means."""
+    """Base of their arguments: `file` means what `path` means, and becomes it, so that both are one call."""
 
     file: str = ""
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.file and self.path and self.file != self.path:
             raise ValueError("`file` and `path` name different files; give one of them")
-
-    @property
-    def target(self) -> str:
-        """`path` or `file`."""
-        return self.path or self.file
+        force_setattr(self, "path", self.path or self.file)
+        force_setattr(self, "file", "")
+        super().__post_init__()

@@ -63,7 +63,7 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
 
     def paths(params: P) -> Sequence[str]:
         other = handed_over(params)
-        return (params.target,) if other is None else other[0].paths(other[1])
+        return (params.path,) if other is None else other[0].paths(other[1])
 
     def implies(params: P, history: History, who: Who) -> Implied:
         other = handed_over(params)
@@ -83,7 +83,7 @@ def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()
 
 def answering(params: Writing, world: World, work: Callable[[FileNow], Decision]) -> Decision:
     """The decision of `work` on the caller's file; its refusal tells the news, and a dry run's says that it was one."""
-    now = world.files[params.target]
+    now = world.files[params.path]
     try:
         return work(now)
     except Refused as refused:
@@ -387,7 +387,7 @@ def _accepted_until_ns(world: World) -> int:
 EDIT_TOOL: Final = Tool(
     name=EDIT.name,
     params=EditParams,
-    paths=lambda params: (params.target,),
+    paths=lambda params: (params.path,),
     decide=decide_edit,
     writes=True,
 )

@@ -28,7 +28,7 @@ def _decide(params: FileParams, now: FileNow, world: World) -> Decision:
 EDIT_FILE_TOOL: Final = Tool(
     name=EDIT_FILE.name,
     params=FileParams,
-    paths=lambda params: (params.target,),
+    paths=lambda params: (params.path,),
     decide=decide,
     writes=True,
 )

@@ -165,7 +165,7 @@ def _told(
 DELETE_TOOL: Final = Tool(
     name="delete_file",
     params=DeleteParams,
-    paths=lambda params: (params.target,),
+    paths=lambda params: (params.path,),
     decide=decide_delete,
     writes=True,
     needs_text=False,
@@ -174,7 +174,7 @@ DELETE_TOOL: Final = Tool(
 MOVE_TOOL: Final = Tool(
     name="move_file",
     params=MoveParams,
-    paths=lambda params: (params.target, params.to),
+    paths=lambda params: (params.path, params.to),
     decide=decide_move,
     writes=True,
     needs_text=False,

@@ -40,7 +40,7 @@ def _operate(params: HashlineParams, now: FileNow, world: World) -> Decision:
 HASHLINE_TOOL: Final = Tool(
     name=HASHLINE_EDIT.name,
     params=HashlineParams,
-    paths=lambda params: (params.target, params.rename) if params.rename else (params.target,),
+    paths=lambda params: (params.path, params.rename) if params.rename else (params.path,),
     decide=decide,
     writes=True,
 )

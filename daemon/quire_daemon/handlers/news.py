@@ -36,7 +36,7 @@ def changes_told(
         splices = _done_by(history, path, version)
         entry: dict[str, Any] = {
             "writer": history.writer_json(version.writer, version.type),
-            "evidence": version.evidence,
+            "evidence": version.evidence or None,
             "at": rfc3339(version.at_ns),
             "version": version_token(version.seq),
             "lines": [[r["start"], r["end"]] for r in changed_ranges(splices)] if splices else [],

@@ -35,7 +35,7 @@ MOST_COUNTED: Final = 40
 _NEWEST: Final = 8
 """Versions of a file that are looked through for the newest one by somebody else."""
 
-_NAMING: Final = ("path", "file", "to", "paths")
+_NAMING: Final = ("path", "to", "paths")
 """Arguments that name files."""
 
 
@@ -131,7 +131,7 @@ def _entry(path: str, since: int, version: Version, history: History) -> dict[st
         "path": path,
         "since": version_token(since),
         "writer": history.writer_json(version.writer, version.type),
-        "evidence": version.evidence,
+        "evidence": version.evidence or None,
         "at": rfc3339(version.at_ns),
         "version": version_token(version.seq),
         "lines": None,

@@ -170,7 +170,7 @@ def _told(part: _Slice, params: ReadParams, path: str, version: Version | None, 
     }
     if version is not None:
         writer = world.history.writer_json(version.writer, version.type)
-        reply["last_writer"] = {**writer, "at": rfc3339(version.at_ns), "evidence": version.evidence}
+        reply["last_writer"] = {**writer, "at": rfc3339(version.at_ns), "evidence": version.evidence or None}
     if version is not None and version.uncaptured:
         reply["uncaptured"] = version.uncaptured
     if part.cut:

@@ -19,7 +19,7 @@ def decide(params: RegexParams, world: World) -> Decision:
 REGEX_TOOL: Final = Tool(
     name=REGEX_REPLACE.name,
     params=RegexParams,
-    paths=lambda params: (params.target,),
+    paths=lambda params: (params.path,),
     decide=decide,
     writes=True,
 )

@@ -155,7 +155,7 @@ def _conclude(
 WRITE_TOOL: Final = Tool(
     name="write_file",
     params=WriteParams,
-    paths=lambda params: (params.target,),
+    paths=lambda params: (params.path,),
     decide=decide,
     writes=True,
 )
