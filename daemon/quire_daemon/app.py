@@ -237,7 +237,6 @@ class App:
     def close(self) -> None:
         """Leave nothing undone that costs the next start time."""
         notify.notify("STOPPING=1")
-        self.deciding.end_searches()
         self.git.close()
         self.outside.stop()
         self.watcher.stop()
@@ -246,7 +245,7 @@ class App:
         for one, outcome in self.performing.finish():
             self._answer_outcome(one, outcome)
         self.performing.close()
-        self.deciding.close()
+        self.deciding.end()  # also what lost a race just now
         try:
             self.settle()
             self.recorder.seen.save()

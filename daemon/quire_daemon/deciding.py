@@ -89,10 +89,6 @@ class Deciding:
             first = history.record(1)
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
-    def close(self) -> None:
-        """End the parser's process."""
-        self._grammars.close()
-
     # ── the queue ──
 
     def take(self, call: Call) -> None:
@@ -429,13 +425,18 @@ class Deciding:
                     call.found = {**call.found, call.searching: answer}
                     call.ticket, call.searching, call.retry_s = 0, None, 0.0
 
-    def end_searches(self) -> None:
-        """The daemon stops: whoever waits for a search, or for what a thread works out, is told."""
+    def end(self) -> None:
+        """The daemon stops: whoever waits to write, or for what is being worked out, is told.
+
+        Others, who only ask, ask the next daemon.
+        """
         self._searching.close()
-        for call in [call for call in self._calls if call.ticket or call.working is not None]:
-            self._calls.remove(call)
-            message = "The daemon stops; what was asked for was being worked out, and nothing was done."
-            self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
+        self._grammars.close()
+        for call in self._calls:
+            if call.tool.writes or call.ticket or call.working is not None:
+                message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
+                self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
+        self._calls.clear()
 
     def _work_out(self, call: Call, asked: OriginsOf) -> None:
         """Have a thread find out who wrote these lines; the call waits for it, no longer than its deadline."""

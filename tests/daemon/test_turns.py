@@ -255,6 +255,23 @@ def test_the_coverage_says_since_when_it_is_degraded_though_nobody_had_asked(dae
     assert abs(since_ns - began_ns) < 1e9 * 60
 
 
+def test_who_waits_to_write_when_the_daemon_stops_is_told_that_nothing_was_done(tmp_path: Path) -> None:
+    """It is unknown otherwise: the connection ends. Who only asks, asks the next daemon."""
+    daemon = Daemon(tmp_path)
+    assert daemon.turn(ann=("claim", {"path": "a", "kind": "exclusive"}))["ann"]["ok"]
+    daemon.server.replies.clear()
+    waiting = {
+        "ben": ("claim", {"path": "a", "kind": "exclusive", "wait_ms": 60_000}),
+        "eve": ("since", {"cursor": "seq:999", "wait_ms": 60_000}),
+    }
+    daemon.app.turn([incoming(who, tool, args) for who, (tool, args) in waiting.items()])
+    assert daemon.server.replies == {}
+    daemon.app.close()
+    told = daemon.server.replies
+    assert {*told} == {b"ben"}
+    assert (told[b"ben"]["error"], told[b"ben"]["outcome"]) == ("busy", "not_applied")
+
+
 @pytest.fixture
 def no_more_threads() -> Iterator[None]:
     """None can begin until `threading.stack_size(0)`: there is no room for their stacks."""
