@@ -133,7 +133,7 @@ class Playbook:
 
     def _gather(self, given: str) -> FileNow:
         """The file as it is, noted in the journal where it has changed."""
-        path = self.links.get(given, given)
+        path = self.links.get(given, given).rstrip("/")
         data = self.files.get(path)
         with self.journal.store.reading() as reading:
             head = History(reading).file(path)
@@ -150,7 +150,8 @@ class Playbook:
         if data is None:
             inside = tuple(sorted(other for other in self.files if other.startswith(path + "/")))
             kind = "folder" if inside else "missing"
-            return FileNow(path, kind, version=head, uncaptured=lost, inside=inside)
+            as_folder = given.endswith("/")
+            return FileNow(path, kind, version=head, uncaptured=lost, as_folder=as_folder, inside=inside)
         now = FileNow(path, "file", Text.of(data), head, 0o644, 7, len(data), resolved_from=linked)
         return replace(now, version=None, uncaptured=lost) if lost else now
 

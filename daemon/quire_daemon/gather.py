@@ -145,6 +145,7 @@ class Gather:
                 version=head,
                 uncaptured="secret" if secret else "",
                 resolved_from=journal_path(place.resolved_from),
+                as_folder=given.endswith(("/", "/.")),
                 inside=self._inside(place.path) if sighting.disk.kind == "folder" else (),
             )
         text = self._text(sighting)

@@ -214,3 +214,30 @@ def test_whoever_writes_nul_bytes_is_told_that_the_file_is_no_text_any_more() ->
     )
     made = book.call("write_file", {"path": "n.txt", "content": "\0"}, by="ann")
     assert [warning["type"] for warning in made["warnings"]] == ["binary"]
+
+
+@every(
+    ("tool", "args"),
+    [
+        ("write_file", {"path": "new/", "content": "x"}),
+        ("text_editor", {"command": "create", "path": "new/", "file_text": "x"}),
+        ("move_file", {"path": "f.txt", "to": "new/"}),
+        ("hashline_edit", {"path": "f.txt", "edits": [], "rename": "new/"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Add File: new/\n+x\n*** End Patch"}),
+        ("apply_patch", {"patch": "*** Begin Patch\n*** Move File: f.txt -> new/\n*** End Patch"}),
+        (
+            "apply_patch",
+            {"patch": "*** Begin Patch\n*** Update File: f.txt\n*** Move to: new/\n@@\n-a\n+b\n*** End Patch"},
+        ),
+    ],
+)
+def test_nothing_is_made_under_a_name_that_says_that_it_is_a_folder(tool: str, args: dict[str, Any]) -> None:
+    """`mv f new/` makes no file `new`, and whoever says so may mean to move something into a folder."""
+    book = Playbook({"f.txt": "a\n"})
+    reply = book.call(tool, args, by="ann")
+    assert (reply["error"], set(book.files)) == ("not_a_file", {"f.txt"}), reply
+    assert reply["message"].startswith("new/ names a folder")
+
+
+def test_a_folder_that_is_yet_to_be_made_can_be_claimed() -> None:
+    assert Playbook({}).call("claim", {"path": "new/"}, by="ann")["form"] == "folder"

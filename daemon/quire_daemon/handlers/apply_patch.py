@@ -30,6 +30,7 @@ from quire_daemon.handlers.preconditions import (
     require_file,
     require_fits,
     require_free,
+    require_name,
     require_own_name,
     require_text,
 )
@@ -249,6 +250,7 @@ class _Call:
         if now.kind != "missing":
             message = f"{now.path} exists; the patch would add it, and nothing is overwritten."
             raise Refused("already_exists", message, "choose_another_path", line=file.number)
+        require_name(now)
         nothing, after = Text.of(b""), Text.of(file.content)
         require_fits(now.path, after, world)
         made = Splice(0, 0, tuple(after.lines), tuple(after.breaks))

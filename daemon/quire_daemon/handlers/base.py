@@ -60,6 +60,7 @@ class FileNow(msgspec.Struct, frozen=True):
     resolved_from: str = ""  # the link that the caller named, when `path` is its target
     links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
+    as_folder: bool = False  # the caller's name for it ends with a "/"
     inside: tuple[str, ...] = ()  # of a folder: what is in it, see `crawl.names_in`; at most `MOST_INSIDE` + 1
 
 

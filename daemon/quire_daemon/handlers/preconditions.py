@@ -36,7 +36,15 @@ def require_free(there: FileNow, path: str) -> FileNow:
     if there.kind != "missing":
         message = f"{there.path} exists; nothing is overwritten."
         raise Refused("already_exists", message, "choose_another_path", path=path, to=there.path)
+    require_name(there)
     return there
+
+
+def require_name(there: FileNow) -> None:
+    """Refuse to make a file under a name that ends with a "/": whoever moves something to `new/` may mean a folder."""
+    if there.as_folder:
+        message = f"{there.path}/ names a folder, and there is none; what is made or moved there needs a name."
+        raise Refused("not_a_file", message, "check_path", path=there.path)
 
 
 _ARTICLE = {"folder": "a folder", "special": "not a regular file", "link": "a link that leads to no file"}

@@ -10,7 +10,13 @@ from quire_daemon.arguments import Writing, checked_sha256, one_base
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering
 from quire_daemon.handlers.outcome import Result, conclude
-from quire_daemon.handlers.preconditions import require_captured, require_file, require_fits, require_text
+from quire_daemon.handlers.preconditions import (
+    require_captured,
+    require_file,
+    require_fits,
+    require_name,
+    require_text,
+)
 from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import (
     Basis,
@@ -79,6 +85,7 @@ def _create(params: WriteParams, now: FileNow, world: World) -> Decision:
     """A new file, folders too. A call that expects bytes there is refused."""
     if params.expectedSha256:
         require_file(now, world)
+    require_name(now)
     if params.stated_base:
         message = f"{now.path} does not exist; {params.stated_base[:80]!r} is to be replaced."
         raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="missing", **current_version(now))

@@ -66,9 +66,6 @@ class Places:
         self._check_inodes(route, given)
         if writing and route.dangling:
             raise Refused("permission_denied", f"{given} is a link that leads to nothing.", path=given)
-        if writing and given.endswith(("/", "/.")) and self._beneath.look(path).kind == "missing":
-            message = f"{given} names a folder, and there is none; what is to be made or moved there needs a name."
-            raise Refused("not_a_file", message, "check_path", path=given)
         return Place(path, "" if route.named == path else route.named, route.look)
 
     def below(self, given: str, policy: Policy) -> str:
