@@ -15,6 +15,7 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.native import NATIVE_TOOL
+from quire_daemon.handlers.notices import beside
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
 from quire_daemon.server import Incoming, Peer, Server
@@ -59,12 +60,20 @@ class Accepting:
             self._server.reply(incoming.identity, 0, Refused("schema_invalid", incoming.why).reply())
             return None
         try:
-            return self._call(incoming)
-        except Refused as refused:
-            self._server.reply(incoming.identity, request.id, refused.reply())
+            try:
+                return self._call(incoming)
+            except Refused as refused:
+                reply = self._with_news(refused.reply(), incoming.peer, request.caller)
         except Exception:  # noqa: BLE001  whatever the frame held, the daemon goes on
-            self._server.reply(incoming.identity, request.id, self._answering.fault(request.tool))
+            reply = self._answering.fault(request.tool)
+        self._server.reply(incoming.identity, request.id, reply)
         return None
+
+    def _with_news(self, reply: dict[str, Any], peer: Peer, caller: Any) -> dict[str, Any]:
+        """The reply, with what this caller has to be told of the files that it has read."""
+        key = caller_key(peer.uid, plain_name(caller.agent), plain_name(caller.agent_session))
+        with self._gather.recorder.history() as history:
+            return beside(reply, key, history)
 
     def _call(self, incoming: Incoming) -> Call:
         request = incoming.request

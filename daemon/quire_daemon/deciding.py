@@ -23,7 +23,7 @@ from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World
-from quire_daemon.handlers.notices import decided
+from quire_daemon.handlers.notices import FIELD, beside, decided
 from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.jobs import StartJob
 from quire_daemon.leasing import Leasing
@@ -170,7 +170,16 @@ class Deciding:
     # ── one call ──
 
     def _decide(self, call: Call) -> Going | None:
-        """Gather and decide one call; answered here when nothing is to be written."""
+        """Gather and decide one call; answered here when nothing is to be written. Every refusal tells the news."""
+        try:
+            return self._begun(call)
+        except Refused as refused:
+            if FIELD not in refused.details:
+                with self._recorder.history() as history:
+                    refused.details = beside(refused.details, call.who.key, history)
+            raise
+
+    def _begun(self, call: Call) -> Going | None:
         self._check_time(call)
         self._name_inside(call)
         service = SERVICES.get(call.tool.name)

@@ -54,6 +54,23 @@ def test_what_was_answered_as_applied_is_so_for_who_asks_right_after_it(served: 
         assert [client.op_status(one["op"])["outcome"] for one in (written, edited)] == ["superseded", "applied"]
 
 
+def test_a_call_that_nobody_understands_and_one_that_leads_elsewhere_tell_what_others_changed_too(
+    served: live.Live,
+) -> None:
+    served.write("told_anyway.txt", "one\n")
+    with served.connect("ida") as client, served.connect("ben") as other:
+        read = live.ok(client.call("read_file", {"path": "told_anyway.txt"}))
+        live.ok(other.write_file("told_anyway.txt", "two\n", base=read["version"]))
+        for tool, arguments, code in (
+            ("read_file", {"path": "told_anyway.txt", "lines": 3}, "schema_invalid"),
+            ("no_tool", {}, "unknown_tool"),
+            ("read_file", {"path": "/etc/passwd"}, "outside_workspace"),
+        ):
+            reply = live.refused(client.call(tool, arguments), code)
+            assert [one["path"] for one in reply["changed_since_your_read"]] == ["told_anyway.txt"]
+        assert "changed_since_your_read" not in other.call("no_tool", {})
+
+
 def test_a_service_tells_what_others_changed_too(served: live.Live) -> None:
     served.write("told_of.txt", "one\n")
     with served.connect("zoe") as client, served.connect("ben") as other:
