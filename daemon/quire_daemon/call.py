@@ -54,7 +54,7 @@ class Call(msgspec.Struct):
     searches: int = 0  # how many it has asked for
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
     working: OriginsOf | None = None  # what a thread works out for it
-    origins: dict[OriginsOf, Blame] = msgspec.field(default_factory=dict)  # what came of that
+    origins: dict[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)  # what came of that
     looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
 
     @property

@@ -461,11 +461,10 @@ class Deciding:
         self._ask_thread(work, call.tool.name, partial(self._not_worked_out, call, asked))
 
     def _worked_out(self, call: Call, asked: OriginsOf, found: Blame | None) -> None:
-        """Where the bytes have gone meanwhile (None), the decision is made without, and finds that out."""
+        """Where the bytes have gone meanwhile (None), the decision finds that out, and does not ask again."""
         if call.working == asked:
             call.working, call.retry_s = None, 0.0
-            if found is not None:
-                call.origins = {**call.origins, asked: found}
+            call.origins = {**call.origins, asked: found}
 
     def _not_worked_out(self, call: Call, asked: OriginsOf, error: Exception) -> None:
         if call.working == asked:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from desk import Desk, lines
+import msgspec
+import pytest
+from desk import BEGAN_NS, Desk, lines
 
-from quire_daemon.handlers.base import OriginsOf
+from quire_daemon.config import Settings
+from quire_daemon.handlers.base import OriginsOf, World
 from quire_daemon.handlers.blame import BLAME_TOOL
-from quire_daemon.handlers.origins import FEW, FEW_BYTES, worked_out
+from quire_daemon.handlers.origins import FEW, FEW_BYTES, NeedsOrigins, origins, worked_out
 from quire_daemon.handlers.why import WHY_TOOL
 from quire_journal.blame import blame
 
@@ -50,6 +53,19 @@ def test_a_few_versions_of_a_large_file_are_a_long_past() -> None:
         newest = desk.write("f", lines(str(number), "x" * (FEW_BYTES // 2)), desk.ann)
     assert desk.call(BLAME_TOOL, desk.ann, path="f")["ok"]
     assert desk.worked_out == [OriginsOf("f", newest)]
+
+
+def test_a_decision_does_not_ask_again_for_what_could_not_be_worked_out() -> None:
+    """It would be made again and again, as long as the caller waits."""
+    desk, newest = a_file(FEW + 10)
+    with desk.history() as history:
+        head = history.file("f")
+        assert head is not None
+        world = World(BEGAN_NS, desk.ann, Settings(), {}, history, newest + 1, 0)
+        with pytest.raises(NeedsOrigins):
+            origins("f", head, world)
+        told = msgspec.structs.replace(world, origins={OriginsOf("f", newest): None})
+        assert origins("f", head, told) == blame(history, "f", head)
 
 
 def test_of_what_has_gone_meanwhile_there_is_no_answer() -> None:

@@ -112,7 +112,8 @@ class World(msgspec.Struct, frozen=True):
     implied: Implied = Implied()  # what the tool's `implies` said of this call
     landed: int = 0  # writes up to this record are on disk, though the log does not call them settled yet
     being_written: tuple[int, ...] = ()  # but not those of these batches
-    origins: Mapping[OriginsOf, Blame] = msgspec.field(default_factory=dict)  # what was worked out for this decision
+    origins: Mapping[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)
+    """What was worked out for this decision; None where the bytes had gone."""
 
     def writer_json(self, writer: int) -> dict[str, Any]:
         """A writer as replies show it. Of a new caller the journal learns only with what this request notes."""

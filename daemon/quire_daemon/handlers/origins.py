@@ -34,12 +34,9 @@ class NeedsOrigins(Exception):
 def origins(path: str, version: Version, world: World) -> Blame:
     """Who wrote each line of `version` of `path`. Raises `NeedsOrigins`, and as `blame` does."""
     asked = OriginsOf(path, version.seq)
-    found = world.origins.get(asked)
-    if found is not None:
-        return found
-    if not _is_short(world.history, path, version):
+    if asked not in world.origins and not _is_short(world.history, path, version):
         raise NeedsOrigins(asked)
-    return blame(world.history, path, version)
+    return world.origins.get(asked) or blame(world.history, path, version)
 
 
 def worked_out(asked: OriginsOf, history: History) -> Blame | None:
