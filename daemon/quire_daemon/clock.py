@@ -15,11 +15,15 @@ class Clock(Protocol):
     def mono_s(self) -> float:
         """Seconds that never go back, for waits and deadlines."""
 
+    def sleep(self, seconds: float) -> None:
+        """Wait for so long. On a thread of its own: the loop never does."""
+
 
 class SystemClock:
     """The machine's clocks."""
 
     mono_s = staticmethod(time.monotonic)  # the very function: each call asks some thirty times
+    sleep = staticmethod(time.sleep)
 
     def now_ns(self) -> int:
         return time.time_ns()  # looked up each time, so that who stops the clock of Python stops this one

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -110,31 +109,31 @@ class Breather:
     """Lets other threads run when a slice is over, and ends the work when the daemon stops."""
 
     def __init__(self, host: Host) -> None:
-        self._host = host
+        self._host, self._clock = host, host.clock
         self._until = 0.0
-        self._called = time.monotonic()
+        self._called = self._clock.mono_s()
 
     def __call__(self) -> None:
         if self._host.stopping:
             raise CrawlCancelled
-        if time.monotonic() >= self._until:
-            time.sleep(REST_S)
-            self._until = time.monotonic() + SLICE_S
+        if self._clock.mono_s() >= self._until:
+            self._clock.sleep(REST_S)
+            self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
         """As a call; after a slice that took long (it was synced) the disk is left to others for longer."""
-        took = time.monotonic() - self._called
+        took = self._clock.mono_s() - self._called
         if took > SYNC_S:
             self.rest(DISK_SHARE * took)
         self()
-        self._called = time.monotonic()
+        self._called = self._clock.mono_s()
 
     def rest(self, seconds: float) -> None:
         """Do nothing for so long."""
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
+        until = self._clock.mono_s() + seconds
+        while (left := until - self._clock.mono_s()) > 0:
             self()
-            time.sleep(min(left, 0.05))
+            self._clock.sleep(min(left, 0.05))
 
 
 class Collecting:

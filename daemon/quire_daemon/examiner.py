@@ -16,7 +16,6 @@ import json
 import os
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -25,6 +24,7 @@ from typing import Any, Final, NoReturn, TextIO
 
 import msgspec
 
+from quire_daemon.clock import Clock, SystemClock
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
 from quire_journal.journal import NewerFormat, require_format
@@ -71,17 +71,18 @@ Task = CheckTask | SalvageTask
 class Teller:
     """Writes lines to whoever started this process; of progress not more than can be read."""
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._next = 0.0
+    def __init__(self, out: TextIO, clock: Clock) -> None:
+        self._out, self._clock = out, clock
+        self._next = float("-inf")
 
     def say(self, *line: Any) -> None:
         self._out.write(json.dumps(line) + "\n")
         self._out.flush()
 
     def progress(self, what: str, done: int, total: int) -> None:
-        if time.monotonic() >= self._next:
-            self._next = time.monotonic() + TOLD_EVERY_S
+        now_s = self._clock.mono_s()
+        if now_s >= self._next:
+            self._next = now_s + TOLD_EVERY_S
             self.say("progress", what, done, total)
 
 
@@ -196,7 +197,7 @@ def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
 
 def do(task: Task, out: TextIO) -> None:
     """Do it, and write what there is to say, to the last line."""
-    teller = Teller(out)
+    teller = Teller(out, SystemClock())
     try:
         end = run(task, teller)
     except NewerFormat as error:

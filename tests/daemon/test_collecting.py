@@ -119,12 +119,15 @@ def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: P
 
 
 class Standing(SystemClock):
-    """A clock that stands."""
+    """A clock that goes on when somebody waits, or tells it to."""
 
     now_s = 100.0
 
     def mono_s(self) -> float:
         return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
 
 
 class Served(Full):
@@ -183,6 +186,18 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     for _ in range(3):
         daemon.turn()
     assert told[2]["dropped"] == {"blobs": 1}
+
+
+def test_all_that_a_collection_waits_for_goes_by_the_clock_that_it_is_given(tmp_path: Path) -> None:
+    """The grace time, and what it leaves to others between two slices, were measured by the machine's."""
+    daemon, told = Served(tmp_path), list[dict[str, Any]]()
+    daemon.settings = Settings(retention=Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="10m"))
+    began_s = daemon.clock.now_s
+    daemon.collecting.begin(Asked(compact=True), told.append)
+    while not told:
+        daemon.turn()
+    assert told[0]["dropped"] == {"blobs": 5}
+    assert daemon.clock.now_s - began_s >= 600
 
 
 def test_a_collection_whose_drops_are_done_is_not_called_unfinished_where_only_the_compaction_was_refused(

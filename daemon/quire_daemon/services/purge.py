@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -246,7 +245,7 @@ def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
             why = str(error)
     until = host.clock.mono_s() + TMP_S
     while host.clock.mono_s() < until and not host.stopping and _any_file(host.root / ".quire" / "tmp"):
-        time.sleep(0.1)
+        host.clock.sleep(0.1)
     return why
 
 
