@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import msgspec
 import pytest
 
 from git_history import git
-from live import Live, ok, quire
+from live import Live, caught_up, ok, quire
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
 from quire_daemon.replies import REPLIES
@@ -184,3 +185,28 @@ def test_a_table_has_a_row_for_each_event(site: Live) -> None:
     moved = next(row for row in rows if row["kind"] == "file_moved")
     assert (moved["agent"], moved["path"], moved["to"]) == ("ada", "src/a.py", "src/b.py")
     assert json.loads(moved["event"])["kind"] == "file_moved"
+
+
+def test_bytes_that_go_while_an_export_is_under_way_end_it_and_are_no_damage() -> None:
+    """It was told as a damaged journal, and the next start checked everything."""
+    at = Live()
+    try:
+        for n in range(6):
+            (at.root / f"{n}.bin").write_bytes(os.urandom(400_000))
+        client = at.connect("ada", "s1")
+        caught_up(client)
+        page = ok(client.call("export", {"format": "git"}))
+        assert not page["done"]
+        gone = [at.root / f"{n}.bin" for n in range(6)]
+        told = [path for path in gone if path.name.encode() in b64decode(page["content_base64"])]
+        late = next(path.name for path in gone if path not in told)
+        ok(client.purge(path=late))
+        reply = page
+        while reply["ok"] and not reply["done"]:
+            reply = client.call("export", {"export": page["export"], "page": reply["page"] + 1})
+        assert (reply["error"], reply["suggested_action"]) == ("busy", "begin_again")
+        assert ok(client.call("verify", {}))["ok"]
+        assert "journal_damaged" not in (at.state_dir / "daemon.log").read_text()
+        assert (at.state_dir / "journal" / "afterimage").exists(), "the next start need not check everything"
+    finally:
+        at.close()

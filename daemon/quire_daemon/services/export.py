@@ -16,7 +16,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.export.steps import BY
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import StoreFailed
 from quire_journal.points import parse_point
 from quire_journal.refusals import Refused
 
@@ -70,8 +70,10 @@ def _make_page(export: Export, call: Call, host: Host) -> None:
         host.exporting.end(export)
         if isinstance(error, StoreFailed):  # by a read: nothing is wrong with what is written
             host.answer(call, Refused("fault", f"The export cannot go on: {error}", "begin_again").reply())
+        elif isinstance(error, NotHeld):  # what it is to tell was held when it came to it
+            message = f"The export cannot go on, as bytes were dropped or purged meanwhile: {error}; begin again."
+            host.answer(call, Refused("busy", message, "begin_again").reply())
         else:
-            error = Damaged(str(error)) if isinstance(error, NotHeld) else error
             host.answer(call, host.told("export", error))
 
     host.start_job(work, "export", failed)
