@@ -12,7 +12,7 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.events import BatchUndone, Purged, RetentionApplied, WriterIntroduced
-from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, version_token, writer_name
+from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
 from quire_journal.records import Record, decode_record
@@ -547,20 +547,6 @@ class History:
 
     def _id(self, path: str) -> PathId | None:
         return paths.path_id(self._reading, path)
-
-
-def who_changed(changes: Sequence[Version], name: Callable[[int], str] = writer_name, most: int = 5) -> str:
-    """Who made these versions, for a sentence: `w3 (v12, v14), outside (v13) and 2 more`. Nothing for none.
-
-    Writers stand in the order of their first version here; `most` limits the versions that are named.
-    """
-    told: dict[str, list[str]] = {}
-    for version in changes[:most]:
-        told.setdefault(name(version.writer), []).append(version_token(version.seq))
-    parts = [f"{who} ({', '.join(tokens)})" for who, tokens in told.items()]
-    more = len(changes) - most
-    said = ", ".join(parts)
-    return f"{said} and {more} more" if more > 0 else said
 
 
 def _day(at_ns: int) -> str:

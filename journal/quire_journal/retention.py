@@ -9,7 +9,7 @@ Versions that other programs made one after the other (a formatter, a build, a w
 first: once they are old enough, only the last of a run is looked at by the rules (`thin_outside`).
 
 All of it is pure: versions, pins and the time come in, and judgements with a reason go out. Blobs are shared: one that
-any judgement keeps stays, and so does what it is made from (`with_bases`).
+any judgement keeps stays, and so does what it is made from.
 """
 
 from __future__ import annotations
@@ -133,21 +133,6 @@ def _judged(version: Version, kept: Mapping[int, str], thinned: Mapping[int, str
 
 
 _NO_RULE: Final = "no rule keeps it"
-
-
-def with_bases(kept: Iterable[int], base_of: Callable[[int], int]) -> dict[int, int]:
-    """Blobs that must stay because a kept one is made from them: number → the number of one that needs it.
-
-    `base_of` gives the number of the blob that a blob is made from; 0: from none.
-    """
-    kept = set(kept)
-    needed: dict[int, int] = {}
-    for number in kept:
-        at = number
-        while (base := base_of(at)) and base not in kept and base not in needed:
-            needed[base] = number
-            at = base
-    return needed
 
 
 def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str]:

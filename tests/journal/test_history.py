@@ -9,7 +9,7 @@ from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 from quire_journal import blobs
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FileWritten, OutsideWritten, ReadServed, WriterIntroduced
-from quire_journal.history import History, Shown, who_changed
+from quire_journal.history import History, Shown
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, u64
 from quire_journal.text import Text
@@ -184,18 +184,6 @@ def test_records_are_read_in_ranges_and_a_damaged_one_is_named() -> None:
         w.put("records", u64(2), b"nonsense")
     with scribe.store.reading() as reading, pytest.raises(Damaged, match="record 2"):
         History(reading).record(2)
-
-
-def test_who_changed_a_file_is_said_in_one_line() -> None:
-    scribe = Scribe().introduce()
-    scribe.write("a", b"1", ANN)
-    scribe.outside("a", b"2")
-    scribe.write("a", b"3", ANN)
-    with scribe.history() as history:
-        changes = list(history.versions("a"))
-    assert who_changed(changes) == "w1 (v3, v5), outside (v4)"
-    assert who_changed(changes, ("someone", "ann").__getitem__, most=2) == "ann (v3), someone (v4) and 1 more"
-    assert who_changed([]) == ""
 
 
 def test_of_a_file_that_has_not_changed_since_the_version_at_a_point_is_its_head_and_before_it_came_there_is_none() -> (

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
 from cases import every
-from quire_journal.retention import Judged, Pins, Policy, duration_ns, judge, with_bases
+from quire_journal.retention import Judged, Pins, Policy, duration_ns, judge
 from quire_journal.views.files import Version
 
 SECOND = 10**9
@@ -141,12 +141,6 @@ def test_what_is_not_held_is_not_judged() -> None:
     versions = [version(1, 9 * DAY), version(2, uncaptured="too_large"), gone(3), version(4), version(5)]
     judged = judge("a", versions, ALL, Pins(), NOON, held=lambda blob: blob != b"%032d" % 4)
     assert [one.version.seq for one in judged] == [1, 5]
-
-
-def test_what_a_kept_blob_is_made_from_stays() -> None:
-    bases = {9: 8, 8: 4, 4: 1, 7: 6, 6: 1}
-    assert with_bases([9, 4], lambda n: bases.get(n, 0)) == {8: 9, 1: 4}
-    assert with_bases([], lambda n: bases.get(n, 0)) == {}
 
 
 # ── whatever the history and the policy ──
