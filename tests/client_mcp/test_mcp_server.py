@@ -147,6 +147,20 @@ def test_a_null_counts_as_left_out(served: Served) -> None:
     assert msgspec.msgpack.decode(sent(one, "log").args) == {"path": "a"}
 
 
+def test_what_is_left_out_or_an_integer_to_the_schema_is_so_on_every_level(served: Served) -> None:
+    one = served()
+    operations = [{"op": "delete_line", "hash": "ab12cd", "occurrence": 2.0, "line": None}, None, 0.5, 1e300, True]
+    talk(one.server, lambda client: client.call_tool("edit", {"path": "a", "operations": operations}))
+    assert msgspec.msgpack.decode(sent(one, "edit").args)["operations"] == [
+        {"op": "delete_line", "hash": "ab12cd", "occurrence": 2},
+        None,
+        0.5,
+        1e300,
+        True,
+    ]
+    assert type(msgspec.msgpack.decode(sent(one, "edit").args)["operations"][0]["occurrence"]) is int
+
+
 @pytest.mark.parametrize("mode", ERAS)
 def test_the_client_is_the_writer_and_the_process_its_session(served: Served, mode: str) -> None:
     one = served()

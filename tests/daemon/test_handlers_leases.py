@@ -97,6 +97,14 @@ def test_a_claim_of_what_its_caller_has_renews_it() -> None:
     assert len(book.events(LeaseGranted)) == 2
 
 
+def test_a_grant_says_which_lines_it_is_about() -> None:
+    book = Playbook({"f.txt": TEN})
+    assert claim(book, "ann", start_line=2, end_line=3)["message"].startswith("Lines 2-3 of f.txt are yours")
+    assert claim(book, "ann", start_line=2, end_line=3)["message"].startswith("Lines 2-3 of f.txt are renewed")
+    assert claim(book, "ann", start_line=10)["message"].startswith("Line 10 of f.txt is yours")
+    assert claim(book, "ann")["message"].startswith("f.txt is yours")
+
+
 def test_a_refusal_names_the_holder_the_reason_the_age_the_end_and_what_is_free() -> None:
     book = Playbook({"f.txt": TEN})
     mine = claim(book, "ann", reason="splitting it", start_line=3, end_line=5, ttl_s=100)

@@ -32,6 +32,9 @@ LARGE: Final = ("read_file", "show", "diff", "blame", "log", "since")
 
 MOST_CHARACTERS: Final = 400_000
 
+_EXACT: Final = 2**53
+"""From here on, a float no longer says which integer is meant."""
+
 
 def tool(entry: Mapping[str, Any], *, with_handle: bool) -> types.Tool:
     """One entry of `describe`'s `tools`; `with_handle` where clients have to say which agent session they are."""
@@ -54,6 +57,23 @@ def tool(entry: Mapping[str, Any], *, with_handle: bool) -> types.Tool:
         ),
         _meta={"anthropic/maxResultSizeChars": MOST_CHARACTERS} if entry["name"] in LARGE else None,
     )
+
+
+def meant(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call as its schema means them.
+
+    Some clients send null for what they leave out, on every level. To JSON Schema 5.0 is an integer, and whoever keeps
+    arguments in protobuf's Struct has no other.
+    """
+    return {name: _meant(value) for name, value in arguments.items() if value is not None}
+
+
+def _meant(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return meant(value)
+    if isinstance(value, list):
+        return [_meant(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) <= _EXACT else value
 
 
 def result(reply: Mapping[str, Any]) -> types.CallToolResult:

@@ -98,8 +98,7 @@ def server(sessions: AgentSessions, own: Own, *, shared: bool) -> Server[dict[st
         return types.ListToolsResult(tools=list(door.tools.values()))
 
     async def call_tool(ctx: ServerRequestContext[Any], params: types.CallToolRequestParams) -> types.CallToolResult:
-        # Some clients send null for what they leave out.
-        args = {name: value for name, value in (params.arguments or {}).items() if value is not None}
+        args = offered.meant(params.arguments or {})
         who = door.who(ctx, args.pop(HANDLE, None) if shared else None)
         session = _session(door, who)
         if params.name not in door.tools:  # what was offered once is not asked for with each call

@@ -8,7 +8,7 @@ may renew all the same, so a wait has a deadline.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 import msgspec
@@ -148,7 +148,7 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
         wanted.bind,
     )
     granted = msgspec.structs.replace(wanted, number=world.next_seq)
-    return _granted(granted, [event], "is yours", params, world)
+    return _granted(granted, [event], "yours", params, world)
 
 
 def wanted_lease(params: ClaimParams, world: World) -> Lease:
@@ -241,7 +241,7 @@ def _renew(mine: Lease, params: ClaimParams, world: World) -> Decision:
     reason = plain(params.reason)
     renewed = msgspec.structs.replace(mine, expires_ns=expires_ns, reason=reason or mine.reason)
     event = LeaseRenewed(mine.number, mine.path, expires_ns, reason)
-    return _granted(renewed, [event], "is renewed", params, world, renewed=True)
+    return _granted(renewed, [event], "renewed", params, world, renewed=True)
 
 
 def _expires_ns(params: ClaimParams, bind: str, world: World) -> int:
@@ -259,10 +259,11 @@ def _granted(
     if any(one.strength == EXCLUSIVE for one in beside):
         told += " While an exclusive one lasts, its ground cannot be written."
     done = done.replace("is", "would be", 1) if params.dry_run else done
+    shown = lease_json(lease, world)
     reply = {
         "ok": True,
-        "message": f"{lease.path} {done} ({lease.strength}) until {to_the_second(lease.expires_ns)}.{told}",
-        **lease_json(lease, world),
+        "message": f"{_ground(shown)} {done} ({lease.strength}) until {to_the_second(lease.expires_ns)}.{told}",
+        **shown,
         "conflicts": [lease_json(one, world) for one in beside[:MOST_LISTED]],
         "conflicts_total": len(beside),
         "queued": queued,
@@ -272,6 +273,15 @@ def _granted(
         new = {} if more else {"lease": None, "fencing": None, "expires_at": rfc3339(lease.expires_ns)}
         return Decision({**reply, **new, "dry_run": True, "valid": True})
     return Decision(reply, events)
+
+
+def _ground(shown: Mapping[str, Any]) -> str:
+    """What a lease is about, as the beginning of a sentence."""
+    path, lines = shown["path"], shown["lines"]
+    if lines is None:
+        return f"{path} is"
+    first, last = lines["start"], lines["end"]
+    return f"Line {first} of {path} is" if first == last else f"Lines {first}-{last} of {path} are"
 
 
 def plain(reason: str) -> str:
