@@ -152,6 +152,11 @@ def count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def lacking(files: int) -> str:
+    """That of so many files the bytes are not kept, within a sentence."""
+    return f"of {count(files, 'file')} the bytes are not in the journal"
+
+
 def _unsafe(character: str) -> bool:
     if " " <= character <= "~":
         return False

@@ -47,7 +47,7 @@ def beside(complete: bool, uncaptured: int, paths: Sequence[str] = ()) -> list[s
         names = ", ".join(render.one_line(path) for path in paths[:FEW])
         more = f" and {len(paths) - FEW} more" if len(paths) > FEW else ""
         told = f": {names}{more}" if names else ""
-        said.append(f"Of {render.count(uncaptured, 'file')} the bytes are not in the journal{told}.")
+        said.append(f"{render.lacking(uncaptured).capitalize()}{told}.")
     return said
 
 

@@ -114,7 +114,7 @@ def uncaptured(reply: Mapping[str, Any]) -> str:
     """Of how many files the bytes are not kept; "" for none."""
     journal = reply.get("journal")
     count = int(journal.get("uncaptured") or 0) if isinstance(journal, Mapping) else 0
-    return f"of {render.count(count, 'file')} the bytes are not in the journal: `quire ls` says which" if count else ""
+    return f"{render.lacking(count)}: `quire ls` says which" if count else ""
 
 
 def _coverage(coverage: object, colours: render.Palette) -> str:

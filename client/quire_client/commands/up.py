@@ -56,7 +56,7 @@ def _captured(client: Client, shown: bool) -> dict[str, Any]:
 
 def _show(reply: Mapping[str, Any]) -> str:
     left_out = uncaptured(reply)
-    said = [_runs(reply), f"{left_out[:1].upper()}{left_out[1:]}." if left_out else "", reply.get("salvaged") or ""]
+    said = [_runs(reply), f"{left_out.capitalize()}." if left_out else "", reply.get("salvaged") or ""]
     return "\n".join(render.clean_text(one) for one in said if one)
 
 
