@@ -70,6 +70,7 @@ def test_claim_says_what_is_wanted_and_tells_the_number_and_who_else_is_there(qu
         "src/a.py is yours.\nLease 18\n  17  intent  until 2026-01-31 12:00:00Z  bob/s2  src/a.py:3-9  rewriting\n"
     )
     assert quire("claim", "src/*.py").asked == [("claim", {"path": "src/*.py"})]
+    assert quire("claim", "src/new/").asked == [("claim", {"path": "src/new/"})]
     assert quire("claim", "--renew", "17", "--ttl", "9").asked == [("claim", {"renew": 17, "ttl_s": 9})]
 
 

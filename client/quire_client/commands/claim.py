@@ -15,7 +15,8 @@ def run(call: Invocation) -> int:
     call.at_most(1)
     arguments: dict[str, Any] = {}
     if call.arguments:
-        arguments["path"] = call.in_workspace(call.arguments[0])
+        folder = "/" if call.arguments[0].endswith("/") else ""  # also one that is not there yet
+        arguments["path"] = call.in_workspace(call.arguments[0]) + folder
     elif "renew" not in call.options:
         raise Missing("PATH")
     for name in ("kind", "reason"):
@@ -61,8 +62,9 @@ def _cells(lease: Mapping[str, Any]) -> Iterator[str]:
 
 COMMAND = Command(
     arguments="PATH",
-    about="Says that you work on PATH: a file, a folder (everything in it) or a quoted glob. An intent only tells\n"
-    "others; a shared lease keeps exclusive ones away; an exclusive lease also refuses what other agents write there.\n"
+    about="Says that you work on PATH: a file, a folder (everything in it; with / at its end if it is yet to be made)\n"
+    "or a quoted glob. An intent only tells others; a shared lease keeps exclusive ones away; an exclusive lease also\n"
+    "refuses what other agents write there.\n"
     "It ends by itself, and belongs to the agent session (--agent, --session), not to this command. Exit status 6:\n"
     "others hold it; the message says who, why, until when, and what is free.",
     example='quire claim src/app.py --kind exclusive --lines 10:40 --reason "splitting it" --wait 30',
