@@ -29,6 +29,7 @@ from quire_journal.diff import blocks, breaks_between, common_bytes
 from quire_journal.events import REGULAR
 from quire_journal.history import History
 from quire_journal.log import Damaged
+from quire_journal.missing import missing
 from quire_journal.text import BOM, Text
 from quire_journal.views.files import Version
 
@@ -106,7 +107,7 @@ def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Vers
 
 def _missing(history: History, version: Version) -> str:
     """Why the bytes of a version are not to be had; "" when they are."""
-    return "" if not version.uncaptured and history.holds(version.blob) else history.missing(version).why
+    return "" if not version.uncaptured and history.holds(version.blob) else missing(history, version).why
 
 
 def _replay(versions: Iterable[tuple[Version, bytes]]) -> tuple[list[Version], bytes]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import takewhile
 from typing import Any, Final
 
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.events import BatchUndone, Purged, RetentionApplied, WriterIntroduced
+from quire_journal.events import BatchUndone, WriterIntroduced
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
@@ -33,6 +32,7 @@ from quire_journal.views import (
     terms,
     writers,
 )
+from quire_journal.views.anchors import AnchorTrace
 from quire_journal.views.bursts import BELONGING, Burst
 from quire_journal.views.callers import Caller
 from quire_journal.views.checkpoints import Checkpoint, EditCheckpoint
@@ -41,26 +41,9 @@ from quire_journal.views.leases import Lease
 from quire_journal.views.losses import Gone
 from quire_journal.views.reads import Shown as Shown
 
-_GONE: Final = {losses.DROPPED: "dropped by retention", losses.PURGED: "purged", losses.LOST: "lost to damage"}
-
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
 """What others are made from is kept at hand while many blobs are unpacked in turn: so many like it, so many bytes."""
-
-
-class Missing(msgspec.Struct, frozen=True):
-    """Why bytes cannot be had."""
-
-    why: str  # a word: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" when nothing tells
-    told: str  # for a sentence: "dropped by retention on 2026-11-20 (keep-last 20)"
-
-
-class AnchorTrace(msgspec.Struct, frozen=True):
-    """Where an anchor that is not in the file now was last: in which version, on which line, and what removed it."""
-
-    version: int  # the last version that had it, or of which it is known on which line it had it
-    line: int  # 0-based
-    removed_by: int  # seq of the version that does not have it any more
 
 
 class History:
@@ -92,12 +75,12 @@ class History:
 
     def file(self, path: str) -> Version | None:
         """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""
-        number = self._id(path)
+        number = self.path_id(path)
         return None if number is None else self._head(number)
 
     def version(self, path: str, seq: int) -> Version | None:
         """The version of `path` that record `seq` made."""
-        number = self._id(path)
+        number = self.path_id(path)
         if number is None:
             return None
         newest = self._head(number)
@@ -105,7 +88,7 @@ class History:
 
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""
-        number = self._id(path)
+        number = self.path_id(path)
         newest = None if number is None else self._head(number)
         if number is None or newest is None or newest.seq <= seq:
             return newest  # most files are as they were
@@ -119,7 +102,7 @@ class History:
         Each was the head once. With `displaced` also bytes that never were (`Version.displaced`), for those who
         look for what somebody else may have lost.
         """
-        number = self._id(path)
+        number = self.path_id(path)
         if number is None:
             return
         if after > 0 and not displaced:  # mostly it is asked what came after the newest
@@ -225,28 +208,6 @@ class History:
         """Why the bytes of a blob that is not held are gone; None where the log does not say that they are."""
         return losses.gone(self._reading, blob)
 
-    def missing(self, version: Version) -> Missing:
-        """Why the bytes of a version that has some cannot be had. For those that asked for them in vain."""
-        if version.uncaptured:
-            return Missing(version.uncaptured, version.uncaptured)
-        return self.missing_blob(version.blob)
-
-    def missing_blob(self, blob: bytes) -> Missing:
-        """Why the bytes of a blob cannot be had, as far as the log tells."""
-        gone = self.gone(blob)
-        since = None if gone is None else self.record(gone.seq)
-        if gone is None or since is None:
-            return Missing("not_held", "not held")
-        return Missing(gone.why, f"{_GONE.get(gone.why, gone.why)} on {_day(since.at_ns)}{self._policy(since)}")
-
-    def _policy(self, gone: Record) -> str:
-        """By which policy, or by whom, bytes were made to go, for a sentence."""
-        first = self.record(gone.batch)
-        event = first.event() if first is not None else None
-        if isinstance(event, Purged) and first is not None:
-            return f" by {self.named(first.writer)}"
-        return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
-
     def has_gone(self) -> bool:
         """Does any record say that bytes are gone?"""
         return losses.any_gone(self._reading)
@@ -266,7 +227,7 @@ class History:
 
     def shown(self, caller: bytes, path: str) -> Shown | None:
         """What the caller was last shown of `path`."""
-        number = self._id(path)
+        number = self.path_id(path)
         stored = None if number is None else reads.shown(self._reading, caller, number)
         recent = self._recent.get((caller, path))
         if recent is None or stored is None:
@@ -320,7 +281,7 @@ class History:
 
     def continuity(self, path: str, type: str) -> str:
         """`clean` when no other writer type precedes `type` in the path's history, else `mixed`."""
-        number = self._id(path)
+        number = self.path_id(path)
         if number is None:
             return "clean"
         counts = files.made_by(self._reading, number)
@@ -337,30 +298,8 @@ class History:
         return number in begun
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
-        """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.
-
-        None when no version that is indexed had it, or when it is in the newest of them. A path is indexed from
-        the first read with anchors on; under its earlier name too, when that was.
-        """
-        digits = prefix.lower()
-        before: int | None = None
-        unknown: int | None = None  # the next version that lists every line: what it removed is not known
-        while digits and (number := self._id(path)) is not None:
-            oldest: int | None = None
-            for seq, lines in anchors.rows(self._reading, number, before):
-                if (at := anchors.find(lines.removed, digits)) is not None:
-                    return AnchorTrace(lines.before, anchors.place(lines.removed_at, at), seq)
-                if (at := anchors.find(lines.added, digits)) is not None:
-                    where = anchors.place(lines.added_at, at)
-                    return None if unknown is None else AnchorTrace(seq, where, unknown)
-                unknown = unknown if lines.before else seq
-                oldest = seq
-            came = None if oldest is None else self.version(path, oldest)
-            if came is None or not came.moved_from:
-                return None
-            path, before = came.moved_from, came.seq  # it had another name then
-            unknown = came.seq  # a rename may have changed the lines, too
-        return None
+        """Where the line whose hash begins with `prefix` was last, when it is not in the head; see `anchors.trace`."""
+        return anchors.trace(self._reading, path, prefix)
 
     def op(self, op: bytes) -> int | None:
         """The batch that an operation id made; None when the journal does not know it."""
@@ -527,7 +466,7 @@ class History:
 
     def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
         """The newest checkpoint of an edit of `path`, and what became of it."""
-        number = self._id(path)
+        number = self.path_id(path)
         return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
 
     def leases(self) -> list[Lease]:
@@ -540,17 +479,10 @@ class History:
 
     def path_id(self, path: str) -> PathId | None:
         """The number of `path`; None when the log does not name it."""
-        return self._id(path)
+        return paths.path_id(self._reading, path)
 
     def _head(self, number: int) -> Version | None:
         return files.head(self._reading, number)
-
-    def _id(self, path: str) -> PathId | None:
-        return paths.path_id(self._reading, path)
-
-
-def _day(at_ns: int) -> str:
-    return datetime.fromtimestamp(at_ns // 10**9, UTC).date().isoformat()
 
 
 def _decoded(seq: int, stored: bytes) -> Record:

@@ -13,9 +13,10 @@ from quire_journal.blame import blame
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
 from quire_journal.events import BytesGone, Event, FileWritten, ReadServed, RetentionApplied, WriterIntroduced
-from quire_journal.history import History, Missing
+from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
+from quire_journal.missing import Missing, missing
 from quire_journal.replay import dump, rebuild
 from quire_journal.stores.memory import MemoryStore
 
@@ -78,7 +79,7 @@ def test_a_version_whose_bytes_were_dropped_says_when_and_by_which_policy() -> N
         assert version is not None
         with pytest.raises(NotHeld):
             history.text_of(version.blob)
-        assert history.missing(version) == Missing("dropped", "dropped by retention on 2026-11-20 (keep-last 1)")
+        assert missing(history, version) == Missing("dropped", "dropped by retention on 2026-11-20 (keep-last 1)")
         head = history.file("a")
         assert head is not None
         assert blame(history, "a", head).gap is not None

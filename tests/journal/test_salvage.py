@@ -19,6 +19,7 @@ from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import u64
 from quire_journal.migrating import HEAD_KEY
+from quire_journal.missing import missing
 from quire_journal.purging import Looking, Wanted
 from quire_journal.salvage import salvage, sentence
 from quire_journal.stores.lmdb import LmdbStore
@@ -130,7 +131,7 @@ def test_bytes_that_are_lost_are_said_to_be_and_what_was_made_of_them_goes_too(f
         history = History(r)
         version = history.version("a.py", 2)
         assert version is not None
-        assert history.missing(version).why == "lost"
+        assert missing(history, version).why == "lost"
 
 
 def test_a_long_frame_is_put_together_again_and_one_that_lacks_a_piece_is_lost(folder: Path) -> None:

@@ -16,6 +16,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.events import REGULAR
 from quire_journal.history import History
 from quire_journal.ids import version_token
+from quire_journal.missing import missing
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.text import shown
@@ -89,9 +90,9 @@ def require_text(path: str, version: Version, world: World) -> None:
             raise NotHeld(version.blob)
         text = world.history.text_of(version.blob)
     except NotHeld:
-        missing = world.history.missing(version)
-        message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal: {missing.told}."
-        raise Refused("uncaptured", message, path=path, why=missing.why) from None
+        lost = missing(world.history, version)
+        message = f"The bytes of {path} in {version_token(version.seq)} are not in the journal: {lost.told}."
+        raise Refused("uncaptured", message, path=path, why=lost.why) from None
     if text.binary:
         raise Refused("binary_file", f"{path} holds NUL bytes; it has no lines to blame.", path=path)
 

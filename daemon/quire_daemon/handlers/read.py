@@ -18,6 +18,7 @@ from quire_journal.events import FOLDER, LINK, ReadServed
 from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path, version_token
 from quire_journal.line_hash import LineHashes
+from quire_journal.missing import missing
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import carry_ranges
@@ -244,9 +245,9 @@ def _text_then(path: str, version: Version, point: str, history: History) -> Tex
     try:
         return history.text_of(version.blob)
     except NotHeld:
-        missing = history.missing(version)
-        message = f"The bytes of {path} at {point} are not in the journal: {missing.told}."
-        raise Refused("uncaptured", message, path=path, why=missing.why) from None
+        lost = missing(history, version)
+        message = f"The bytes of {path} at {point} are not in the journal: {lost.told}."
+        raise Refused("uncaptured", message, path=path, why=lost.why) from None
 
 
 def _then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:

@@ -17,6 +17,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
+from quire_journal.missing import missing
 from quire_journal.points import parse_point
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
@@ -112,8 +113,8 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
     try:
         text = world.history.text_of(version.blob)
     except NotHeld:
-        missing = world.history.missing(version)
-        return {"uncaptured": missing.why, "uncaptured_told": missing.told}
+        lost = missing(world.history, version)
+        return {"uncaptured": lost.why, "uncaptured_told": lost.told}
     limit = world.settings.limits.reply_bytes
     if text.binary:
         if len(text.data) > limit:

@@ -22,6 +22,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
+from quire_journal.missing import missing
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.text import Text, merge_ranges
@@ -160,7 +161,7 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     except NotHeld:
         if not others:
             return Basis(None, text, None, (), text, now.path, history)
-    gone = history.missing(version).told
+    gone = missing(history, version).told
     message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal: {gone}."
     told = changes_told(history, now.path, others, None, None)
     fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}

@@ -9,8 +9,9 @@ from quire_daemon.handlers.choosing import Choice
 from quire_daemon.handlers.log import writer_type
 from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action
 from quire_journal.diff import changed_ranges, diff
-from quire_journal.history import History, Missing
+from quire_journal.history import History
 from quire_journal.ids import version_token
+from quire_journal.missing import Missing, missing_blob
 from quire_journal.points import rfc3339
 from quire_journal.unwind import Conflict
 
@@ -78,8 +79,8 @@ def lacking_bytes(action: Action, choice: Choice, history: History) -> Missing |
     if then is not None and then.uncaptured:
         return Missing(then.uncaptured, f"never kept ({then.uncaptured.replace('_', ' ')})")
     if then is not None:
-        return history.missing_blob(then.blob)
-    return history.missing_blob(u.needed)
+        return missing_blob(history, then.blob)
+    return missing_blob(history, u.needed)
 
 
 def lacking_sentence(actions: Sequence[Action], choice: Choice, history: History) -> str:

@@ -19,6 +19,7 @@ from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.missing import missing
 from quire_journal.records import Record
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version
@@ -112,7 +113,7 @@ class Source:
         if version.gone or version.entry not in (REGULAR, LINK):
             return ""
         with self._store.reading() as r:
-            return "" if version.blob and blobs.holds(r, version.blob) else History(r).missing(version).told
+            return "" if version.blob and blobs.holds(r, version.blob) else missing(History(r), version).told
 
     def not_held(self, blob: bytes) -> str:
         """Why the journal does not hold these bytes, in a word; "" when it does."""

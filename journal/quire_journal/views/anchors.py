@@ -78,6 +78,14 @@ class Lines(msgspec.Struct, frozen=True, array_like=True, gc=False):
     added_at: Runs  # where these are
 
 
+class AnchorTrace(msgspec.Struct, frozen=True):
+    """Where an anchor that is not in the file now was last: in which version, on which line, and what removed it."""
+
+    version: int  # the last version that had it, or of which it is known on which line it had it
+    line: int  # 0-based
+    removed_by: int  # seq of the version that does not have it any more
+
+
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
 _NEWEST: Final = u64(0)  # no record has this seq: at this key of a path stand the newest row's, and a `Mark`
@@ -127,6 +135,32 @@ def rows(r: Reading, path: int, before: int | None = None) -> Iterable[tuple[int
     stop = u32(path + 1) if before is None else u32(path) + u64(before)
     for key, value in r.scan("anchors", u32(path) + u64(1), stop, reverse=True):
         yield int.from_bytes(key[4:], "big"), _LINES.decode(value)
+
+
+def trace(r: Reading, path: str, prefix: str) -> AnchorTrace | None:
+    """Where the line whose hash begins with `prefix` (hex) was last, when it is not in the head.
+
+    None when no version that is indexed had it, or when it is in the newest of them. A path is indexed from
+    the first read with anchors on; under its earlier name too, when that was.
+    """
+    digits = prefix.lower()
+    before: int | None = None
+    unknown: int | None = None  # the next version that lists every line: what it removed is not known
+    while digits and (number := path_id(r, path)) is not None:
+        oldest: int | None = None
+        for seq, lines in rows(r, number, before):
+            if (at := find(lines.removed, digits)) is not None:
+                return AnchorTrace(lines.before, place(lines.removed_at, at), seq)
+            if (at := find(lines.added, digits)) is not None:
+                return None if unknown is None else AnchorTrace(seq, place(lines.added_at, at), unknown)
+            unknown = unknown if lines.before else seq
+            oldest = seq
+        came = None if oldest is None else version(r, number, oldest)
+        if came is None or not came.moved_from:
+            return None
+        path, before = came.moved_from, came.seq  # it had another name then
+        unknown = came.seq  # a rename may have changed the lines, too
+    return None
 
 
 def find(packed: bytes, prefix: str) -> int | None:

@@ -1,0 +1,49 @@
+"""Why bytes cannot be had, as far as the log tells: for those that asked for them in vain."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Final
+
+import msgspec
+
+from quire_journal.events import Purged, RetentionApplied
+from quire_journal.history import History
+from quire_journal.records import Record
+from quire_journal.views import losses
+from quire_journal.views.files import Version
+
+_GONE: Final = {losses.DROPPED: "dropped by retention", losses.PURGED: "purged", losses.LOST: "lost to damage"}
+
+
+class Missing(msgspec.Struct, frozen=True):
+    """Why bytes cannot be had."""
+
+    why: str  # a word: "too_large", "secret", …; "dropped", "purged", "lost"; "not_held" when nothing tells
+    told: str  # for a sentence: "dropped by retention on 2026-11-20 (keep-last 20)"
+
+
+def missing(history: History, version: Version) -> Missing:
+    """Why the bytes of a version that has some cannot be had."""
+    if version.uncaptured:
+        return Missing(version.uncaptured, version.uncaptured)
+    return missing_blob(history, version.blob)
+
+
+def missing_blob(history: History, blob: bytes) -> Missing:
+    """Why the bytes of a blob cannot be had."""
+    gone = history.gone(blob)
+    since = None if gone is None else history.record(gone.seq)
+    if gone is None or since is None:
+        return Missing("not_held", "not held")
+    day = datetime.fromtimestamp(since.at_ns // 10**9, UTC).date().isoformat()
+    return Missing(gone.why, f"{_GONE.get(gone.why, gone.why)} on {day}{_policy(history, since)}")
+
+
+def _policy(history: History, gone: Record) -> str:
+    """By which policy, or by whom, bytes were made to go, for a sentence."""
+    first = history.record(gone.batch)
+    event = first.event() if first is not None else None
+    if isinstance(event, Purged) and first is not None:
+        return f" by {history.named(first.writer)}"
+    return f" ({event.policy})" if isinstance(event, RetentionApplied) else ""
