@@ -48,15 +48,16 @@ def outermost(folders: set[str]) -> set[str]:
     """Without those that are below another."""
     if "" in folders:
         return {""}
-    return {f for f in folders if not any(above in folders for above in _above(f))}
+    return {f for f in folders if not any(folder in folders for folder in above(f))}
 
 
 def outer(path: str, folders: Container[str]) -> str | None:
     """The one of `folders` that `path` is below; None: none."""
-    return "" if "" in folders else next((above for above in _above(path) if above in folders), None)
+    return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
 
 
-def _above(path: str) -> Iterable[str]:
+def above(path: str) -> Iterable[str]:
+    """The folders that `path` is in, the outermost first; without the top."""
     at = path.find("/")
     while at >= 0:
         yield path[:at]

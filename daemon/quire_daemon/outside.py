@@ -23,7 +23,7 @@ from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observa
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
 from quire_daemon.noticed import Batch, outer
-from quire_daemon.reconcile import Seen, compare, with_moves
+from quire_daemon.reconcile import Renames, Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
@@ -90,7 +90,7 @@ class Outside:
         self._scan_changed = 0
         self._captured = False  # the first scan is over
         self._stopped = False
-        self._moves: list[tuple[str, str]] = []  # hints whose ends are not both looked at
+        self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
         self._ahead = Ahead(gather.read_ahead, start_job, lambda path: self.name(path, "captured", self._now()))
 
@@ -260,11 +260,8 @@ class Outside:
         events = [o.event for o in observed if o.event is not None]
         if events and self._moves:
             heads = {journal_path(o.path): o.head for o in observed if o.head is not None}
-            by_path = {
-                getattr(e, "to", None) or getattr(e, "path", ""): e for e in with_moves(events, heads, self._moves)
-            }
-        else:
-            by_path = {_at(e): e for e in events}
+            events = with_moves(events, heads, self._moves)
+        by_path = {_at(event): event for event in events}
         for observation in observed:
             self._gather.note(observation, by_path.get(journal_path(observation.path)))
         if events:
@@ -298,7 +295,7 @@ class Outside:
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._gather.stands(path):
                 self.name(path, "watched", now)
-        self._moves += [(journal_path(a), journal_path(b)) for a, b in batch.moved]
+        self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:
             for path in pair:
                 self.name(path, "watched", now)

@@ -5,12 +5,15 @@ The app looks (`crawl`, a consistent read), asks here what follows, and records 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Final
 
 import msgspec
 
 from quire_daemon.crawl import Entry
+from quire_daemon.noticed import above
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -23,6 +26,9 @@ from quire_journal.events import (
     OutsideWritten,
 )
 from quire_journal.views.files import Version
+
+MOST_RENAMES: Final = 100_000
+"""That are remembered until everything has been looked at that was told of with them."""
 
 GRANULARITY_NS: Final = 20_000_000
 """How coarse a file system's timestamps may be: two ticks of the slowest kernel clock (HZ=100)."""
@@ -209,10 +215,55 @@ def _mode_change(path: str, head: Version, disk: OnDisk, evidence: str) -> Event
 # ── renames ──────────────────────────────────────────────────────────────────
 
 
-def with_moves(events: Sequence[Event], heads: Mapping[str, Version], hints: Sequence[tuple[str, str]]) -> list[Event]:
-    """`events` of one batch, where a deletion and a new file that the hints connect become one `OutsideMoved`.
+class Renames:
+    """What the watcher told of files and folders that were renamed, in order, within a bound: hints, not facts."""
 
-    `heads` are the versions before these events; `hints` the watcher's renames, in order, of files or folders.
+    def __init__(self, told: Iterable[tuple[str, str]] = ()) -> None:
+        """`told`: (from, to)."""
+        self._count = 0
+        self._from: dict[str, list[tuple[int, str]]] = {}  # old name → (the how manyth, new name), in order
+        self.add(told)
+
+    def __bool__(self) -> bool:
+        return bool(self._count)
+
+    def add(self, told: Iterable[tuple[str, str]]) -> None:
+        """And these. Of too many all that came before are forgotten."""
+        for source, target in told:
+            if self._count >= MOST_RENAMES:
+                self.clear()
+            self._from.setdefault(source, []).append((self._count, target))
+            self._count += 1
+
+    def clear(self) -> None:
+        """Whatever happens from now on, these do not explain it."""
+        self._count = 0
+        self._from.clear()
+
+    def followed(self, path: str) -> str:
+        """Where they brought, one after the other, what stood at `path`."""
+        step = self._next(path, -1)
+        while step is not None:
+            at, path = step
+            step = self._next(path, at)
+        return path
+
+    def _next(self, path: str, at: int) -> tuple[int, str] | None:
+        """The first behind number `at` that moved `path` or a folder above it, and the new name of `path`."""
+        found: tuple[int, str] | None = None
+        for source in (path, *above(path)):
+            steps = self._from.get(source, ())
+            behind = bisect_right(steps, at, key=itemgetter(0))
+            if behind < len(steps) and (found is None or steps[behind][0] < found[0]):
+                number, target = steps[behind]
+                found = number, target + path[len(source) :]
+        return found
+
+
+def with_moves(events: Sequence[Event], heads: Mapping[str, Version], renames: Renames) -> list[Event]:
+    """`events` of one batch, where a deletion and a new file that `renames` connect become one `OutsideMoved`.
+
+    `heads` are the versions before these events.
     Both ends must hold the same bytes, and nothing may have stood at the new name: a rename onto an existing
     file is how editors save, and that is a new version of the file that was there. The move stands in the place
     of the new file, so that it comes after whatever freed its name.
@@ -222,7 +273,7 @@ def with_moves(events: Sequence[Event], heads: Mapping[str, Version], hints: Seq
     moves: dict[str, OutsideMoved] = {}  # by the new name
     sources: set[str] = set()
     for path in gone:
-        to = _followed(path, hints)
+        to = renames.followed(path)
         head, written = heads.get(path), new.get(to)
         if head is None or written is None or to in moves or not _same_version(head, written):
             continue
@@ -239,13 +290,3 @@ def with_moves(events: Sequence[Event], heads: Mapping[str, Version], hints: Seq
 
 def _same_version(head: Version, written: OutsideWritten) -> bool:
     return not head.gone and not head.uncaptured and head.entry == written.entry != FOLDER and head.blob == written.blob
-
-
-def _followed(path: str, hints: Sequence[tuple[str, str]]) -> str:
-    """Where the renames, one after the other, brought what stood at `path`."""
-    for source, target in hints:
-        if path == source:
-            path = target
-        elif path.startswith(source + "/"):
-            path = target + path[len(source) :]
-    return path

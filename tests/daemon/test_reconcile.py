@@ -8,10 +8,13 @@ from collections.abc import Iterator
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cases import every
+from quire_daemon import reconcile
 from quire_daemon.crawl import CrawlCancelled, Entry
-from quire_daemon.reconcile import GRANULARITY_NS, OnDisk, Seen, compare, difference, seen, with_moves
+from quire_daemon.reconcile import GRANULARITY_NS, MOST_RENAMES, OnDisk, Renames, Seen, compare, difference, seen
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -319,6 +322,11 @@ def moved(path: str, to: str, entry: int = REGULAR) -> OutsideMoved:
     return OutsideMoved(path, to, A, 3, 0o644, "watched", 7, entry)
 
 
+def with_moves(events: list[Event], heads: dict[str, Version], told: list[tuple[str, str]]) -> list[Event]:
+    """The events, after the watcher told of these renames."""
+    return reconcile.with_moves(events, heads, Renames(told))
+
+
 def test_a_hint_with_equal_bytes_is_a_move() -> None:
     events = [deleted("a"), created("b")]
     assert with_moves(events, {"a": version()}, [("a", "b")]) == [moved("a", "b")]
@@ -388,3 +396,28 @@ def test_swapped_names_are_two_new_versions() -> None:
     events = [created("a", B, base=7), created("b", A, base=7)]
     heads = {"a": version(), "b": version(blob=B)}
     assert with_moves(events, heads, [("a", "t"), ("b", "a"), ("t", "b")]) == events
+
+
+def test_renames_are_followed_in_the_order_in_which_they_came() -> None:
+    """A folder, a file in it under its new name, that folder again; and a name that was used before."""
+    renames = Renames([("n/x", "elsewhere"), ("d", "n"), ("n/x", "n/y"), ("d", "late"), ("n", "m"), ("m/y", "z")])
+    assert [renames.followed(path) for path in ("d/x", "d/w", "n/x", "other")] == ["z", "m/w", "elsewhere", "other"]
+
+
+@given(st.data())
+def test_each_rename_is_applied_to_what_those_before_it_made_of_the_path(data: st.DataObject) -> None:
+    names = st.lists(st.sampled_from("ab"), min_size=1, max_size=3).map("/".join)
+    told, path = data.draw(st.lists(st.tuples(names, names), max_size=6)), data.draw(names)
+    expected = path
+    for source, target in told:
+        if expected == source or expected.startswith(source + "/"):
+            expected = target + expected[len(source) :]
+    assert Renames(told).followed(path) == expected
+
+
+def test_so_many_renames_are_remembered_and_no_more() -> None:
+    renames = Renames((f"a{n}", f"b{n}") for n in range(MOST_RENAMES + 1))
+    assert (renames.followed("a0"), renames.followed(f"a{MOST_RENAMES}")) == ("a0", f"b{MOST_RENAMES}")
+    renames.clear()
+    assert not renames
+    assert renames.followed(f"a{MOST_RENAMES}") == f"a{MOST_RENAMES}"
