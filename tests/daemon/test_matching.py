@@ -111,7 +111,7 @@ def test_a_byte_is_found_in_its_line_and_on_the_disk(text: Text, draw: st.DataOb
     at = draw.draw(st.integers(0, len(text.normalised) - 1))
     lines = Lines(text)
     line = text.normalised.count(b"\n", 0, at)
-    assert (lines.at(at), lines.begin(at), lines.begin(at) <= at <= lines.end(at)) == (line, lines.start(line), True)
+    assert (lines.at(at), lines.begin(at), lines.begin(at) <= at <= lines.end(at)) == (line, lines.starts[line], True)
     before = text.data[: lines.on_disk(at)]
     assert re.sub(rb"\r\n|\r", b"\n", before.removeprefix(BOM)) == text.normalised[:at]
     assert lines.on_disk(len(text.normalised)) == len(text.data)

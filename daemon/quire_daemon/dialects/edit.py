@@ -251,7 +251,7 @@ def _resolve_line(at: _Snapshot, op: AtLine) -> int:
     if hint is not None:
         return _by_hint(at, pool, found, hint, op.hash)
     if len(pool) > 1:
-        code = "anchor_ambiguous" if _distinct(at, pool) else "anchor_context_ambiguous"
+        code = "anchor_ambiguous" if at.apart(pool) else "anchor_context_ambiguous"
         message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
         raise _ambiguous(at, code, message, pool, found)
     return pool[0]
@@ -261,11 +261,6 @@ _ADVICE: Final = {
     "anchor_ambiguous": "use the `anchor` of the one you mean, or `occurrence`",
     "anchor_context_ambiguous": "nothing but `occurrence` or `line` tells them apart",
 }
-
-
-def _distinct(at: _Snapshot, candidates: list[int]) -> bool:
-    """Would a longer or a context anchor name each of them alone?"""
-    return at.apart(candidates)
 
 
 def _ambiguous(at: _Snapshot, code: str, message: str, pool: list[int], found: list[int]) -> _Fails:

@@ -100,10 +100,6 @@ class Lines:
         found = self._whole.find(b"\n", offset)
         return len(self._whole) if found < 0 else found
 
-    def start(self, line: int) -> int:
-        """Where `line` begins."""
-        return sum(map(len, self.text.lines[:line])) + line
-
     def on_disk(self, offset: int) -> int:
         """Where the byte at `offset` stands in the file as it is: with its BOM, and CRLF as two bytes."""
         crlf = self._crlfs[self.at(offset)] if self._has_crlf else 0

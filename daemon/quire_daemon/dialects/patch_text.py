@@ -168,7 +168,6 @@ _BEGIN: Final = "*** Begin Patch"
 _END: Final = "*** End Patch"
 _END_OF_FILE: Final = "*** End of File"
 _MOVE_TO: Final = "*** Move to:"
-_SECTIONS: Final = {"Add File": "add", "Update File": "update", "Delete File": "delete", "Move File": "move"}
 _SECTION: Final = re.compile(r"\*\*\* (Add File|Update File|Delete File|Move File):(.*)", re.DOTALL)
 _ARROW: Final = " -> "
 _OWN_LINES: Final = (b"*** ", b"diff --git ", b"--- ", b"+++ ", b"@@")

@@ -202,3 +202,8 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     needs_coverage: bool = False  # its `coverage` is
     needs_presence: bool = False  # `World.present` is filled in
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal
+
+
+def no_paths(params: object) -> Sequence[str]:
+    """The paths of a tool that looks at no file."""
+    return ()

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
-from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, paths_of
 from quire_journal.events import BurstBegun, BurstEnded
 from quire_journal.history import History
 from quire_journal.points import rfc3339, to_the_second
@@ -196,8 +196,7 @@ def _batch_json(batch: int, evidence: str, history: History) -> dict[str, Any]:
 def _paths(batch: int, history: History) -> Iterator[str]:
     for record in history.batch(batch):
         if record.kind in VERSION_KINDS:
-            event = record.event()
-            yield from (path for name in ("path", "to") if (path := getattr(event, name, None)) is not None)
+            yield from paths_of(record.event())
 
 
 def burst_json(burst: Burst, world: World) -> dict[str, Any]:
@@ -248,10 +247,6 @@ def _check_limit(limit: int) -> None:
         raise Refused("schema_invalid", f"limit: must be from 1 to {MAX_LISTED}.", argument="limit")
 
 
-def _no_paths(params: BurstParams) -> Sequence[str]:
-    return ()
-
-
 BURST_TOOL: Final = Tool(
-    "burst", BurstParams, _no_paths, decide, writes=True, needs_text=False, catch_up=True, settle_s=SETTLE_S
+    "burst", BurstParams, no_paths, decide, writes=True, needs_text=False, catch_up=True, settle_s=SETTLE_S
 )

@@ -6,13 +6,13 @@ they come and go), whether the watcher was blind, and `show` says which.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, Final, Literal
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
 from quire_journal.events import CheckpointDropped, CheckpointNamed
 from quire_journal.history import History
@@ -178,14 +178,10 @@ def _not_captured(named: Checkpoint) -> dict[str, Any]:
     return {"count": named.uncaptured, "never": NEVER_CAPTURED, "blind": named.blind or None}
 
 
-def _no_paths(params: CheckpointParams) -> Sequence[str]:
-    return ()
-
-
 CHECKPOINT_TOOL: Final = Tool(
     "checkpoint",
     CheckpointParams,
-    _no_paths,
+    no_paths,
     decide,
     writes=True,
     needs_text=False,

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Who
-from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, writer_filter
+from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, paths_of, writer_filter
 from quire_journal.events import FOLDER, BatchUndone
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token
@@ -465,11 +465,7 @@ class Batches:
 def _places(record: Record) -> Iterator[tuple[str, int]]:
     """(path, seq) of what a record changed."""
     if record.kind in VERSION_KINDS:
-        event = record.event()
-        for name in ("path", "to"):
-            path = getattr(event, name, None)
-            if path is not None:
-                yield path, record.seq
+        yield from ((path, record.seq) for path in paths_of(record.event()))
 
 
 def _stands(version: Version | None) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 from quire_daemon.arguments import Writing
 from quire_daemon.config import Settings
 from quire_daemon.dialects import hashline_edit
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.manual import MANUALS, MOST_SHOWN
 from quire_daemon.manuals.arguments import notes
 from quire_daemon.manuals.filling import filled
@@ -203,7 +203,7 @@ def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings))
 
-    return Tool("describe", DescribeParams, lambda params: (), decide, needs_text=False)
+    return Tool("describe", DescribeParams, no_paths, decide, needs_text=False)
 
 
 def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings) -> dict[str, Any]:

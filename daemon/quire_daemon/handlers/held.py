@@ -14,13 +14,13 @@ write is journaled as ever, and the holder is told of it as of any change to wha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Decision, Move, P, Put, Tool, World, Write
+from quire_daemon.handlers.base import Decision, P, Put, Tool, World, Write, names
 from quire_daemon.handlers.ground import apart, covers, disturbs, free_lines, lines_at, meet
 from quire_journal.events import LineRange
 from quire_journal.points import rfc3339, to_the_second
@@ -182,7 +182,7 @@ def under_leases(tool: Tool[P], params: P, world: World) -> Decision:
 
 def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> list[dict[str, Any]]:
     """What the writer must know about leases where it writes. Raises `Refused` when one of another forbids it."""
-    met = [(one, write, path) for write in writes for path in _paths(write) for one in held if covers(one, path)]
+    met = [(one, write, path) for write in writes for path in names(write) for one in held if covers(one, path)]
     theirs = [m for m in met if m[0].holder != world.who.key and not m[0].broken and _affects(*m, world)]
     for one, write, path in theirs:
         if one.strength == EXCLUSIVE:
@@ -192,12 +192,6 @@ def warnings(writes: Sequence[Write], held: Sequence[Lease], world: World) -> li
     mine = [m for m in met if m[0].holder == world.who.key and m[0].broken]
     by_number = {one.number: (one, path) for one, _, path in [*mine, *theirs]}
     return [_warning(one, path, world) for one, path in list(by_number.values())[:MOST_TOLD]]
-
-
-def _paths(write: Write) -> Iterator[str]:
-    yield write.path
-    if isinstance(write, Move):
-        yield write.to
 
 
 def _affects(held: Lease, write: Write, path: str, world: World) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon import globs
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World, no_paths
 from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, lines_at, meet
 from quire_daemon.handlers.held import (
     in_force,
@@ -215,7 +215,7 @@ def _own(number: int, world: World) -> Lease:
     """The caller's own lease of that number, in force. Raises `Refused`."""
     held = world.history.lease(number)
     if held is None or (not held.broken and not held.binds(world.now_ns)):
-        raise _ended(number, held, world)
+        raise _ended(number, held)
     if held.holder != world.who.key:
         message = f"Lease {number} is {named(held.writer, world)}'s{quoted(held.reason)}; only its holder can renew it."
         raise Refused("lease_held", message, "claim", **_without_yours(held, world))
@@ -227,7 +227,7 @@ def _own(number: int, world: World) -> Lease:
     return held
 
 
-def _ended(number: int, held: Lease | None, world: World) -> Refused:
+def _ended(number: int, held: Lease | None) -> Refused:
     when = f" It was over at {to_the_second(held.expires_ns)}." if held is not None else ""
     return Refused("not_found", f"There is no lease {number} (any more).{when}", "claim", lease=number)
 
@@ -329,7 +329,7 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
     if params.lease is not None:
         found = world.history.lease(params.lease)
         if found is None or (found.broken and found.holder != world.who.key) or found.expires_ns <= world.now_ns:
-            raise _ended(params.lease, found, world)
+            raise _ended(params.lease, found)
         return [found]
     held = in_force(world)
     if params.all:
@@ -405,6 +405,6 @@ CLAIM_TOOL: Final = Tool(
     "claim", ClaimParams, lambda params: (params.path,) if params.path else (), decide_claim, writes=True
 )
 RELEASE_TOOL: Final = Tool(
-    "release", ReleaseParams, lambda params: (), decide_release, writes=True, needs_text=False, asks=("path",)
+    "release", ReleaseParams, no_paths, decide_release, writes=True, needs_text=False, asks=("path",)
 )
-CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, lambda params: (), decide_claims, needs_text=False, asks=("path",))
+CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, no_paths, decide_claims, needs_text=False, asks=("path",))

@@ -59,12 +59,6 @@ def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]
         at = min(at + CONTEXT, following)
 
 
-def rows_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[str], Ranges]:
-    """The lines of `ranges` and a few around them, as a read with hashes shows them, and which they are."""
-    lines, seen = lines_around(text, ranges, most)
-    return LineHashes.of(text).rows_of(lines, ROW_CHARS), seen
-
-
 def lines_around(text: Text, ranges: Iterable[tuple[int, int]], most: int) -> tuple[list[int], Ranges]:
     """The numbers (0-based) of the lines of `ranges` and a few around them, one by one and as ranges."""
     wanted = merge_ranges((max(a - CONTEXT, 0), min(b + CONTEXT, len(text))) for a, b in ranges)

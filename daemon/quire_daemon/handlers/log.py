@@ -8,12 +8,11 @@ found anything or not, so a rare match costs several short calls and never a lon
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.log_filter import BURST_KINDS, VERSION_KINDS, Filter, named_burst, named_kinds, path_filter
 from quire_daemon.handlers.log_pages import Page, Wish, page
 from quire_journal.history import History
@@ -293,13 +292,9 @@ def _since_reply(world: World, found: Page, end: int, fresh: bool) -> Decision:
     )
 
 
-def _no_paths(params: LogParams | SinceParams) -> Sequence[str]:
-    return ()
-
-
 LOG_TOOL: Final = Tool(
-    "log", LogParams, _no_paths, decide_log, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
+    "log", LogParams, no_paths, decide_log, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
 )
 SINCE_TOOL: Final = Tool(
-    "since", SinceParams, _no_paths, decide_since, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
+    "since", SinceParams, no_paths, decide_since, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
 )

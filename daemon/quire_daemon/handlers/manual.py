@@ -9,7 +9,7 @@ import msgspec
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects import DIALECTS
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.manuals import apply_patch, delete_file, move_file, read_file, write_file, writing
 from quire_daemon.manuals.filling import filled
 from quire_journal.refusals import Refused, did_you_mean
@@ -70,4 +70,4 @@ def _told(message: str, manual: str, dialect: str | None, listed: Sequence[dict[
     return {"ok": True, "message": message, "manual": manual, "dialect": dialect, "dialects": listed}
 
 
-MANUAL_TOOL: Final = Tool(name="manual", params=ManualParams, paths=lambda params: (), decide=decide)
+MANUAL_TOOL: Final = Tool(name="manual", params=ManualParams, paths=no_paths, decide=decide)

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 import msgspec
 from msgspec.structs import replace
 
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
+from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World, no_paths
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others
@@ -146,7 +146,7 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
         raise Refused("stale_file", message, "read_again", path=now.path, changes=changes)
     basis = replace(basis_at(base, now, now.text, world, "stale_file"), others=tuple(by_others))
     needs = None if params.whole else _lines_with(params.replaces, basis.text)
-    stale = Stale("native", "stale_file", basis, now, needs, more={"suggested_action": "read_again"})
+    stale = Stale("native", "stale_file", basis, now, needs)
     refusal = refuse_stale(stale, world, dry_run=False)
     if strict == "conflicts" and refusal.reply["touches"] == "none":
         return None
@@ -306,10 +306,6 @@ def _own(world: World, before: int) -> Iterator[Burst]:
     return (b for b in islice(world.history.bursts(before), MOST_BURSTS) if b.owner == world.who.key)
 
 
-def _no_paths(params: NativeParams) -> Sequence[str]:
-    return ()
-
-
 def _implied(params: NativeParams, history: History, who: Who) -> Implied:
     """The call does not fail because one of its files may not be looked at: that is not for a journal to forbid."""
     return Implied(params.paths)
@@ -318,7 +314,7 @@ def _implied(params: NativeParams, history: History, who: Who) -> Implied:
 NATIVE_TOOL: Final = Tool(
     "native",
     NativeParams,
-    _no_paths,
+    no_paths,
     decide,
     writes=True,
     catch_up=True,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 from bisect import bisect_right
-from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, path_filter, paths_of, single_path
@@ -239,11 +238,7 @@ def _between(start: int, end: int, history: History) -> set[str]:
     return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
 
 
-def _no_paths(params: ShowParams | DiffParams) -> Sequence[str]:
-    return ()
-
-
-SHOW_TOOL: Final = Tool("show", ShowParams, _no_paths, decide_show, needs_text=False, asks=("path",))
+SHOW_TOOL: Final = Tool("show", ShowParams, no_paths, decide_show, needs_text=False, asks=("path",))
 DIFF_TOOL: Final = Tool(
-    "diff", DiffParams, _no_paths, decide_diff, needs_text=False, catch_up=True, asks=("path", "paths")
+    "diff", DiffParams, no_paths, decide_diff, needs_text=False, catch_up=True, asks=("path", "paths")
 )

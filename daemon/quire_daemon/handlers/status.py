@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Present, Tool, World
+from quire_daemon.handlers.base import Decision, Present, Tool, World, no_paths
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
+from quire_daemon.handlers.log_filter import paths_of
 from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
 from quire_journal.points import rfc3339
-from quire_journal.records import Record
 from quire_journal.refusals import Refused
 
 MAX_CALLERS: Final = 20
@@ -172,7 +172,7 @@ def _files_json(there: Present, batch: int, history: History) -> list[dict[str, 
     """The files that a caller named or wrote last, the newest first."""
     at = dict(there.files)
     for record in history.batch(batch)[:MOST_FILES] if batch else ():
-        for path in _paths(record):
+        for path in paths_of(record.event()):
             at[path] = max(at.get(path, 0), record.at_ns)
     newest = sorted(at.items(), key=lambda found: -found[1])[:MOST_FILES]
     return [{"path": path, "at": rfc3339(at_ns)} for path, at_ns in newest]
@@ -245,7 +245,7 @@ def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
     """The newer heads of the files of a batch."""
     heads = {}
     for record in history.batch(batch):
-        for path in _paths(record):
+        for path in paths_of(record.event()):
             head = history.file(path)
             if head is not None and head.batch != batch and history.version(path, record.seq) is not None:
                 heads[path] = head
@@ -253,15 +253,6 @@ def _superseding(history: History, batch: int) -> Iterator[dict[str, Any]]:
         yield {"path": path, "version": version_token(head.seq), "writer": history.writer_json(head.writer, head.type)}
 
 
-def _paths(record: Record) -> set[str]:
-    event = record.event()
-    return {path for name in ("path", "to") if (path := getattr(event, name, None)) is not None}
-
-
-def _no_paths(params: StatusParams | WhoParams | OpStatusParams) -> Sequence[str]:
-    return ()
-
-
-STATUS_TOOL: Final = Tool("status", StatusParams, _no_paths, decide_status, needs_text=False, needs_health=True)
-WHO_TOOL: Final = Tool("who", WhoParams, _no_paths, decide_who, needs_text=False, needs_presence=True, all_noted=True)
-OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, _no_paths, decide_op_status, needs_text=False)
+STATUS_TOOL: Final = Tool("status", StatusParams, no_paths, decide_status, needs_text=False, needs_health=True)
+WHO_TOOL: Final = Tool("who", WhoParams, no_paths, decide_who, needs_text=False, needs_presence=True, all_noted=True)
+OP_STATUS_TOOL: Final = Tool("op_status", OpStatusParams, no_paths, decide_op_status, needs_text=False)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import common_part, path_filter
 from quire_journal.blobs import NotHeld
@@ -173,9 +173,5 @@ def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) ->
     return {**told, "next_offset": offset + len(part)} if offset + len(part) < len(data) else told
 
 
-def _no_paths(params: TreeParams | BlobsParams) -> Sequence[str]:
-    return ()
-
-
-TREE_TOOL: Final = Tool("tree", TreeParams, _no_paths, decide_tree, needs_text=False, catch_up=True, asks=("path",))
-BLOBS_TOOL: Final = Tool("blobs", BlobsParams, _no_paths, decide_blobs, needs_text=False)
+TREE_TOOL: Final = Tool("tree", TreeParams, no_paths, decide_tree, needs_text=False, catch_up=True, asks=("path",))
+BLOBS_TOOL: Final = Tool("blobs", BlobsParams, no_paths, decide_blobs, needs_text=False)
