@@ -233,13 +233,13 @@ class Outside:
         found = self._ahead.take(most) if self._ahead.ready else []
         if not found:
             return
-        left = set(self._gather.note_ahead(found, "captured"))
-        for one in found:
-            if one.path in left:
-                self.name(one.path, "captured", now)
-            else:
-                self._looked(one.path, True)
         with self._again_unless_taken([one.path for one in found], now):
+            left = set(self._gather.note_ahead(found, "captured"))
+            for one in found:
+                if one.path in left:
+                    self.name(one.path, "captured", now)
+                else:
+                    self._looked(one.path, True)
             self._recorder.commit()
         if self._ahead.over:
             self._gather.end_reading()

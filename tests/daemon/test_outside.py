@@ -6,7 +6,7 @@ In turns, as in the daemon, but with a clock, a watcher and long work that do wh
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from in_turn import JobsInTurn
 
+from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
@@ -51,6 +52,12 @@ class Choosy(Gather):
         super().__init__(*given)  # type: ignore[arg-type]
         self.refuses: dict[str, Exception] = {}
         self.looks = 0
+        self.fails_ahead: list[Exception] = []  # with which what was read ahead cannot be noted
+
+    def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
+        if self.fails_ahead:
+            raise self.fails_ahead.pop()
+        return super().note_ahead(found, evidence)
 
     def observe(
         self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
@@ -224,6 +231,16 @@ def test_a_first_capture_that_the_disk_does_not_take_is_made_when_it_takes_again
     turns.turns(2 * AGAIN_S)
     assert turns.texts("a") == ["one\n"]
     assert turns.scans() == ["start"]
+
+
+def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.gather.fails_ahead.append(Damaged("a row cannot be read"))
+    turns.outside.open()
+    turns.turns(AGAIN_S)
+    turns.turns(AGAIN_S)
+    assert [str(error) for error in turns.errors] == ["a row cannot be read"]
+    assert (turns.texts("a"), turns.outside.progress()["finished"]) == (["one\n"], True)
 
 
 # ── a path that cannot be looked at ──
