@@ -17,6 +17,7 @@ from cases import every
         ("quire://file/src/app.py", "read_file", {"path": "src/app.py"}),
         ("quire://file/src/app.py?at=v812", "read_file", {"path": "src/app.py", "at": "v812"}),
         ("quire://file/a%20b%23%3F.txt", "read_file", {"path": "a b#?.txt"}),
+        ("quire://file/%C3%BC/100%25.md?at=v3", "read_file", {"path": "ü/100%.md", "at": "v3"}),
         ("quire://log", "log", {}),
         ("quire://log?path=src&limit=20", "log", {"path": "src", "limit": 20}),
         ("quire://manual/edit", "manual", {"dialect": "edit"}),
@@ -43,11 +44,6 @@ def test_a_uri_is_a_call(uri: str, tool: str, args: dict[str, Any]) -> None:
 def test_what_is_no_resource_says_so(uri: str) -> None:
     with pytest.raises(sdk.resources.NoSuchResource):
         sdk.resources.wanted(uri)
-
-
-@pytest.mark.parametrize("path", ["src/app.py", "a b#?.txt", "ü/100%.md"])
-def test_the_uri_of_a_file_leads_back_to_it(path: str) -> None:
-    assert sdk.resources.wanted(sdk.resources.file_uri(path, "v3")).args == {"path": path, "at": "v3"}
 
 
 def test_a_long_file_is_read_page_by_page_all_of_one_version() -> None:

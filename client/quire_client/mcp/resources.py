@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import parse_qsl, quote, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import mcp_types as types
 import msgspec
@@ -19,8 +19,6 @@ import msgspec
 SCHEME: Final = "quire"
 
 Call = Callable[[str, Mapping[str, Any]], dict[str, Any]]
-
-_AS_NUMBERS: Final = ("limit",)
 
 RESOURCES: Final = (
     types.Resource(uri="quire://log", name="log", title="History", description="The newest records of the journal."),
@@ -73,17 +71,13 @@ def wanted(uri: str) -> Wanted:
         case "file" if path and query.keys() <= {"at"}:
             return Wanted("read_file", {"path": path, **query})
         case "log" if not path:
-            return Wanted("log", {name: _number(name, value) for name, value in query.items()})
+            limit = query.get("limit", "")
+            return Wanted("log", query | ({"limit": int(limit)} if limit.isascii() and limit.isdigit() else {}))
         case "manual" if not query:
             return Wanted("manual", {"dialect": path} if path else {})
         case "status" if not path and not query:
             return Wanted("status", {})
     raise NoSuchResource(f"There is no resource {uri[:200]!r}; there are file/PATH?at=, log, manual/TOOL and status.")
-
-
-def file_uri(path: str, at: str = "") -> str:
-    """The URI of a file, now or at a point."""
-    return f"{SCHEME}://file/{quote(path)}" + (f"?at={quote(at)}" if at else "")
 
 
 def read(uri: str, call: Call) -> types.TextResourceContents:
@@ -113,7 +107,3 @@ def _ok(reply: dict[str, Any]) -> dict[str, Any]:
     if not reply.get("ok"):
         raise NoSuchResource(f"{reply.get('message', '')} [{reply.get('error', '')}]")
     return reply
-
-
-def _number(name: str, value: str) -> object:
-    return int(value) if name in _AS_NUMBERS and value.isascii() and value.isdigit() else value
