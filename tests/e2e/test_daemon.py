@@ -54,6 +54,19 @@ def test_what_was_answered_as_applied_is_so_for_who_asks_right_after_it(served: 
         assert [client.op_status(one["op"])["outcome"] for one in (written, edited)] == ["superseded", "applied"]
 
 
+def test_the_text_editor_takes_absolute_paths_for_whatever_it_is_to_do(served: live.Live) -> None:
+    path = os.fspath(served.root / "edited.txt")
+    with served.connect("tom") as client:
+        for command in (
+            {"command": "create", "file_text": "one\n"},
+            {"command": "view"},
+            {"command": "str_replace", "old_str": "one", "new_str": "two"},
+            {"command": "undo_edit"},
+        ):
+            live.ok(client.call("text_editor", {"path": path, **command}))
+    assert served.read("edited.txt") == b"one\n"
+
+
 def test_a_call_that_nobody_understands_and_one_that_leads_elsewhere_tell_what_others_changed_too(
     served: live.Live,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from quire_daemon.arguments import Writing
-from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight
+from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight, planned_here
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.localised import Ranges
@@ -73,7 +73,9 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         other = handed_over(params)
         return decide(dialect, params, world) if other is None else other[0].decide(other[1], world)
 
-    return Tool(dialect.name, dialect.params, paths, decide_here_or_there, writes=True, implies=implies)
+    # What undo is asked about is asked of the journal, which knows no absolute paths.
+    asks = () if dialect.in_other_words is planned_here else ("path",)
+    return Tool(dialect.name, dialect.params, paths, decide_here_or_there, writes=True, implies=implies, asks=asks)
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
