@@ -41,7 +41,7 @@ OTHERS |= {"urllib.request"}  # `urllib.parse` is pure
 WORLD = CLOCK_AND_CHANCE | DISK | OTHERS
 """Modules through which code could see the clock, the disk, a socket, another process, or chance."""
 
-ON_DISK = {f"quire_journal.{name}" for name in ("identities", "lasting", "locks", "places", "workspaces")}
+ON_DISK = {f"quire_journal.{name}" for name in ("identities", "lasting", "locks", "places", "syncing", "workspaces")}
 EDGES = {"quire_journal": {"quire_journal.stores", *ON_DISK}}
 """The parts of the journal that touch the world: the adapters, and where things lie on disk."""
 

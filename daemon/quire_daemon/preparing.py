@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from quire_daemon.call import Going
 from quire_daemon.handlers.base import Move, Put, Write
-from quire_daemon.syncing import Sync, Syncer
 from quire_daemon.workspace import Staged, Workspace
 from quire_daemon.workspace.staging import TOGETHER, Written
 from quire_journal.ids import disk_path
+from quire_journal.syncing import Sync, Syncer
 
 STAGERS: Final = 8
 """Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""

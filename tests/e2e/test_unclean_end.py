@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from live import Live, caught_up, eventually, ok, verified
+from power import lose_the_last_commit
 from quire_client import NoDaemon
 from quire_daemon import soundness
 from quire_journal import watermarks
@@ -150,3 +151,14 @@ def test_the_journal_of_another_workspace_is_not_served(at: Live) -> None:
     with pytest.raises(NoDaemon, match="that of another workspace"), at.connect() as client:
         client.call("status", {})
     assert file.read_bytes() == strange
+
+
+def test_an_edit_that_was_answered_outlives_a_power_cut_that_takes_the_last_commit_back(at: Live) -> None:
+    """The journal's pages were synced, what leads to them was not: the commit is made again (`stores.redo`)."""
+    content = edited(at)
+    at.kill()
+    lose_the_last_commit(at.state_dir / "journal")
+    assert started_again(at, content)["found"] == []
+    with at.connect() as client:
+        (newest,) = ok(client.call("log", {"path": "a.txt", "limit": 1}))["records"]
+    assert newest["kind"] == "file_written"

@@ -72,7 +72,7 @@ def test_what_was_deleted_before_a_compaction_is_in_no_byte_of_any_file_after_it
         assert [pair for pair in r.scan("meta") if pair[0] != b"later"] == before
     store.close()
     assert SECRET not in every_byte(tmp_path)
-    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data.mdb", "db", "lock.mdb"]
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["data.mdb", "db", "lock.mdb", "redo"]
 
 
 def test_a_compacted_file_is_hardly_larger_than_what_it_holds(tmp_path: Path) -> None:

@@ -45,7 +45,11 @@ class Opened(Counted):
 
 
 def environment(path: Path, sync: bool) -> lmdb.Environment:
-    """The environment at `path`, with the largest map that the system grants."""
+    """The environment at `path`, with the largest map that the system grants.
+
+    With `sync` a commit leaves it whole in a power cut, and the commit itself lasts with the next one, or
+    `env.sync(True)`.
+    """
     reserve_lock_file(path / "lock.mdb")
     for attempt, map_bytes in enumerate(_MAP_BYTES, 1):
         try:
@@ -56,7 +60,7 @@ def environment(path: Path, sync: bool) -> lmdb.Environment:
                 max_readers=MAX_READERS,
                 max_spare_txns=4,
                 mode=0o600,
-                metasync=sync,
+                metasync=False,
                 sync=sync,
                 writemap=False,
                 lib_version=0,

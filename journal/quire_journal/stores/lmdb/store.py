@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import lmdb
 
 from quire_journal.lasting import settle, sync_path
-from quire_journal.log import Damaged, JournalGone, StoreFailed
-from quire_journal.stores import Durability
+from quire_journal.log import TABLES, Damaged, JournalGone, StoreFailed
+from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
 from quire_journal.stores.afterimage import Afterimage, looks_of
-from quire_journal.stores.compacting import ByCopy, Target, Tee
+from quire_journal.stores.compacting import ByCopy, Target, Tee, apply
 from quire_journal.stores.disk import is_full, require_fit, require_room
 from quire_journal.stores.files import ADVICE, require_whole
 from quire_journal.stores.in_use import InUse
@@ -32,9 +33,14 @@ from quire_journal.stores.lmdb.environments import (
     walk,
 )
 from quire_journal.stores.lmdb.transactions import ReadingBlock, Snapshot, Transaction
+from quire_journal.stores.redo import SLOT_BYTES, Redo
+from quire_journal.syncing import Sync
 
 _COPY: Final = "db.compact"
 """Name of the folder in which a compaction makes its copy, beside `db`."""
+
+_WITNESS: Final = ("meta", b"head")
+"""The row that differs wherever two logs do: it says where the log ends, and its hash."""
 
 _BESIDE: Final = "db.beside"
 """Name of the folder with what is worked out beside the journal (`LmdbStore.beside`)."""
@@ -54,6 +60,8 @@ class LmdbStore:
         self._broken: str = ""  # why nothing is written any more
         self._gone = False  # nor now: what is written ends with the process
         self._image: Afterimage | None = None
+        self._redo: Redo | None = None  # where it is missing, each commit is synced twice
+        self._begun = False  # was anything written since it was opened
 
     @classmethod
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
@@ -85,7 +93,41 @@ class LmdbStore:
         except lmdb.Error as error:
             env.close()
             raise Damaged(f"{path / 'data.mdb'} cannot be read ({error}); {ADVICE}") from error
-        return cls(path, opened, durability)
+        store = cls(path, opened, durability)
+        try:
+            store._make_again()
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def _make_again(self) -> None:
+        """Make the commits again that a power cut took back and of which `redo` tells."""
+        self._begun = True  # not yet: what is read here would be emptied
+        for entry in redo.entries(self._path / redo.NAME):
+            last = self._opened.get().env.info()["last_txnid"]
+            if entry.base != last or entry.witness != self._witness():
+                continue
+            if not {table for table, _, _ in entry.changes} <= {*TABLES}:
+                raise StoreFailed("a newer Quire wrote last when the machine ended; start that one")
+            with self.writing() as w:
+                apply(w, [*entry.changes])
+        self._begun = False
+
+    def _begin(self) -> None:
+        """Before anything is written: from now on `redo` tells of what this process commits. Raises `StoreFailed`."""
+        path = self._path / redo.NAME
+        if path.exists():
+            self.sync()  # before what it tells of is forgotten: what leads to the last commit may be on no disk
+        if self._durability is Durability.FAST:
+            path.unlink(missing_ok=True)
+        else:
+            self._redo = Redo.open(path)
+        self._begun = True
+
+    def _witness(self) -> bytes:
+        with self.reading() as r:
+            return r.get(*_WITNESS) or b""
 
     @classmethod
     def open_to_read(cls, folder: Path) -> LmdbStore:
@@ -145,13 +187,17 @@ class LmdbStore:
                 self._writer_thread = None
 
     def _transact(self, opened: Opened) -> Iterator[Transaction]:
+        if not self._begun:
+            self._begin()
         self._make_tables(opened)
         try:
             txn = opened.env.begin(write=True)
         except lmdb.Error as error:
             raise failure(self._path, "could not begin to write", error) from error
-        transaction = Transaction(self._path, opened, txn, noting=self._tee is not None)
+        noting = math.inf if self._tee is not None else SLOT_BYTES if self._redo is not None else 0
+        transaction = Transaction(self._path, opened, txn, noting)
         try:
+            witness = transaction.get(*_WITNESS) or b""
             yield transaction
         except BaseException:
             transaction.end()
@@ -160,12 +206,17 @@ class LmdbStore:
         transaction.end()
         if self._image is not None:
             self._image.committing()
+        base, noted, entry = txn.id() - 1, transaction.noted, None
+        if self._redo is not None and noted:
+            entry = self._redo.begin(base, witness, noted)
         try:
             txn.commit()
         except lmdb.Error as error:
             failed = failure(self._path, "could not commit", error)
             if not (isinstance(failed, StoreFailed) and failed.disk_full):
                 self._broken = str(error)
+            if self._redo is not None and entry is not None:
+                self._take_back(self._redo, entry, base)
             raise failed from error
         looks = looks_of(self._file)  # one call of the system, against answers that would not be true
         if looks is None or looks[:2] != opened.file:
@@ -173,8 +224,52 @@ class LmdbStore:
             raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
         if self._image is not None:
             self._image.committed(looks)
-        if self._tee is not None and transaction.noted:
-            self._tee.add(transaction.noted)
+        if self._tee is not None and noted:
+            self._tee.add(noted)
+        if noted != []:
+            self._make_last(opened, entry)
+
+    def _make_last(self, opened: Opened, entry: Sync | None) -> None:
+        """Wait until a power cut cannot take a commit back any more. Raises `StoreFailed`."""
+        if self._durability is Durability.FAST:
+            return
+        if entry is not None:
+            try:
+                entry.result()
+            except OSError:
+                self._forgo_redo()
+                (self._path / redo.NAME).unlink(missing_ok=True)
+            else:
+                return
+        try:
+            opened.env.sync(True)
+        except lmdb.Error as error:
+            self._broken = str(error)
+            raise failure(self._path, "could not sync", error) from error
+
+    def _forgo_redo(self) -> None:
+        """Sync each commit twice from now on."""
+        forgone, self._redo = self._redo, None
+        if forgone is not None:
+            forgone.close()
+
+    def _empty_redo(self) -> None:
+        """Of the present file nothing is to be made again; another comes in its place. Raises `StoreFailed`."""
+        if self._redo is None:
+            return
+        self.sync()
+        try:
+            self._redo.empty()
+        except OSError as error:
+            raise StoreFailed(f"could not empty {self._path / redo.NAME}: {error.strerror}") from error
+
+    def _take_back(self, telling: Redo, entry: Sync, base: int) -> None:
+        """Let no start make a commit that failed; where that cannot be, nothing is written any more."""
+        try:
+            entry.wait()
+            telling.take_back(base)
+        except OSError as error:
+            self._broken = str(error)
 
     def _require_whole(self) -> None:
         """Raise `StoreFailed` when a commit failed for good."""
@@ -278,6 +373,7 @@ class LmdbStore:
         assert isinstance(target, Copy)
         with self._writer:
             last_round()
+            self._empty_redo()
             try:
                 os.rename(target.path / "data.mdb", self._path / "data.mdb")
             except OSError as error:
@@ -309,6 +405,10 @@ class LmdbStore:
         """Give everything back. Idempotent; transactions that are still open end."""
         if self._image is not None:
             self._image.close()
+        if self._redo is not None:
+            with suppress(StoreFailed, RuntimeError):  # what it tells of then stays to be told
+                self.sync()
+                self._forgo_redo()
         self._opened.close()
 
 

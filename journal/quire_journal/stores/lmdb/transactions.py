@@ -130,11 +130,15 @@ def _to_end(cursor: lmdb.Cursor[bytes], stop: bytes | None) -> bool:
 
 
 class Transaction(Snapshot):
-    """The writing transaction. After one failed call nothing of it can be committed any more."""
+    """The writing transaction. After one failed call nothing of it can be committed any more.
 
-    def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes], noting: bool) -> None:
+    Its changes are noted, as long as what is put is at most `noting` bytes; else `noted` is None.
+    """
+
+    def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes], noting: float) -> None:
         super().__init__(path, opened, txn)
         self.noted: list[Change] | None = [] if noting else None
+        self._room = noting
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         database = self._databases[table] or self._writable(table)
@@ -143,6 +147,9 @@ class Transaction(Snapshot):
         self._changes += 1
         if self.noted is not None:
             self.noted.append((table, key, value))
+            self._room -= len(value)
+            if self._room < 0:
+                self.noted = None
         try:
             self._txn.put(key, value, db=database)
         except lmdb.Error as error:
@@ -174,7 +181,10 @@ class Transaction(Snapshot):
                 checked_key(key)
         self._changes += 1
         if self.noted is not None:
+            self._room -= sum(len(value) for _, value in pairs)
             self.noted += [(table, key, value) for key, value in pairs]
+            if self._room < 0:
+                self.noted = None
         try:
             with self._txn.cursor(database) as cursor:
                 put: int = cursor.putmulti(pairs, append=append)[1]
@@ -203,6 +213,9 @@ class Transaction(Snapshot):
         self._changes += 1
         if self.noted is not None:
             self.noted.append((table, key, value))
+            self._room -= len(key if value is None else value)
+            if self._room < 0:
+                self.noted = None
 
     def _writable(self, table: str) -> lmdb._Database:
         database = self._databases[table]

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from quire_daemon.syncing import Syncer
+from quire_journal.syncing import Syncer
 
 
 def test_work_is_done_on_another_thread_before_its_result_is_there() -> None:
