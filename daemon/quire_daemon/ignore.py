@@ -23,7 +23,7 @@ import os
 import re
 import stat
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -96,6 +96,11 @@ class Ignore:
         self._lock = threading.Lock()
         self.tune(patterns, secret_globs)
 
+    @property
+    def at_hand(self) -> int:
+        """Of how many folders the rules are at hand."""
+        return len(self._levels)
+
     def tune(self, patterns: Sequence[str], secret_globs: Sequence[str]) -> None:
         """Take what the settings ignore, and what they call secret, from now on."""
         self._settings = _compile(_as_bytes(pattern) for pattern in patterns)
@@ -131,6 +136,14 @@ class Ignore:
             for known in [f for f in self._levels if _within(f, folder)]:
                 del self._levels[known]
             for file in [f for f, governed in self._governed.items() if _within(governed, folder)]:
+                del self._governed[file], self._signatures[file]
+
+    def keep(self, folders: Container[str]) -> None:
+        """Forget what was read for all folders but these and the root: they are gone, or ignored."""
+        with self._lock:
+            for gone in [f for f in self._levels if f and f not in folders]:
+                del self._levels[gone]
+            for file in [f for f, governed in self._governed.items() if governed and governed not in folders]:
                 del self._governed[file], self._signatures[file]
 
     def recheck(self) -> list[str]:

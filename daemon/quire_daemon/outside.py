@@ -417,6 +417,7 @@ class Outside:
             entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
             result = compare(seen, entries)
             self._watcher.cover(result.folders)
+            self._ignore.keep({*result.folders})
             present = {e.path for e in entries}
             lost = [path for path in heads if path not in seen and path not in present]  # the cache may lack them
             unread = [path for path in heads & present if path not in seen]

@@ -263,6 +263,22 @@ def test_forgetting_leaves_siblings_with_a_longer_name_alone(tmp_path: Path) -> 
     assert ignore.ignored("subway/a", False)
 
 
+def test_what_was_read_for_folders_that_are_gone_is_forgotten(tmp_path: Path) -> None:
+    write(tmp_path, ".gitignore", "*.log")
+    write(tmp_path, "kept/.gitignore", "*.tmp")
+    ignore = Ignore(tmp_path)
+    for folder in ("kept", *(f"gone{number}" for number in range(100))):
+        assert ignore.ignored(f"{folder}/a.log", False)
+    assert ignore.at_hand == 102
+    write(tmp_path, "kept/.gitignore", "")
+    write(tmp_path, "gone7/.gitignore", "!*.log")
+    ignore.keep({"kept"})
+    assert ignore.at_hand == 2
+    assert ignore.recheck() == ["kept"]
+    assert not ignore.ignored("gone7/a.log", False)
+    assert ignore.ignored("kept/a.log", False)
+
+
 def test_only_rule_files_govern(tmp_path: Path) -> None:
     ignore = Ignore(tmp_path)
     assert ignore.governs(".quireignore") == ""

@@ -233,6 +233,16 @@ def test_a_first_capture_that_the_disk_does_not_take_is_made_when_it_takes_again
     assert turns.scans() == ["start"]
 
 
+def test_a_comparison_forgets_the_rules_of_folders_that_are_gone(turns: Turns) -> None:
+    """They come and go by the thousand where a build makes temporary ones."""
+    turns.opened()
+    for number in range(50):
+        assert not turns.gather.ignore.ignored(f"build{number}/file", False)
+    turns.outside.scan("rules")
+    turns.turns()
+    assert turns.gather.ignore.at_hand == 1
+
+
 def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.gather.fails_ahead.append(Damaged("a row cannot be read"))
