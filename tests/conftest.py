@@ -20,7 +20,9 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
+import abreast  # noqa: E402
 import live  # noqa: E402
+from abreast import pytest_addoption, pytest_runtestloop  # noqa: E402, F401
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
 os.environ.pop("PYTHONUNBUFFERED", None)
@@ -49,20 +51,31 @@ if not live.LONG:
 gc.set_threshold(200_000, 20, 20)
 
 
-def pytest_collectstart(collector: pytest.Collector) -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """In a new clone the tests are compiled, with their asserts rewritten, which takes longer than to collect them.
 
-    Of two processes that collect all of them, the second begins at the other end, so each compiles half of them and
-    finds the rest done. What cannot be imported is told where it is collected.
+    Beside this process another one begins at the other end, and goes on until it comes to what has been compiled here.
     """
-    second = isinstance(collector, pytest.Session) and os.environ.get("PYTEST_XDIST_WORKER") == "gw1"
-    if not second or collector.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
+    config, here = session.config, Path(__file__)
+    if not config.option.abreast or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
-    for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
+    tests = sorted(here.parent.rglob("test_*.py"), reverse=True)
+    if not _compiled(tests[0]):
+        abreast.beside(lambda: _compile(tests))
+
+
+def _compile(tests: list[Path]) -> None:
+    for path in tests:
+        if _compiled(path):
+            return
         if str(path.parent) not in sys.path:
             sys.path.insert(0, str(path.parent))  # as pytest does when it comes there
-        with contextlib.suppress(Exception, pytest.skip.Exception):
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # told where it is collected
             importlib.import_module(path.stem)
+
+
+def _compiled(path: Path) -> bool:
+    return any((path.parent / "__pycache__").glob(f"{path.stem}.*-pytest-*.pyc"))
 
 
 def pytest_collection_finish() -> None:
@@ -74,21 +87,22 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only makes sense at full length.
 
-    What uses the SDK of MCP comes first, so that one process of pytest alone imports it: others are given, and take,
-    from the other end. Then come the tests that lie here and run scripts and blocks of the README: some take seconds,
-    and nobody is to wait for one of them at the end.
+    What uses the SDK of MCP comes first, for one process alone to import it. Then come the tests that lie here and run
+    scripts and blocks of the README, and those that drive daemons: some take seconds, and nobody is to wait for one of
+    them at the end.
     """
     here = Path(__file__).parent
-    items.sort(key=lambda item: ("mcp" not in item.path.name, item.path.parent != here))
+    items.sort(
+        key=lambda item: (
+            "mcp" not in item.path.name,
+            item.path.parent != here,
+            not item.get_closest_marker("real"),
+        )
+    )
     left_out = [item for item in items if item.get_closest_marker("campaign")] if not live.LONG else []
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-
-
-def pytest_sessionfinish() -> None:
-    """End what forked the daemons."""
-    live.NURSERY.close()
 
 
 @pytest.fixture(autouse=True)

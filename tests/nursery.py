@@ -13,6 +13,7 @@ Tests of the start itself, the benchmarks, and `scripts/test --long` start real 
 from __future__ import annotations
 
 import array
+import atexit
 import json
 import os
 import socket
@@ -89,6 +90,7 @@ class Nursery:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, forking.MOST)
         environ = {name: value for name, value in os.environ.items() if name != MARK}
+        atexit.register(self.close)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", Path(forking.__file__), str(theirs.fileno())],

@@ -129,7 +129,7 @@ def test_the_tests_add_what_development_needs_and_that_serves_the_command_too(ch
     checkout.put("python3", PYTHON)
     status, out, _ = checkout.run("scripts/test", "-x")
     assert status == 0
-    assert out.startswith("pytest -n 2")
+    assert out.startswith("pytest -n 3")
     assert out.endswith("-x\n")
     assert checkout.run("scripts/quire")[0] == 0
     assert checkout.done() == ["venv", "install dev"]
