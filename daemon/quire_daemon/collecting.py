@@ -77,17 +77,23 @@ COMPACT_ABOVE: Final = 0.5
 Then = Callable[[dict[str, Any]], None]
 
 
-class Host(Protocol):
-    """What a collection needs of the daemon."""
+class Paced(Protocol):
+    """What long work on a thread needs to know of the daemon."""
 
-    settings: Settings
     clock: Clock
-    recorder: Recorder
-    log: Log
-    step: Callable[[str], None]
 
     @property
     def stopping(self) -> bool: ...
+
+
+class Host(Paced, Protocol):
+    """What a collection needs of the daemon."""
+
+    settings: Settings
+    recorder: Recorder
+    log: Log
+    step: Callable[[str], None]
+    progress: dict[str, dict[str, Any]]  # what else takes long, by service
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None: ...
 
@@ -108,7 +114,7 @@ class Asked(msgspec.Struct, frozen=True):
 class Breather:
     """Lets other threads run when a slice is over, and ends the work when the daemon stops."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Paced) -> None:
         self._host, self._clock = host, host.clock
         self._until = 0.0
         self._called = self._clock.mono_s()
@@ -194,9 +200,15 @@ class Collecting:
         return self._running is not None
 
     def begin(self, asked: Asked, then: Then) -> None:
-        """Collect, and call `then` with the reply. Raises `Refused` when a collection is going on, and as `settle`."""
+        """Collect, and call `then` with the reply.
+
+        Raises `Refused` while another one is going on or a purge is (neither could rely on what stands there), and as
+        `settle`.
+        """
         if self._running is not None:
             raise Refused("busy", "A collection is going on already; wait for its end.", "retry", retry_after_ms=1000)
+        if "purge" in self._host.progress:
+            raise Refused("busy", "A purge is going on; collect when it has ended.", "retry", retry_after_ms=1000)
 
         def ended(body: dict[str, Any]) -> None:
             self._running, self._look_at = None, 0.0
@@ -217,7 +229,11 @@ class Collecting:
         self._look_at = now + LOOK_S
         self.usage = usage(retention, self._host.recorder.journal.store.size_bytes(), self._state_dir)
         self.warnings = warnings(self.usage)
-        if self._running is None and due(retention.automatic, self.usage, now - self._began_s, now - self._last_s):
+        if (
+            self._running is None
+            and "purge" not in self._host.progress
+            and due(retention.automatic, self.usage, now - self._began_s, now - self._last_s)
+        ):
             self._last_s = now
             self.begin(Asked(by="automatic", compact=True), lambda body: None)
 

@@ -19,6 +19,7 @@ from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
+from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 
 MIB = 1 << 20
@@ -92,6 +93,7 @@ class Full:
         self.recorder = Recorder(Journal.open(MemoryStore(), 1), self.clock)
         self.jobs: list[str] = []
         self.steps: list[str] = []
+        self.progress: dict[str, dict[str, Any]] = {}
         self.full = True
 
     def step(self, name: str) -> None:
@@ -115,6 +117,22 @@ def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: P
     host.full = False
     collecting.begin(Asked(), lambda body: None)
     assert collecting.going_on
+    assert host.jobs == ["gc"]
+
+
+def test_nothing_is_collected_while_a_purge_looks_that_would_be_refused_for_it_in_the_end(tmp_path: Path) -> None:
+    host = Full()
+    host.full = False
+    host.settings = Settings(retention=Retention(workspace_bytes=1, store_bytes=0, automatic="over_quota"))
+    host.progress["purge"] = {}
+    collecting = Collecting(host, tmp_path)
+    collecting.tidy()
+    assert collecting.usage["workspace"]["bytes"] > 0
+    with pytest.raises(Refused, match="purge"):
+        collecting.begin(Asked(), lambda body: None)
+    assert host.jobs == []
+    host.progress.clear()
+    collecting.begin(Asked(), lambda body: None)
     assert host.jobs == ["gc"]
 
 

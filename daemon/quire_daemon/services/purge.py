@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.call import Call
+from quire_daemon.collecting import Breather
 from quire_daemon.handlers.log_filter import known_path
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
@@ -66,6 +67,8 @@ def run(call: Call, host: Host) -> None:
     task = _task(call.params, host)
     if "purge" in host.progress:
         raise Refused("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
+    if host.collecting.going_on and not call.params.plan:  # it relies on what stands in the journal
+        raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
     host.settle()
     _Purge(call, host, task).begin()
 
@@ -123,8 +126,6 @@ class _Purge:
         if self._call.params.plan:
             self._answer(self._body())
             return
-        if self._host.collecting.going_on:  # it relies on what stands in the journal to be made from what it was
-            raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
         recorder.introduce(self._call.who.writer)
         self._host.settle()
         if recorder.journal.head != looked.head:  # what came meanwhile may hold it, too
@@ -144,7 +145,7 @@ class _Purge:
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
         self._purger.close()  # which gives space back
-        self._compaction.copy()
+        self._compaction.copy(Breather(self._host).paced)
         return self._swap
 
     def _swap(self) -> None:
