@@ -347,3 +347,10 @@ def test_lines_are_clamped_to_the_file() -> None:
     book = Playbook({"f.txt": TEN})
     assert claim(book, "ann", start_line=8, end_line=99)["lines"] == {"start": 8, "end": 10}
     assert claim(book, "ben", end_line=2)["lines"] == {"start": 1, "end": 2}
+
+
+@every("glob", ["[", "[z-a]*"])
+def test_claims_about_a_glob_that_is_none_are_refused(glob: str) -> None:
+    book = Playbook({"f.txt": "one\n"})
+    assert book.call("claim", {"path": "f.txt"})["ok"]
+    assert book.call("claims", {"path": glob})["error"] == "schema_invalid"

@@ -26,7 +26,7 @@ from quire_daemon.handlers.held import (
     quoted,
     share_ground,
 )
-from quire_daemon.handlers.log_filter import as_glob, known_path
+from quire_daemon.handlers.log_filter import as_glob, glob_matches, known_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
 from quire_journal.points import rfc3339, to_the_second
@@ -177,10 +177,7 @@ def wanted_lease(params: ClaimParams, world: World) -> Lease:
 def _form(given: str, now: FileNow) -> str:
     """A name with wildcards is a glob, unless a file is really called so."""
     if now.kind == "missing" and globs.is_glob(now.path):
-        try:
-            globs.matches(now.path)
-        except ValueError as error:
-            raise Refused("schema_invalid", f"path: {given!r} is no pattern: {error}", argument="path") from None
+        glob_matches(now.path)
         return GLOB
     return FOLDER if now.kind == "folder" or (now.kind == "missing" and given.endswith("/")) else FILE
 
@@ -380,6 +377,7 @@ def _about(path: str, held: Sequence[Lease], world: World) -> list[Lease]:
         return list(held)
     glob = as_glob(path, world.history)
     if glob is not None:
+        glob_matches(glob)
         asked = [_asked(glob, GLOB)]
     else:
         asked = [_asked(known_path(path, world.history), form) for form in (FILE, FOLDER)]

@@ -121,6 +121,14 @@ def as_glob(given: str, history: History) -> str | None:
     return f"{plain}/" if given.endswith("/") else plain
 
 
+def glob_matches(glob: str) -> Callable[[str], object]:
+    """As `globs.matches`. Raises `Refused` for a glob that is none."""
+    try:
+        return globs.matches(glob)
+    except ValueError as error:
+        raise Refused("schema_invalid", f"path: {glob!r} is not a glob: {error}.", argument="path") from None
+
+
 def path_filter(given: str, history: History) -> Callable[[str], object]:
     """Does a path match: a file, everything in a folder, or a glob (`*`, `**`, `?`, `[…]` as in `.gitignore`)?
 
@@ -131,10 +139,7 @@ def path_filter(given: str, history: History) -> Callable[[str], object]:
         return lambda path: True
     glob = as_glob(given, history)
     if glob is not None:
-        try:
-            fits = globs.matches(glob)
-        except ValueError as error:
-            raise Refused("schema_invalid", f"path: {given!r} is not a glob: {error}.", argument="path") from None
+        fits = glob_matches(glob)
         if "/" not in glob:
             return fits
         return lambda path: fits(percent_escaped(path) if is_escaped(path) else path)
