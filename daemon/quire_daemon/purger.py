@@ -17,7 +17,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -38,7 +38,7 @@ from quire_journal.stores.lmdb import LmdbStore
 SHOWN_CHARS: Final = 200
 MIB: Final = 1 << 20
 
-STOP_LOOK_S: Final = 0.2
+STOP_LOOK_MS: Final = 200
 """Between two looks whether the daemon ends."""
 
 
@@ -123,10 +123,9 @@ Outcome = Looked | Masked | Unfit | Failed
 class Purger:
     """The process, from the first task to `close`."""
 
-    def __init__(self, journal: Path, stopping: Callable[[], bool], command: Sequence[str] = ()) -> None:
+    def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
         """`journal`: the folder that its tasks are about. `stopping`: does the daemon end? Then nobody waits for it."""
         self._journal, self._stopping = journal, stopping
-        self._command = command or [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.purger", str(os.getpid())]
         self._process: subprocess.Popen[bytes] | None = None
 
     def ask(self, task: Task) -> Looked | Masked:
@@ -134,7 +133,8 @@ class Purger:
         try:
             if self._process is None:
                 pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-                self._process = subprocess.Popen(self._command, cwd="/", **pipes)  # type: ignore[call-overload]
+                words = [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.purger", str(os.getpid())]
+                self._process = subprocess.Popen(words, cwd="/", **pipes)  # type: ignore[call-overload]
             said = self._said(self._process, msgspec.msgpack.encode(task))
         except OSError as error:
             raise StoreFailed(f"no process can be started for it ({error})") from error
@@ -156,11 +156,15 @@ class Purger:
             process.stdin.flush()
         except BrokenPipeError:
             return None
-        while not select.select([process.stdout], [], [], STOP_LOOK_S)[0]:
+        answer = select.poll()  # `select.select` takes no descriptor above 1023, and a daemon may have more
+        answer.register(process.stdout, select.POLLIN)
+        while not answer.poll(STOP_LOOK_MS):
             if self._stopping():
                 raise CrawlCancelled
         head = process.stdout.read(LENGTH.size)
-        return process.stdout.read(LENGTH.unpack(head)[0]) if head else None
+        size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
+        said = process.stdout.read(size)
+        return said if size and len(said) == size else None
 
     def _fate(self, process: subprocess.Popen[bytes], task: Task) -> Refused | StoreFailed:
         """What it ended of."""

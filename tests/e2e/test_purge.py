@@ -180,3 +180,15 @@ def test_an_expression_that_never_ends_is_stopped_and_the_daemon_answers_others_
     assert stopped["limit_ms"] == 300
     assert ok(client.call("read_file", {"path": "a.txt", "at": version}))["content"] == "a" * 60 + "!\n"
     assert "progress" not in ok(client.call("status", {}))
+
+
+def test_a_daemon_that_is_to_end_does_not_wait_for_a_purge_that_looks(at: Live) -> None:
+    at.write(".quire.toml", "[limits]\nregex_ms = 100000\n")
+    at.write("a.txt", "a" * 60 + "!\n")
+    client = at.connect(agent="ann")
+    caught_up(client)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: at.connect(agent="bob").purge(matching="(a+)+$", timeout_s=30))
+        eventually("the purge looks", lambda: "purge" in ok(client.call("status", {})).get("progress", {}))
+        ok(client.call("shutdown", {}))
+        eventually("the daemon has stopped", lambda: not at.pids())

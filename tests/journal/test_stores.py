@@ -424,3 +424,14 @@ def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk:
     assert failed.value.disk_full
     (small_disk / "ballast").unlink()
     LmdbStore.open(small_disk).close()
+
+
+def test_what_a_process_that_was_killed_left_beside_a_store_goes_with_the_next_opening(tmp_path: Path) -> None:
+    LmdbStore.open(tmp_path).close()
+    beside = LmdbStore.beside(tmp_path)
+    with beside.writing() as w:
+        w.put("meta", b"key", b"value")
+    beside.close()
+    assert len(list(tmp_path.iterdir())) == 2
+    LmdbStore.open(tmp_path).close()
+    assert [path.name for path in tmp_path.iterdir()] == ["db"]
