@@ -85,7 +85,15 @@ class Answering:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
             if call.op:
                 body.setdefault("op", call.op.hex())
-        self._server.reply(call.incoming.identity, request.id, body)
+        try:
+            self._server.reply(call.incoming.identity, request.id, body)
+        except (
+            TypeError,
+            ValueError,
+            OverflowError,
+        ):  # nobody has seen to it that this can be said: the caller hears that, at least
+            told: dict[str, Any] = {name: body[name] for name in ("outcome", "op") if name in body}
+            self._server.reply(call.incoming.identity, request.id, {**self.fault(call.tool.name), **told})
 
     def refuse(self, call: Call, refused: Refused) -> None:
         """Refused before or after the decision; journaled for writing tools, as the handlers do for theirs."""

@@ -6,6 +6,7 @@ Every id has one canonical form; what people see is cut from it.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any, NewType
 from urllib.parse import quote, unquote_to_bytes
@@ -52,6 +53,8 @@ def writer_name(writer: int) -> str:
     return f"w{writer}" if writer else "outside"
 
 
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
 _ESCAPED = "%/"
 """How a path begins in the journal that is not UTF-8 on disk. A path that really begins so is escaped, too."""
 
@@ -62,7 +65,7 @@ def journal_path(disk: str) -> str:
     Nearly every path is itself. One that is not UTF-8 becomes `%/` and its bytes, percent-escaped, so that it can
     be stored, shown and sent back.
     """
-    if disk.startswith(_ESCAPED) or not (disk.isascii() or _is_utf8(disk)):
+    if disk.startswith(_ESCAPED) or not (disk.isascii() or is_utf8(disk)):
         return _ESCAPED + quote(disk.encode("utf-8", "surrogateescape"))
     return disk
 
@@ -95,6 +98,11 @@ def percent_escaped(journal: str) -> str:
     return journal[len(_ESCAPED) :]
 
 
+def with_bytes_escaped(said: str) -> str:
+    """A sentence that may name paths of the disk, in UTF-8: each byte that is not is percent-escaped."""
+    return said if said.isascii() else _NOT_UTF8.sub(lambda byte: f"%{ord(byte[0]) & 0xFF:02X}", said)
+
+
 def shown_path(entry: Mapping[str, Any]) -> str:
     """The path of an entry of a reply, as the journal spells it."""
     path = str(entry["path"])
@@ -110,10 +118,11 @@ def unescaped(given: str) -> str | None:
     if "%" not in given:
         return None
     disk = unquote_to_bytes(given).decode("utf-8", "surrogateescape")
-    return None if _is_utf8(disk) else disk
+    return None if is_utf8(disk) else disk
 
 
-def _is_utf8(disk: str) -> bool:
+def is_utf8(disk: str) -> bool:
+    """Are its bytes UTF-8?"""
     try:
         disk.encode()
     except UnicodeEncodeError:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from quire_journal.ids import is_utf8, journal_path, with_bytes_escaped
+
 CODES: Final[dict[str, str]] = {
     # any tool
     "schema_invalid": "The arguments do not have the shape that the tool asks for.",
@@ -142,20 +144,26 @@ class Refused(Exception):
     """A request declined.
 
     `code` is stable (see `CODES`), `message` one sentence that names the thing, `action` a machine word for
-    what to do next (`NEXT` has that of each code), `details` the fields that help to repair the call.
+    what to do next (`NEXT` has that of each code), `details` the fields that help to repair the call. Where they name
+    paths as the disk has them, whoever catches it finds them in the journal's form, and the sentence in UTF-8.
     """
 
     def __init__(self, code: str, message: str, action: str = "", **details: Any) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = with_bytes_escaped(message)
         self.action = action or NEXT[code]
-        self.details = details
+        self.details = {name: _in_utf8(said) for name, said in details.items()}
 
     def reply(self) -> dict[str, Any]:
         """The reply that says so."""
         said = {"ok": False, "error": self.code, "message": self.message}
         return {**said, **self.details, "suggested_action": self.action}
+
+
+def _in_utf8(said: Any) -> Any:
+    """A path of the disk in the journal's form where it has to be; all else as it is."""
+    return journal_path(said) if isinstance(said, str) and not is_utf8(said) else said
 
 
 LONGEST_GUESS: Final = 80

@@ -30,11 +30,12 @@ from quire_daemon.performing import MANY
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
+from quire_journal import VERSION, WIRE
 from quire_journal.check import check
-from quire_journal.events import GitRan, JournalSalvaged
+from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
-from quire_journal.messages import Caller, Request
+from quire_journal.messages import Caller, Reply, Request, encode
 from quire_journal.stores.memory import MemoryStore
 
 LONGEST_S = 30.0
@@ -50,6 +51,7 @@ class Hearing(Server):
         self.gone: set[bytes] = set()  # connections that have ended
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
+        encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         self.replies[identity] = body
 
     def reaches(self, identity: bytes) -> bool:
@@ -270,6 +272,26 @@ def test_who_waits_to_write_when_the_daemon_stops_is_told_that_nothing_was_done(
     told = daemon.server.replies
     assert {*told} == {b"ben"}
     assert (told[b"ben"]["error"], told[b"ben"]["outcome"]) == ("busy", "not_applied")
+
+
+def test_a_refusal_that_names_a_path_which_is_not_utf8_is_told_and_journaled(daemon: Daemon) -> None:
+    """It could not be encoded: that ended the daemon, and what others had noted went with it."""
+    os.close(os.open(os.fsencode(daemon.root) + b"/caf\xe9 1", os.O_CREAT | os.O_WRONLY))
+    reply = daemon.turn(ann=("write_file", {"path": "caf%E9 1/b.txt", "content": "new\n"}), ben=read("c"))["ann"]
+    assert (reply["error"], reply["path"], reply["path_encoding"]) == ("not_a_file", "caf%E9%201/b.txt", "percent")
+    assert reply["message"] == "caf%E9 1 is not a folder, so nothing can be made in it."
+    daemon.app.settle()
+    with daemon.app.recorder.history() as history:
+        refusals = [event for record in history.records() if isinstance(event := record.event(), EditRefused)]
+    assert refusals == [EditRefused("write_file", "caf%E9 1/b.txt", "not_a_file", reply["message"])]
+
+
+def test_a_reply_that_cannot_be_said_is_a_fault_that_is_told(daemon: Daemon) -> None:
+    call = daemon.app.accepting.accept(incoming("ann", *write("a"), b"an operation id."))
+    assert call is not None
+    daemon.app.answering.answer(call, {"ok": True, "message": "caf\udce9"})
+    reply = daemon.server.replies[b"ann"]
+    assert (reply["error"], reply["outcome"], reply["op"]) == ("fault", "applied", b"an operation id.".hex())
 
 
 @pytest.fixture
