@@ -114,6 +114,14 @@ def _check_root(root: Path) -> None:
         raise NoFolder(f"{root} is not a folder.")
     if root == Path("/"):
         raise WorkspaceRefused("/ is the whole machine; a workspace is one project's folder.")
+    try:
+        os.fspath(root).encode()
+    except UnicodeEncodeError:
+        said = repr(os.fsencode(root))[2:-1]
+        raise WorkspaceRefused(
+            f"The path {said} is not UTF-8, in which a journal says where it belongs; rename the folder. Of the files "
+            "in a workspace any name will do."
+        ) from None
     home = Path(os.path.realpath(Path.home()))
     if root == home:
         raise WorkspaceRefused(f"{root} is your home folder; a workspace is a project's folder inside it.")

@@ -144,6 +144,13 @@ def test_what_is_no_folder_is_no_workspace(tmp_path: Path) -> None:
             checked(place_of(path))
 
 
+def test_a_folder_whose_path_is_not_utf8_is_no_workspace(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    folder.mkdir()
+    with pytest.raises(WorkspaceRefused, match=r"/caf\\xe9 is not UTF-8, .*; rename the folder"):
+        checked(place_of(folder))
+
+
 def test_the_home_folder_and_what_holds_it_are_no_workspaces(tmp_path: Path) -> None:
     state = tmp_path.parent / f"{tmp_path.name}-state"
     with pytest.raises(WorkspaceRefused, match="is your home folder"):
