@@ -10,6 +10,7 @@ Nothing but `re` and msgspec is imported here, so that that process is quickly t
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -120,7 +121,7 @@ def _run(search: Search) -> Answer:
     # One pass in C. Each match becomes itself and its replacement, between marks, and so they can be told apart.
     marked = f"{_MARK}\\g<0>{_MARK}{search.replacement}{_MARK}"
     text = search.text.decode("utf-8", "surrogateescape")
-    parts = _lf(pattern.sub(marked, text, search.count)).split(_MARK)
+    parts = _lf(pattern.sub(marked, text, min(search.count, sys.maxsize))).split(_MARK)
     edits = tuple(_edits(parts, len if text.isascii() else _size))
     size = len(search.text) + sum(len(new) - (stop - start) for start, stop, new in edits)
     if size > search.most_bytes:

@@ -45,6 +45,7 @@ def test_the_end_of_a_line_is_an_end_and_count_ends_the_replacements() -> None:
     book = Playbook({"f.txt": "a TODO one\nb TODO two\nc\n"})
     assert sub(book, "TODO.*$", "DONE", count=1)["replacements_made"] == 1
     assert book.text("f.txt") == "a DONE\nb TODO two\nc\n"
+    assert sub(book, "DONE$", "TODO", count=(1 << 64) - 1)["replacements_made"] == 1
 
 
 def test_a_version_is_replaced_wherever_it_stands() -> None:

@@ -50,6 +50,12 @@ def test_a_move_never_overwrites(there: str) -> None:
     assert book.text(there) == "precious\n"
 
 
+def test_a_move_to_no_name_is_refused_by_the_argument_that_lacks_it() -> None:
+    refused = Playbook({"f.txt": FIVE}).call("move_file", {"path": "f.txt", "to": ""})
+    assert refused["error"] == "schema_invalid"
+    assert "`to` is empty" in refused["message"]
+
+
 def test_a_move_onto_itself_is_one_onto_a_file_that_exists() -> None:
     assert Playbook({"f.txt": FIVE}).call("move_file", {"path": "f.txt", "to": "f.txt"})["error"] == "already_exists"
 

@@ -31,6 +31,11 @@ class MoveParams(Writing, frozen=True, kw_only=True):
 
     to: str
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.to:
+            raise ValueError("`to` is empty; it must be the path that the file gets")
+
 
 def decide_delete(params: DeleteParams, world: World) -> Decision:
     """Remove a file. Raises `Refused`."""
