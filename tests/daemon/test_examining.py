@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
-from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import examine
+import pytest
+
+from quire_daemon.examiner import CheckTask, Task
+from quire_daemon.examining import Child, examine, executed
 from quire_journal.journal import Journal
 from quire_journal.stores.lmdb import LmdbStore
 
@@ -66,3 +69,24 @@ def test_a_fork_finds_what_the_program_finds(journals: Path) -> None:
     program = examine(CheckTask(str(journals / "damaged")))
     assert program.sentences
     assert damaged[:2] == (program.sentences, program.end)
+
+
+def test_who_waits_no_longer_for_what_the_process_finds_ends_it(journals: Path) -> None:
+    """A daemon that was to stop waited for a `verify` to come to its end."""
+
+    class Ended(Exception):
+        pass
+
+    def told(what: str, done: int, total: int) -> None:
+        raise Ended
+
+    Journal.open(LmdbStore.open(journals), 1, "0" * 32).close()
+    began: list[Child] = []
+
+    def begin(task: Task) -> Child:
+        began.append(executed(task))
+        return began[0]
+
+    with pytest.raises(Ended):
+        examine(CheckTask(os.fspath(journals)), told, begin)
+    assert began[0].returncode is not None

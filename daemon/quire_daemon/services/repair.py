@@ -7,18 +7,16 @@ becomes a new one, and what is lost is said in it. So the daemon leaves a note f
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.call import Call
 from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import Examined, examine
+from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service
-from quire_daemon.services.verify import MOST_FINDINGS
+from quire_daemon.services.checking import MOST_FINDINGS, check
 from quire_daemon.soundness import ask_for_repair, only_views
-from quire_journal.refusals import Refused
 
 
 class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -30,25 +28,10 @@ class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 def run(call: Call, host: Host) -> None:
     """Answer the `findings`, and the `plan`: what a repair does about them. With `execute` the daemon ends for it."""
     task = CheckTask(str(host.state_dir / "journal"), in_use=True)
-
-    def told(what: str, done: int, total: int) -> None:
-        host.progress["repair"] = {"what": what, "done": done, "total": total}
-
-    def work() -> Callable[[], None]:
-        try:
-            examined = examine(task, told)
-        finally:
-            host.progress.pop("repair", None)
-        return lambda: _answer(call, host, examined)
-
-    host.settle()
-    host.start_job(work, "repair", lambda error: host.answer(call, host.told("repair", error)))
+    check(call, host, task, lambda examined: _answer(call, host, examined))
 
 
 def _answer(call: Call, host: Host, examined: Examined) -> None:
-    if failed := examined.end.get("failed"):
-        host.answer(call, Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply())
-        return
     plan = _plan(examined)
     execute = call.params.execute and bool(examined.count)
     body: dict[str, Any] = {

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from quire_daemon.call import Call
 from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import examine
+from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service
+from quire_daemon.services.checking import MOST_FINDINGS, check
 from quire_journal.refusals import Refused
-
-MOST_FINDINGS: Final = 200
-"""Findings that a reply lists; its message has their number."""
 
 _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
@@ -27,37 +24,21 @@ class VerifyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
 
 
 def run(call: Call, host: Host) -> None:
-    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence.
-
-    `progress` of `status` tells how far it is.
-    """
+    """Answer `ok` for a sound journal, else `journal_damaged` with the `findings`, each a sentence."""
     read_data, part = _part(call.params.read_data)
     task = CheckTask(str(host.state_dir / "journal"), in_use=True, read_data=read_data, part=part)
+    check(call, host, task, lambda examined: host.answer(call, _reply(examined, call.params.read_data)))
 
-    def told(what: str, done: int, total: int) -> None:
-        host.progress["verify"] = {"what": what, "done": done, "total": total}
 
-    def work() -> Callable[[], None]:
-        try:
-            examined = examine(task, told)
-        finally:
-            host.progress.pop("verify", None)
-        count = examined.count
-        body: dict[str, Any] = {
-            "ok": not count,
-            "message": "The journal is sound." if not count else f"{count} finding{'' if count == 1 else 's'}.",
-            "findings": examined.sentences[:MOST_FINDINGS],
-            "read_data": call.params.read_data,
-        }
-        if failed := examined.end.get("failed"):
-            body |= Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply()
-        elif count:
-            body["error"] = "journal_damaged"
-            body["suggested_action"] = "run_repair"
-        return lambda: host.answer(call, body)
-
-    host.settle()
-    host.start_job(work, "verify", lambda error: host.answer(call, host.told("verify", error)))
+def _reply(examined: Examined, read_data: str) -> dict[str, Any]:
+    count = examined.count
+    body: dict[str, Any] = {
+        "ok": not count,
+        "message": "The journal is sound." if not count else f"{count} finding{'' if count == 1 else 's'}.",
+        "findings": examined.sentences[:MOST_FINDINGS],
+        "read_data": read_data,
+    }
+    return {**body, "error": "journal_damaged", "suggested_action": "run_repair"} if count else body
 
 
 def _part(asked: str) -> tuple[bool, tuple[int, int]]:

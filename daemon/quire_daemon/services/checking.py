@@ -1,0 +1,47 @@
+"""Having the whole journal checked by another process, while it is in use: what `verify` and `repair` begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from quire_daemon.call import Call
+from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.examiner import CheckTask
+from quire_daemon.examining import Examined, examine
+from quire_daemon.services.base import Host
+from quire_journal.refusals import Refused
+
+MOST_FINDINGS: Final = 200
+"""Findings that a reply lists; its message has their number."""
+
+
+def check(call: Call, host: Host, task: CheckTask, then: Callable[[Examined], None]) -> None:
+    """Have `task` done for a call, and in the loop `then` what comes of it; `progress` of `status` tells how far it is.
+
+    A journal that could not be looked at is the answer. A daemon that is to end does not wait for it.
+    """
+    name = call.tool.name
+
+    def told(what: str, done: int, total: int) -> None:
+        if host.stopping:
+            raise CrawlCancelled
+        host.progress[name] = {"what": what, "done": done, "total": total}
+
+    def work() -> Callable[[], None]:
+        examined = examine(task, told)
+        return lambda: come(examined)
+
+    def come(examined: Examined) -> None:
+        host.progress.pop(name, None)
+        if failed := examined.end.get("failed"):
+            host.answer(call, Refused("busy", f"The journal could not be checked: {failed}.", "retry").reply())
+        else:
+            then(examined)
+
+    def failed(error: Exception) -> None:
+        host.progress.pop(name, None)
+        host.answer(call, host.told(name, error))
+
+    host.settle()
+    host.start_job(work, name, failed)
