@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+import live
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
 from quire_daemon.gather import BeingWritten, Gather
@@ -20,13 +21,14 @@ from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking, NotYet
-from quire_daemon.performing import MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
+from quire_daemon.performing import EXPECTED_S, MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
 from quire_daemon.preparing import AT_ONCE
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Signature, Workspace
 from quire_daemon.workspace.lingering import GRACE_S
+from quire_daemon.workspace.staging import TOGETHER, sync_each
 from quire_journal.events import FileWritten, OutsideWritten, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
@@ -178,6 +180,53 @@ def test_while_nobody_asks_a_turn_writes_more(scene: Scene) -> None:
         landed.append(len(scene.outside.landed_at))
     assert scene.now() == {b"after\n"}
     assert max(later - earlier for earlier, later in pairwise(landed)) > AT_ONCE
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_the_temporary_files_of_a_long_request_are_made_while_it_is_looked_at(scene: Scene) -> None:
+    """The loop need not wait for the disk to find an inode for each; none is left that nobody needs."""
+    before = descriptors()
+    scene.performing.expect(len(FILES) + 5)
+    live.eventually("they are made", lambda: descriptors() >= before + len(FILES) + 5)
+    assert os.listdir(scene.root / ".quire" / "tmp") == []
+    scene.begin()
+    assert [*scene.turns()][-1] == [(scene.begun, Done())]
+    assert scene.now() == {b"after\n"}
+    for _ in range(2):
+        scene.clock.now_s += EXPECTED_S + GRACE_S
+        scene.performing.sweep()
+    assert scene.workspace.lingering() == 0
+    assert descriptors() - before <= 5  # those of the journal and of threads
+
+
+def test_nothing_is_made_ahead_for_a_request_of_few_files_or_for_a_plan(scene: Scene) -> None:
+    before = descriptors()
+    scene.performing.expect(MANY - 1)
+    assert descriptors() == before
+    told: list[int] = []
+    looking = Looking(scene.gather, told.append)
+    scene.decide(["beside.txt"], b"edited\n")
+    scene.recorder.commit()
+    choices: list[dict[str, Any]] = [{"plan": True}, {"dry_run": True}, {}]
+    for only in choices:
+        looking.looks(scene.call("undo", last=1, **only))
+    assert told == [1]
+
+
+def test_where_each_file_is_synced_by_itself_one_that_cannot_be_ends_all_of_it(scene: Scene) -> None:
+    """They are synced several at a time then, and the refusal names the file."""
+    written = scene.workspace.write(scene.decide(FILES, b"after\n").decision.writes)
+    os.close(written.unnamed[TOGETHER + 3].fd)
+    with pytest.raises(OSError, match="descriptor"):
+        sync_each(written.unnamed)
+    written.unnamed[TOGETHER + 3].fd = os.open(scene.root, os.O_TMPFILE | os.O_RDWR)
+    sync_each(written.unnamed)
+    for staged in scene.workspace.name(written):
+        scene.workspace.abandon(staged)
+    assert os.listdir(scene.root / ".quire" / "tmp") == []
 
 
 def test_nobody_looks_at_a_file_of_it_before_all_have_landed(scene: Scene) -> None:

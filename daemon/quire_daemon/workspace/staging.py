@@ -16,6 +16,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -24,6 +25,7 @@ import msgspec
 
 from quire_daemon.handlers.base import Make, Put, Remove, Write
 from quire_daemon.workspace import kernel
+from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.reading import Held, Reading, read_all
@@ -41,6 +43,9 @@ TOGETHER: Final = 16
 
 MOST_DIRTY_BYTES: Final = 64 << 20
 """So much that is not written yet (by anybody, on any disk), and each file is synced by itself: it does not wait."""
+
+SIDE_BY_SIDE: Final = 8
+"""Of those as many as this at a time: one commit of the file system's journal serves all that wait for one."""
 
 _ACCESS_ACL: Final = "system.posix_acl_access"
 _DEFAULT_ACL: Final = "system.posix_acl_default"
@@ -112,6 +117,7 @@ class Staging:
         tmp: int,
         protection: Protection,
         token: str,
+        blanks: Blanks,
         step: Callable[[str], None],
     ) -> None:
         """`token`: part of every name of this run, which tells its files from those of dead runs."""
@@ -121,6 +127,7 @@ class Staging:
         self._tmp = tmp
         self._protection = protection
         self._token = token
+        self._blanks = blanks
         self._step = step
         self._numbers: Iterator[int] = count(1)
 
@@ -268,11 +275,7 @@ class Staging:
                 written = written[-1:]  # makes the disk empty its own cache once more, after all that
             except OSError:  # of anybody's file: whether ours are well, each says itself
                 pass
-        for one in written:
-            try:
-                os.fsync(one.fd)
-            except OSError as error:
-                raise refusal(error, one.staged.write.path) from error
+        sync_each(written)
 
     def _name(self, one: _Unnamed) -> None:
         """Give a synced file its name."""
@@ -291,7 +294,7 @@ class Staging:
 
     def _blank(self, part: str) -> int:
         if self._protection.tmpfile:
-            return os.open(".", kernel.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
+            return self._blanks.take()
         return os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
 
     def _dress(self, fd: int, write: Put, base: Held | None) -> None:
@@ -324,6 +327,24 @@ class Staging:
             except (FileNotFoundError, NotADirectoryError):
                 if not path:
                     raise
+
+
+def sync_each(written: Sequence[_Unnamed]) -> None:
+    """Each by itself, of many several at a time. Raises Refused, OSError; then some may not be."""
+    if len(written) < TOGETHER:
+        for one in written:
+            _sync_one(one)
+        return
+    with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="fsync") as threads:
+        for _ in threads.map(_sync_one, written):
+            pass
+
+
+def _sync_one(one: _Unnamed) -> None:
+    try:
+        os.fsync(one.fd)
+    except OSError as error:
+        raise refusal(error, one.staged.write.path) from error
 
 
 def dirty_bytes() -> int:

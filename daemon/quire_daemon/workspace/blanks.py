@@ -1,0 +1,63 @@
+"""Files without a name and without content, made ahead on another thread for a request of many writes.
+
+To make an inode takes the file system longer than all else that a write asks of it, and the more of them have been made
+and removed lately (ext4 looks for one that was not): 50 µs when nothing else happens, 2 ms on a busy disk. It needs no
+interpreter. So it is done while the loop still finds out what will be written. What was made for nothing leaves nothing
+behind: it never had a name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import Final
+
+from quire_daemon.workspace import kernel
+
+MOST: Final = 1024
+"""At most so many stand ready: each is a descriptor."""
+
+
+class Blanks:
+    """Those that stand ready. `make` is for any thread, all else for one."""
+
+    def __init__(self, tmp: int) -> None:
+        """`tmp`: the folder in whose file system they are."""
+        self.tmp = tmp
+        self._ready: deque[int] = deque()
+        self._wanted = 0
+
+    def want(self, count: int) -> bool:
+        """So many will be needed. Is there something to `make`?"""
+        self._wanted = max(self._wanted, min(count, MOST))
+        return len(self._ready) < self._wanted
+
+    def make(self) -> None:
+        """Make them. What the disk or the system refuses is for who needs one to meet."""
+        while len(self._ready) < self._wanted:
+            try:
+                self._ready.append(blank(self.tmp))
+            except OSError:
+                return
+
+    def take(self) -> int:
+        """One of them, or one that is made now. Raises OSError."""
+        self._wanted = max(self._wanted - 1, 0)
+        try:
+            return self._ready.popleft()
+        except IndexError:
+            return blank(self.tmp)
+
+    def drop(self) -> None:
+        """None is needed any more."""
+        self._wanted = 0
+        while self._ready:
+            os.close(self._ready.popleft())
+
+    def __len__(self) -> int:
+        return len(self._ready)
+
+
+def blank(tmp: int) -> int:
+    """A file without a name. Raises OSError."""
+    return os.open(".", kernel.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=tmp)
