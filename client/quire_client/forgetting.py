@@ -82,8 +82,9 @@ def forget(journal: Known) -> int:
     Raises Refused: `busy` while a daemon runs or starts, `config_unusable` for a folder that holds other things too.
     """
     state, identity = journal.state, journal.identity
+    at_home = state.parent == Path(os.path.realpath(state_home()))
     strange = [name for name in os.listdir(state) if not name.startswith(_OURS)]
-    if strange and state.parent != Path(os.path.realpath(state_home())):
+    if strange and not at_home:
         message = f"{state} holds {sorted(strange)[0]!r}, which is not Quire's; nothing was removed."
         raise Refused("config_unusable", message, "look_there", path=str(state))
     with hold_lock(journal.place.start_lock) as starting, hold_lock(journal.place.lock) as lock:
@@ -99,7 +100,8 @@ def forget(journal: Known) -> int:
             message = f"{state} cannot be removed: {error.strerror}."
             raise Refused("permission_denied", message, "check_permissions", path=str(state)) from error
         drop_workspace_id(Path(identity.root), identity.id)
-    for left in (aside, *state.parent.glob(f"{_ASIDE}*")):
+    # What is left of others is cleared away as well, but not elsewhere, where a name proves nothing.
+    for left in (aside, *(state.parent.glob(f"{_ASIDE}*") if at_home else ())):
         if not (left / "workspace.json").exists():
             shutil.rmtree(left, ignore_errors=True)
     return used

@@ -168,8 +168,12 @@ def test_a_state_folder_of_ones_own_goes_only_when_nothing_else_is_in_it(quire: 
     assert (reply["status"], reply["error"]) == (1, "config_unusable")
     assert "'thesis.txt'" in reply["message"]
     (place.state / "thesis.txt").unlink()
+    notes = tmp_path / ".forgotten-notes" / "mine.txt"  # called as what an interrupted removal leaves
+    notes.parent.mkdir()
+    notes.write_text("mine\n")
     assert quire(*words)["status"] == 0
     assert not place.state.exists()
+    assert notes.read_text() == "mine\n"
 
 
 def test_who_waited_for_a_lock_does_not_get_one_on_a_removed_file(old: Place) -> None:
