@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -64,11 +63,12 @@ from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.settings_files import SettingsFiles
 from quire_daemon.spool import Spool
+from quire_daemon.standing import Standing
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_daemon.wrong_settings import BadSettings
 from quire_journal import VERSION
-from quire_journal.events import WatchLost, WorkspaceOpened
+from quire_journal.events import WorkspaceOpened
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import trace_socket
@@ -131,6 +131,17 @@ class App:
         self.performing.rider = self.collecting
         self.gather.under_way = self.performing.under_way
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
+        self._stopping = False
+        self._standing = Standing(
+            state_dir,
+            workspace,
+            self.watcher,
+            self.recorder,
+            self.answering,
+            log,
+            self.stop,
+            lambda: self._stopping,
+        )
         self.deciding = Deciding(
             self,
             self.gather,
@@ -144,9 +155,8 @@ class App:
             self.reserve,
             self.answering,
             self.asides.start,
-            self._end_for_lost_root,
+            self._standing.end_for_lost_root,
         )
-        self._stopping = False
         self._ignore, self._settings_files = ignore, settings_files
         self._no_spool = ""  # why there is none, though it is wanted
         self.bad_settings = ""  # why the settings file was not taken
@@ -156,7 +166,6 @@ class App:
         self._flushing = Flushing()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
         self._chores = Chores(self._guarded, *self._chores_of())
-        self._lock = _file_id(state_dir / "lock")
 
     # ── life ──
 
@@ -316,14 +325,14 @@ class App:
         if watchdog_s := notify.watchdog_s():
             yield Chore("watchdog", watchdog_s, partial(notify.notify, "WATCHDOG=1"))
         yield Chore("save", SAVE_S, self._save)
-        yield Chore("state", IDLE_S, self._check_state)  # before those that fault where there is no such folder
+        yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fault where there is no such folder
         yield Chore("settings", IDLE_S, self._look_at_settings)
         yield Chore("spool", IDLE_S, self._follow_spool)
         yield Chore("reserve", IDLE_S, self.reserve.take)
         yield Chore("collecting", IDLE_S, self.collecting.tidy)
         for name, tidy in (("leases", self.leasing.tidy), ("bursts", self.bursting.tidy), ("git", self.git.tidy)):
             yield Chore(name, IDLE_S, partial(self._if_it_takes_records, tidy))
-        yield Chore("root", IDLE_S, self._check_root)
+        yield Chore("root", IDLE_S, self._standing.check_root)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)
         yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
         if self.settings.journal.durability == "fast":
@@ -362,36 +371,6 @@ class App:
     def _to_flush(self) -> bool:
         """Is there something noted, and a journal that may take it?"""
         return bool(self.recorder.waiting or self.performing.unsettled) and not self.answering.read_only
-
-    def _check_root(self) -> None:
-        """Another folder stands at the root's path: nothing here is about it, so this daemon ends and says why.
-
-        The next client starts one for what is there now; `quire adopt` finds the journal of a folder that moved.
-        """
-        if self.watcher.health().root_replaced or not self.workspace.stands():
-            self._end_for_lost_root()
-        elif self.workspace.mended():
-            self.log.info("checkout_writable")
-            self.stop()  # the next client starts one that finds out what protects it, and finishes what was left
-
-    def _end_for_lost_root(self) -> None:
-        if not self._stopping:
-            self.log.warning("root_replaced", root=os.fspath(self.root))
-            self.recorder.note(WatchLost("root_replaced"))
-            self.stop()
-
-    def _check_state(self) -> None:
-        """The state folder was removed or replaced: nobody finds this daemon any more, so it ends and says why.
-
-        What is at its path now is another's: no mark is left there.
-        """
-        if self._stopping or _file_id(self.state_dir / "lock") == self._lock:
-            return
-        self.answering.sound = False
-        self.log.warning("state_folder_gone", state_dir=os.fspath(self.state_dir))
-        # The log has probably gone with its folder; systemd keeps this.
-        print(f"quired: the state folder {self.state_dir} was removed or replaced; this daemon ends.", file=sys.stderr)
-        self.stop()
 
     # ── performing ──
 
@@ -512,12 +491,3 @@ class App:
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         """The reply that tells a caller of an error that is being handled."""
         return self.answering.told(what, error)
-
-
-def _file_id(path: Path) -> tuple[int, int] | None:
-    """Which file stands at the path; None: none."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino

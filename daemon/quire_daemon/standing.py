@@ -1,0 +1,72 @@
+"""Whether the folders are still those that this daemon serves. Where not, it ends, and says why.
+
+Nothing here is about what stands at their paths then. The next client starts a daemon for that; `quire adopt` finds the
+journal of a folder that moved.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from quire_daemon.answering import Answering
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.watcher import Watcher
+from quire_daemon.workspace import Workspace
+from quire_journal.events import WatchLost
+
+
+class Standing:
+    """Looks at the checkout and the state folder, now and then and before each write."""
+
+    def __init__(
+        self,
+        state_dir: Path,
+        workspace: Workspace,
+        watcher: Watcher,
+        recorder: Recorder,
+        answering: Answering,
+        log: Log,
+        stop: Callable[[], None],
+        stopping: Callable[[], bool],
+    ) -> None:
+        self._state_dir, self._workspace, self._watcher, self._recorder = state_dir, workspace, watcher, recorder
+        self._answering, self._log, self._stop, self._stopping = answering, log, stop, stopping
+        self._lock = _file_id(state_dir / "lock")
+
+    def check_root(self) -> None:
+        """Is the workspace's folder at its path, and can it be written as before?"""
+        if self._watcher.health().root_replaced or not self._workspace.stands():
+            self.end_for_lost_root()
+        elif self._workspace.mended():
+            self._log.info("checkout_writable")
+            self._stop()  # the next client starts one that finds out what protects it, and finishes what was left
+
+    def end_for_lost_root(self) -> None:
+        """Another folder stands at the root's path, or none."""
+        if not self._stopping():
+            self._log.warning("root_replaced", root=os.fspath(self._workspace.root))
+            self._recorder.note(WatchLost("root_replaced"))
+            self._stop()
+
+    def check_state(self) -> None:
+        """Is the state folder at its path? Else nobody finds this daemon any more; and no mark is left in another's."""
+        if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:
+            return
+        self._answering.sound = False
+        self._log.warning("state_folder_gone", state_dir=os.fspath(self._state_dir))
+        # The log has probably gone with its folder; systemd keeps this.
+        print(f"quired: the state folder {self._state_dir} was removed or replaced; this daemon ends.", file=sys.stderr)
+        self._stop()
+
+
+def _file_id(path: Path) -> tuple[int, int] | None:
+    """Which file stands at the path; None: none."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
