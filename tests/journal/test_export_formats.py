@@ -393,6 +393,19 @@ def test_checkpoints_make_the_commits_when_asked(scribe: Scribe) -> None:
     assert b"Co-authored-by: ben <w2@quire.invalid>" in stream
 
 
+@every("name", [".git:x/a", "d/.git::$INDEX/b", ".git /c", ".g\u200cit/x", ".git\\x", "GIT~1/q", ".git...:y", "a//b"])
+def test_a_name_that_git_takes_for_its_own_is_left_out_and_named(name: str) -> None:
+    """A stream with one went into a repository, whose tree nobody could check out then."""
+    scribe = Scribe().introduce()
+    scribe.write(name, b"1\n")
+    scribe.write("b", b"2\n")
+    with scribe.store.reading() as r:
+        upto = r.count("records")
+    stream = b"".join(FORMATS["git"].export(Source(scribe.store, Stretch(0, upto)), "batch"))
+    assert [line for line in stream.splitlines() if line.startswith(b"M ")] == [b"M 100644 inline b"]
+    assert b"Not-Exported: " in stream
+
+
 def test_a_path_that_is_not_utf8_is_quoted_byte_by_byte(scribe: Scribe) -> None:
     scribe.write('%/caf%E9 "x"', b"x\n")
     assert b'inline "caf\\351 \\042x\\042"\n' in exported(scribe.store, "git")

@@ -14,7 +14,7 @@ from quire_journal import VERSION
 from quire_journal.export import told
 from quire_journal.export.git_patch import Content, file_patch
 from quire_journal.export.source import Source
-from quire_journal.export.steps import Change, Step, git_mode, steps
+from quire_journal.export.steps import Step, git_mode, steps
 from quire_journal.ids import OUTSIDE
 from quire_journal.views.files import Version
 
@@ -61,11 +61,6 @@ def content(path: str, version: Version | None, source: Source) -> Content | Non
     if version is None or not mode or not told.fits_git(path) or source.missing(version):
         return None
     return Content(mode, source.bytes_of(version.blob))
-
-
-def differs(change: Change, source: Source) -> bool:
-    """Does the change show in git?"""
-    return content(change.path, change.before, source) != content(change.path, change.after, source)
 
 
 def _head(step: Step, source: Source, number: int, missing: list[tuple[str, str]]) -> bytes:

@@ -12,6 +12,7 @@ from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode
 from quire_journal.ids import OUTSIDE, writer_name
 from quire_journal.plain import plain
+from quire_journal.reserved import disguised
 
 MOST_SUBJECT: Final = 72
 _MOST_PATH: Final = 300
@@ -90,8 +91,8 @@ def folders_of(path: str) -> list[str]:
 
 
 def fits_git(path: str) -> bool:
-    """Does git take the path? It keeps `.git`, however it is written, to itself."""
-    return not any(part.rstrip(" .").lower() in (".git", "git~1", "") for part in path.split("/"))
+    """Does git take the path? It keeps `.git`, however it is written, to itself; a backslash parts names, too."""
+    return not any(disguised(name) in (".git", "git~1", "") for name in path.replace("\\", "/").split("/"))
 
 
 def moved(step: Step) -> dict[str, str]:
