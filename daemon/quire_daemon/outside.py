@@ -8,8 +8,6 @@ takes too long, what is there is recorded as unfinished, and looked at again.
 
 from __future__ import annotations
 
-import heapq
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +20,7 @@ from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
+from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, outer
 from quire_daemon.reconcile import Renames, Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
@@ -77,11 +76,7 @@ class Outside:
         self._gather, self._recorder, self._watcher, self._ignore, self._root = gather, recorder, watcher, ignore, root
         self._start_job = start_job
         self._reload = reload  # the settings file changed
-        self._due: list[tuple[float, int, str]] = []  # (monotonic s, tie, path)
-        self._at: dict[str, float] = {}  # path → when it is due; what else `_due` has of it does not count
-        self._dirty: dict[str, tuple[float, str]] = {}  # path → (first named, evidence)
-        self._late: set[str] = set()  # those of `_dirty` that were looked at: held open, or a look failed
-        self._tie = 0
+        self._named = Named()
         self._next_scan: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
         self._scanning: _Scan | None = None
         self._scan_total = 0
@@ -97,16 +92,9 @@ class Outside:
     # ── naming paths ──
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None) -> None:
-        """Look at `path` soon."""
+        """Look at `path` soon, or from `at` on."""
         self._ahead.forget(path)
-        self._late.discard(path)
-        if path not in self._dirty:
-            self._dirty[path] = (now, evidence)
-        at = now if at is None else at
-        if at < self._at.get(path, math.inf):  # else it is looked at before that, and once is enough
-            self._at[path] = at
-            self._tie += 1
-            heapq.heappush(self._due, (at, self._tie, path))
+        self._named.name(path, evidence, now, at)
 
     def landed(self, path: str, signature: Signature | None, blob: bytes, exchanged: bool = False) -> None:
         """A write of ours stands at `path`: what the watcher will tell of it is known already.
@@ -131,11 +119,8 @@ class Outside:
         awaited = any(scan is not None and scan.awaited for scan in (self._next_scan, self._scanning))
         if awaited or self._crawling or self._watcher.has_news():
             return False
-        return not self._waiting() or (bool(self._scan_left) and self._waiting() == len(self._scan_left))
-
-    def _waiting(self) -> int:
-        """How many paths have not been looked at since they were named."""
-        return len(self._dirty) - len(self._late)
+        waiting = self._named.waiting
+        return not waiting or (bool(self._scan_left) and waiting == len(self._scan_left))
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest."""
@@ -143,7 +128,7 @@ class Outside:
             return now
         coming = self._next_scan if self._scanning is None else None  # one that is under way ends by a job
         at = now + 60 if coming is None else coming.at_s
-        return min(at, self._due[0][0]) if self._due else at
+        return min(at, self._named.next_s)
 
     # ── looking ──
 
@@ -168,24 +153,21 @@ class Outside:
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
         """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""
-        while self._due and self._due[0][0] <= now:
-            at, _, path = heapq.heappop(self._due)
-            if self._at.get(path) == at:  # else another time came before this one
-                del self._at[path]
-                try:
-                    observed += self._look_at(path, now)
-                except Exception:
-                    self._look_later(path, now)
-                    raise
+        while (path := self._named.take(now)) is not None:
+            try:
+                observed += self._look_at(path, now)
+            except Exception:
+                self._look_later(path, now)
+                raise
             if len(observed) >= COMMIT_EVERY or self._now() > end:
                 return
 
     def _look_later(self, path: str, now: float) -> None:
         """It cannot be looked at. It is tried again, the longer it lasts the more seldom, and nobody waits for it."""
-        since, evidence = self._dirty[path]
+        since, evidence = self._named.first(path)
         self._scan_left.discard(path)
-        self.name(path, evidence, now, now + min(max(AGAIN_S, now - since), LONGEST_S))
-        self._late.add(path)
+        self._ahead.forget(path)
+        self._named.name(path, evidence, now, now + min(max(AGAIN_S, now - since), LONGEST_S), late=True)
 
     @contextmanager
     def _again_unless_taken(self, paths: Sequence[str], now: float) -> Iterator[None]:
@@ -196,13 +178,13 @@ class Outside:
             yield
         except Exception:
             for path in paths:
-                self._dirty.setdefault(path, (now, "scanned"))
+                self._named.keep(path, "scanned", now)
                 self._look_later(path, now)
             raise
 
     def _look_at(self, path: str, now: float) -> list[Observation]:
         """Look at one path; empty when it has to wait, or is not ours to look at."""
-        since, evidence = self._dirty[path]
+        since, evidence = self._named.first(path)
         patient = now - since < UNFINISHED_S
         named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != "scanned" else 0
         try:
@@ -224,8 +206,7 @@ class Outside:
         if observation.sighting.disk.kind == "missing" and parent:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
         if observation.sighting.disk.unfinished:
-            self.name(path, evidence, now, now + AGAIN_S)  # until it has been closed
-            self._late.add(path)
+            self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
         return [observation]
 
     def _record_ahead(self, now: float, most: int) -> None:
@@ -245,8 +226,7 @@ class Outside:
             self._gather.end_reading()
 
     def _looked(self, path: str, changed: bool) -> None:
-        del self._dirty[path]
-        self._late.discard(path)
+        self._named.looked(path)
         if path in self._scan_left:
             self._scan_left.discard(path)
             self._scan_changed += changed
@@ -254,7 +234,7 @@ class Outside:
     def _record(self, observed: list[Observation]) -> None:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
         if not observed:
-            if not self._waiting():
+            if not self._named.waiting:
                 self._moves.clear()
             return
         events = [o.event for o in observed if o.event is not None]
@@ -266,7 +246,7 @@ class Outside:
             self._gather.note(observation, by_path.get(journal_path(observation.path)))
         if events:
             self._recorder.commit()
-        if not self._waiting():
+        if not self._named.waiting:
             self._moves.clear()
 
     def _take_hints(self, now: float) -> None:
@@ -453,10 +433,11 @@ class Outside:
         evidence = "captured" if first and not self._captured else "scanned"
         ahead: dict[str, int] = {}
         if evidence == "captured":
-            ahead = {path: new[path] for path in look_at if path in new and path not in self._dirty}
-            self._dirty.update(dict.fromkeys(ahead, (now, evidence)))
+            ahead = {path: new[path] for path in look_at if path in new and path not in self._named}
+            for path in ahead:
+                self._named.keep(path, evidence, now)
         for path in look_at:
-            if path not in self._dirty or path in self._late:
+            if path not in self._named or self._named.is_late(path):
                 self.name(path, evidence, now)
         self._gather.begin_reading(len(ahead))
         self._ahead.begin(ahead)
