@@ -11,7 +11,8 @@ from desk import Desk, lines
 from cases import every
 from playbook import Playbook
 from quire_daemon.config import Limits, Settings, load
-from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS, MOST_SPLICES
+from quire_daemon.dialects.matching import MOST_EDITS, MOST_REPLACEMENTS
+from quire_daemon.dialects.replacing import MOST_SPLICES
 from quire_daemon.handlers import TOOLS
 from quire_journal.line_hash import hash8
 

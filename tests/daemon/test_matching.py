@@ -12,7 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_daemon.dialects.matching import Draft, Lines, nearest, normalised, occurrences, replaced, replaced_at_once
+from quire_daemon.dialects.matching import Lines, nearest, normalised, occurrences
+from quire_daemon.dialects.replacing import Draft, replaced, replaced_at_once
 from quire_journal.splice import apply, trim
 from quire_journal.text import BOM, Text
 

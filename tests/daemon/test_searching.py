@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from searches import LONG_MS, Loop, Poll, children, endless, search
 
 from cases import every
-from quire_daemon.dialects.matching import replaced
+from quire_daemon.dialects.replacing import replaced
 from quire_daemon.search import Answer, BadPattern, BadReplacement, Failed, Found, Search, TimedOut, TooLarge, run
 from quire_daemon.searching import Searching
 from quire_journal.splice import apply

@@ -21,10 +21,10 @@ from quire_daemon.dialects.matching import (
     normalised,
     not_in,
     occurrences,
-    replaced,
     require_few,
     require_searchable,
 )
+from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.edit_file import MANUAL
 from quire_journal.refusals import Refused
 from quire_journal.text import Text

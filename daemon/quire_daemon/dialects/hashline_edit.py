@@ -17,7 +17,8 @@ import msgspec
 from quire_daemon.arguments import Writing
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
-from quire_daemon.dialects.matching import normalised, occurrences, replaced
+from quire_daemon.dialects.matching import normalised, occurrences
+from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.hashline_edit import MANUAL
 from quire_journal.line_hash import SHOWN_DIGITS, hash8, line_id
 from quire_journal.refusals import Refused

@@ -1,26 +1,20 @@
-"""Texts that a call names by themselves: where they stand in a file, and what replacing them does to its lines.
+"""Texts that a call names by themselves, and where they stand in a file.
 
 Everything is matched against `Text.normalised`: LF at the end of each line, no byte order mark. Positions in it are
-byte offsets. What no edit names keeps its bytes, so replacements become splices of lines, never a new file.
+byte offsets. What replacing them does to the lines is in `replacing`.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import accumulate, chain, pairwise
-from operator import le, ne
+from itertools import accumulate
 from typing import Any, Final
 
-from quire_journal.diff import diff
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice, new_breaks
 from quire_journal.text import BOM, Text, shown
-
-Edit = tuple[int, int, bytes]
-"""Replace bytes [start, stop) of the normalised text by these, whose line ends are LF."""
 
 COMPARED_LINES: Final = 20_000
 """Lines that are looked through for one that is similar; in a longer file only those with the longest word."""
@@ -38,12 +32,6 @@ SEARCHED_BYTES: Final = 256 * 1024 * 1024
 
 FEW_EDITS: Final = 256
 """Edits of which it is looked up line by line what they leave as it is; of more, only what can be seen at once."""
-
-COMPARED_AT_ONCE: Final = 10_000
-"""Line ends in replaced and new texts, up to which lines that stay are looked for."""
-
-MOST_SPLICES: Final = 2_000
-"""Changes of one call that are told one by one; of more, those that are close to each other become one."""
 
 SHOWN_LINES: Final = 5
 SHOWN_CHARS: Final = 400
@@ -106,12 +94,9 @@ class Lines:
         return offset + crlf + (len(BOM) if self.text.bom else 0)
 
 
-# ── finding ──────────────────────────────────────────────────────────────────
-
-
 def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int, int]]:
     """Where `old` stands in the normalised text, from left to right and without overlap; at most `most` of them."""
-    wanted = _wanted(old)
+    wanted = sought(old)
     if not wanted:
         return []
     whole, size = text.normalised, len(wanted)
@@ -128,11 +113,11 @@ def occurrences(text: Text, old: str, most: int | None = None) -> list[tuple[int
 
 def count_of(text: Text, old: str) -> int:
     """How often `old` stands in the normalised text, without overlap. Cheap where `occurrences` would be many."""
-    wanted = _wanted(old)
+    wanted = sought(old)
     return text.normalised.count(wanted) if wanted else 0
 
 
-def _wanted(old: str) -> bytes:
+def sought(old: str) -> bytes:
     """What is looked for. Nothing for a text with U+FFFD: it is what bytes are shown as that are not UTF-8."""
     return b"" if _UNREADABLE in old else normalised(old)
 
@@ -216,301 +201,3 @@ def _similar(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
         return None
     line = rows[best[2]]
     return (line, line + 1), "similar"
-
-
-# ── replacing ────────────────────────────────────────────────────────────────
-
-
-class Draft:
-    """A text under edits of which each sees what the ones before it made."""
-
-    def __init__(self, text: Text) -> None:
-        self.now = bytearray(text.normalised)
-        self._made: list[Edit] = []  # of the text as it was, in order
-        self._begins: list[int] = []  # where what each of them made begins now
-
-    @property
-    def edits(self) -> list[Edit]:
-        """The edits of the text as it was that come to the same."""
-        return self._made
-
-    def replace_first(self, old: str, new: str) -> int:
-        """Replace `old` at its first place, and say at how many it stood."""
-        wanted = _wanted(old)
-        at = self.now.find(wanted) if wanted else -1
-        if at < 0:
-            return 0
-        count = 1 + self.now.count(wanted, at + len(wanted))
-        self.replace(at, at + len(wanted), normalised(new))
-        return count
-
-    def replace(self, start: int, stop: int, new: bytes) -> None:
-        """Replace bytes [start, stop) of the text as it is now."""
-        made, begins = self._made, self._begins
-        low = bisect_left(begins, start)
-        if low and begins[low - 1] + len(made[low - 1][2]) > start:
-            low -= 1
-        while low < len(made) and begins[low] + len(made[low][2]) <= start:
-            low += 1
-        high = bisect_left(begins, stop, low)
-        was_start, was_stop = start - self._moved(low), stop - self._moved(high)
-        begin, head, tail = start, b"", b""
-        if low < high:  # the new edit reaches into what these made
-            was, _, first = made[low]
-            was_start = min(was, was_start)
-            if begins[low] < start:
-                begin, head = begins[low], first[: start - begins[low]]
-            _, until, last = made[high - 1]
-            if begins[high - 1] + len(last) > stop:
-                was_stop, tail = until, last[stop - begins[high - 1] :]
-        self.now[start:stop] = new
-        made[low:high] = [(was_start, was_stop, head + new + tail)]
-        shift = len(new) - (stop - start)
-        begins[low:] = [begin, *(at + shift for at in begins[high:])]
-
-    def _moved(self, index: int) -> int:
-        """By how much the bytes before edit number `index` have moved."""
-        if not index:
-            return 0
-        _, until, made = self._made[index - 1]
-        return self._begins[index - 1] + len(made) - until
-
-
-def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """The splices that make these edits of `text.normalised`, and whether the last line has a break afterwards.
-
-    The edits are sorted and do not overlap. Lines that stay what they are inside a replaced text are left alone and
-    keep their breaks. The second value is None where the end of the text stays as it is.
-    """
-    if not edits:
-        return (), None
-    if len(edits) > FEW_EDITS or _lines_in(text, edits) > COMPARED_AT_ONCE:
-        return replaced_at_once(text, edits)
-    lines, whole = Lines(text), text.normalised
-    splices: list[Splice] = []
-    final_break: bool | None = None
-    for first, last, flat, group in _by_lines(lines, edits):
-        at, end = lines.begin(group[0][0]), lines.end(group[-1][1])
-        parts: list[bytes] = []
-        for start, stop, new in group:
-            parts += whole[at:start], new
-            at = stop
-        made = b"".join([*parts, whole[at:end]])
-        new_lines = made.split(b"\n")
-        if end == len(whole):
-            ends = not new_lines[-1]
-            final_break = _final_break(text, ends) if first or made else None
-            if ends:
-                new_lines.pop()
-        found = _spliced(text, first, min(last + 1, len(text)), new_lines, flat)
-        if found and found[-1].stop == last + 1:
-            found[-1] = _ending_alike(text, found[-1])
-        splices += found
-    return tuple(_joined(splices)), final_break
-
-
-def replaced_everywhere(text: Text, old: str, new: str, count: int) -> tuple[tuple[Splice, ...], bool | None]:
-    """As `replaced`, for the first `count` places of one text."""
-    was, now = _wanted(old), normalised(new)
-    if count <= FEW_EDITS or was.count(b"\n") != now.count(b"\n"):
-        return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
-    found = _line_for_line(text, text.normalised.replace(was, now, count))
-    if found is None:
-        return replaced(text, [(start, stop, now) for start, stop in occurrences(text, old, count)])
-    return found, None
-
-
-def _line_for_line(text: Text, made: bytes) -> tuple[Splice, ...] | None:
-    """The splices that make the normalised text `made`, each line of which takes the place of one.
-
-    None where the end of the file becomes another.
-    """
-    new_lines = made.split(b"\n")
-    ends = not new_lines[-1]
-    if ends:
-        new_lines.pop()
-    same = ends == text.final_break and len(new_lines) == len(text)
-    return tuple(_runs(text, 0, new_lines, text.breaks)) if same else None
-
-
-def _lines_in(text: Text, edits: Sequence[Edit]) -> int:
-    """The line ends that edits replace and make."""
-    whole = text.normalised
-    return sum(whole.count(b"\n", start, stop) + new.count(b"\n") for start, stop, new in edits)
-
-
-def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], bool | None]:
-    """As `replaced`, for many edits: in one pass, and without looking for lines that stay inside a replaced text."""
-    begins, ends, news = zip(*edits, strict=True)
-    if not (all(map(le, begins, ends)) and all(map(le, ends, begins[1:]))):
-        raise ValueError("an edit overlaps the one before")
-    whole = text.normalised
-    kept = [whole[at:until] for at, until in zip((0, *ends), (*begins, len(whole)), strict=True)]
-    if b"\n" not in b"".join(news) and b"".join(kept).count(b"\n") == whole.count(b"\n"):
-        found = _line_for_line(text, b"".join(chain.from_iterable(zip(kept, (*news, b""), strict=True))))
-        if found is not None:
-            return found, None
-    lines = Lines(text)
-    starts = lines.starts
-    spans = [(bisect_right(starts, start) - 1, bisect_right(starts, stop) - 1) for start, stop, _ in edits]
-    even = all(until - first == new.count(b"\n") for (first, until), (_, _, new) in zip(spans, edits, strict=True))
-    apart = [] if even else [i for i in range(1, len(edits)) if spans[i][0] > spans[i - 1][1]]
-    cuts = [0, *_thinned(apart, MOST_SPLICES), len(edits)]
-    splices: list[Splice] = []
-    final_break: bool | None = None
-    for begin, end in pairwise(cuts):
-        made, final_break = _replaced_together(lines, edits[begin:end], spans[begin:end], even)
-        splices += made
-    return tuple(splices), final_break
-
-
-def _replaced_together(
-    lines: Lines, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
-) -> tuple[list[Splice], bool | None]:
-    """Edits as one splice; or, where each keeps the number of lines (`even`), one for each run of changed lines."""
-    text, whole = lines.text, lines.text.normalised
-    first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
-    at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
-    parts: list[bytes] = []
-    for begins, ends, new in edits:
-        parts += whole[at:begins], new
-        at = ends
-    made = b"".join([*parts, whole[at:end]])
-    new_lines = made.split(b"\n")
-    breaks = _breaks(text, edits, spans)
-    final_break = None
-    if end == len(whole):
-        ends_all = not new_lines[-1]
-        final_break = _final_break(text, ends_all) if first or made else None
-        if ends_all:
-            new_lines.pop()
-            breaks.pop()
-    if even and len(new_lines) == stop - first:
-        return [*_runs(text, first, new_lines, breaks)], final_break
-    return [Splice(first, stop, tuple(new_lines), tuple(breaks))], final_break
-
-
-def _final_break(text: Text, ends: bool) -> bool | None:
-    """Whether the last line has a break where the result says `ends`; None: as ever. An empty file gets one."""
-    return None if ends == text.final_break or not len(text) else ends
-
-
-def _runs(text: Text, first: int, new: Sequence[bytes], breaks: Sequence[bytes]) -> Iterator[Splice]:
-    """Lines that are `new` from line `first` on, as splices of those that changed."""
-    changed = [i for i, differs in enumerate(map(ne, text.lines[first : first + len(new)], new)) if differs]
-    if not changed:
-        return
-    begun = [n for n in range(1, len(changed)) if changed[n] > changed[n - 1] + 1]
-    for n, m in pairwise([0, *_thinned(begun, MOST_SPLICES), len(changed)]):
-        start, stop = changed[n], changed[m - 1] + 1
-        yield Splice(first + start, first + stop, tuple(new[start:stop]), tuple(breaks[start:stop]))
-
-
-def _breaks(text: Text, edits: Sequence[Edit], spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The breaks of the lines that edits make of the lines that they touch: of each line that stands there, its own.
-
-    Those in a new text take the place of those in the old one, in order; more of them are like the last.
-    """
-    first, last = spans[0][0], spans[-1][1]
-    styles = {*text.breaks[first : last + 1]} - {b""}
-    if len(styles) < 2:
-        style = styles.pop() if styles else text.break_for(first)
-        count = last - first + 1
-        count += sum(new.count(b"\n") - (b - a) for (a, b), (_, _, new) in zip(spans, edits, strict=True))
-        breaks = [style] * count
-    else:
-        breaks, at = [], first
-        for (begins, ends), (_, _, new) in zip(spans, edits, strict=True):
-            breaks += text.breaks[at:begins]
-            lines = new.count(b"\n")
-            breaks += text.breaks[begins : min(ends, begins + lines)]
-            breaks += [text.break_for(max(ends - 1, begins))] * (lines - (ends - begins))
-            at = ends
-        breaks += text.breaks[at : last + 1] or [text.break_for(last)]
-    if last >= len(text) - 1 and not text.final_break:
-        breaks[-1] = b""
-    return breaks
-
-
-def _thinned(places: Sequence[int], most: int) -> Sequence[int]:
-    """These places, or evenly chosen ones where they are more than `most`."""
-    return places if len(places) <= most else places[:: -(-len(places) // most)]
-
-
-def _by_lines(lines: Lines, edits: Sequence[Edit]) -> Iterator[tuple[int, int, bool, list[Edit]]]:
-    """The edits in groups that have a line in common, each with the first and the last line that it touches.
-
-    Edits inside of lines, one after another, are one group too; the third value says that it is such a one, in which
-    each line takes the place of one.
-    """
-    group: list[Edit] = []
-    begun = last = reach = 0
-    newest = 0  # which of the group is the first one in line `last`
-    flat = False
-    for edit in edits:
-        start, stop, new = edit
-        if not reach <= start <= stop:
-            raise ValueError(f"edit {start}..{stop} overlaps the one before")
-        reach = stop
-        first, until = lines.at(start), lines.at(stop)
-        inside = first == until and b"\n" not in new
-        if group and flat and not inside and first == last and newest:
-            yield begun, last - 1, True, group[:newest]
-            group, begun, newest = group[newest:], last, 0
-        if group and first <= last:
-            flat = flat and inside
-        elif group and flat and inside and first == last + 1:
-            newest = len(group)
-        else:
-            if group:
-                yield begun, last, flat, group
-            group, begun, newest, flat = [], first, 0, inside
-        group.append(edit)
-        last = until
-    if group:
-        yield begun, last, flat, group
-
-
-def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) -> list[Splice]:
-    """Lines start..stop become `new`; what differs of it, so that a line that stays keeps its break.
-
-    `flat`: line for line.
-    """
-    old = text.lines[start:stop]
-    if old == new:
-        return []
-    if flat or len(old) < 2 or len(new) < 2:
-        return [Splice(start, stop, tuple(new))]
-    found = diff(_plain(old), _plain(new))
-    return [Splice(s.start + start, s.stop + start, s.lines) for s in found]
-
-
-def _ending_alike(text: Text, s: Splice) -> Splice:
-    """The last of fewer lines ends as the last one did that they replace: no edit reached its break."""
-    if not 0 < len(s.lines) < s.stop - s.start:
-        return s
-    breaks, ending = new_breaks(text, s), text.breaks[s.stop - 1]
-    return s if breaks[-1] == ending or not ending else Splice(s.start, s.stop, s.lines, (*breaks[:-1], ending))
-
-
-def _plain(lines: Sequence[bytes]) -> Text:
-    """These lines, all with the same break: only their contents are to be compared."""
-    return Text(False, lines, [b"\n"] * len(lines))
-
-
-def _joined(splices: Sequence[Splice]) -> Iterator[Splice]:
-    """The same splices, as one where they touch and every line takes the same break either way."""
-    at = 0
-    while at < len(splices):
-        stop = at + 1
-        while stop < len(splices) and _follow(splices[stop - 1], splices[stop]):
-            stop += 1
-        new = chain.from_iterable(s.lines for s in splices[at:stop])
-        yield Splice(splices[at].start, splices[stop - 1].stop, tuple(new), splices[at].breaks)
-        at = stop
-
-
-def _follow(s: Splice, after: Splice) -> bool:
-    """Do they touch, each line of the first replacing one? What follows then takes its breaks from the same lines."""
-    even = not s.shift and s.stop > s.start
-    return after.start == s.stop and even and s.breaks is None and after.breaks is None

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
-from quire_daemon.dialects.matching import replaced, require_few
+from quire_daemon.dialects.matching import require_few
 from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.regex_replace import MANUAL
 from quire_daemon.search import (
     NO_TEXT,
