@@ -248,11 +248,20 @@ def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:
     with recorder.history() as history:
         for kept in left:
             blob = blob_id(kept.data)
-            if not history.holds(blob):
+            if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
                 path = recorder.path_of(kept.name)
                 recorder.note_blob(kept.data, path)
                 recorder.note(BytesDisplaced(path, blob, len(kept.data), "swap"))
     recorder.commit()
+
+
+def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
+    """Is the journal not to hold these bytes, which the write `seq` displaced? They were purged, or never captured."""
+    record = history.record(seq)
+    event = record.event() if record is not None else None
+    path, base = getattr(event, "path", None), getattr(event, "base", 0)
+    over = history.version(path, base) if isinstance(path, str) and base else None
+    return history.purged(blob) or (over is not None and over.blob == blob and bool(over.uncaptured))
 
 
 def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], promised: set[int], limit: int) -> None:

@@ -13,7 +13,8 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import is_mixture, recover
 from quire_daemon.workspace import Workspace
-from quire_journal.events import FileDeleted, FileMoved, FileWritten, OutsideWritten
+from quire_journal import blobs
+from quire_journal.events import BytesGone, CaptureFailed, FileDeleted, FileMoved, FileWritten, OutsideWritten
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.stores.memory import MemoryStore
@@ -231,3 +232,32 @@ def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(sce
     assert not (scene.root / ".quire/tmp/12.dead.0").exists()
     with scene.recorder.history() as history:
         assert history.bytes_of(blob_id(THEIRS)) == THEIRS
+
+
+def test_what_was_purged_and_a_kill_left_in_a_temporary_file_is_not_journaled_again(scene: Scene) -> None:
+    """The file that an edit displaces stands there for a second, and a purge waits for that; a kill does not."""
+    scene.recorder.note(BytesGone((blob_id(BASE),), "purged", ("f.txt",)))
+    scene.recorder.commit()
+    with scene.recorder.journal.store.writing() as w:
+        blobs.drop(w, blob_id(BASE))
+    (scene.root / ".quire/tmp/12.dead.0").write_bytes(BASE)
+    scene.recover()
+    assert not (scene.root / ".quire/tmp/12.dead.0").exists()
+    with scene.recorder.history() as history:
+        assert not history.holds(blob_id(BASE))
+
+
+def test_what_the_journal_was_not_to_hold_is_not_journaled_because_a_kill_left_it_in_a_temporary_file(
+    scene: Scene,
+) -> None:
+    """Who wrote over it was told that there is no undo (`allow_uncaptured`)."""
+    secret = b"KEY=1234\n"
+    base = scene.recorder.note(CaptureFailed(".env", "secret", len(secret), blob_id(secret), 0o600))
+    scene.promise(FileWritten(".env", blob_id(NEW), len(NEW), 0o600, base), NEW)
+    seq = scene.recorder.journal.head
+    (scene.root / ".env").write_bytes(NEW)
+    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(secret)
+    scene.recover()
+    assert (scene.root / ".env").read_bytes() == NEW
+    with scene.recorder.history() as history:
+        assert not history.holds(blob_id(secret))
