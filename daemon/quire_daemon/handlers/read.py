@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines, require_readable, require_size
 from quire_journal.blobs import NotHeld
@@ -261,7 +262,9 @@ def _then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Ve
         version = history.version_at(path, seq)
         if version is None or version.gone:
             led = "" if path == named else f", where it led to {path}"
-            raise Refused("not_found", f"{named} did not exist at {point}{led}.", "choose_another_point", path=named)
+            unknown = before_it(seq, history)
+            what = f"is not known at {point}{led}. {unknown}" if unknown else f"did not exist at {point}{led}."
+            raise Refused("not_found", f"{named} {what}", "choose_another_point", path=named)
         if version.entry == FOLDER:
             raise Refused("not_a_file", f"{path} was a folder at {point}.", "check_path", path=path)
         if version.entry != LINK:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, path_filter, paths_of, single_path
@@ -170,6 +171,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     room = Room(world.settings.limits.reply_bytes)
     files: list[dict[str, Any]] = []
     following = last = ""
+    unseen = False  # of a file there was no version yet
     paths = _changed_paths(params, start, end, history)
     for path in paths[bisect_right(paths, params.cursor) :]:
         then, now = history.version_at(path, start), history.version_at(path, end)
@@ -179,6 +181,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
             following = last
             break
         files.append(difference(path, then, path, now, history, room))
+        unseen = unseen or then is None or now is None
         last = path
     many = f"{len(files)} file{'' if len(files) == 1 else 's'} differ{'s' if len(files) == 1 else ''}"
     reply = {
@@ -189,6 +192,10 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         "files": files,
         "patch": "".join(f.get("patch", "") for f in files),
     }
+    unknown = before_it(min(start, end), history)
+    if unknown and unseen:
+        message = f"{unknown} Files that were there all the time are shown as if they were new."
+        reply["warnings"] = [{"type": "before_the_journal", "message": message}]
     if following:
         reply["next"] = following
     if following or any("truncated" in f for f in files):

@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.choosing import (
     Batches,
     Choice,
@@ -113,7 +114,8 @@ def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Actio
             message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
             raise Refused("uncaptured", message, "log", files=files)
         if all(a.skipped == "not_there_then" for a in blocked):
-            raise Refused("not_found", "None of these files was there at that point.", "log", files=files)
+            message = f"None of these files was there at that point.{and_before_it(choice.at, history)}"
+            raise Refused("not_found", message, "log", files=files)
         if all(a.skipped == "changed_meanwhile" for a in blocked):
             message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
             raise Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)

@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Implied, Who
+from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.choosing import (
     Batches,
     Choice,
@@ -209,7 +210,8 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
             if fits(path) and State(path, history.version_at(path, choice.at)).present
         ]
         if not there:
-            raise Refused("not_found", f"{asked!r} was not there at that point.", "log", path=asked)
+            message = f"{asked!r} was not there at that point.{and_before_it(choice.at, history)}"
+            raise Refused("not_found", message, "log", path=asked)
         found.update(dict.fromkeys(there))
     return list(found)
 
