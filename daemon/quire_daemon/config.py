@@ -328,14 +328,18 @@ def policy_of(retention: Retention) -> keeping.Policy:
     )
 
 
+def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """`below`, where `above` says nothing of it; key by key in tables within tables, too."""
+    both = {key: (below.get(key), value) for key, value in above.items()}
+    return below | {
+        key: _laid_over(was, value) if isinstance(was, dict) and isinstance(value, dict) else value
+        for key, (was, value) in both.items()
+    }
+
+
 def _narrow(user: dict[str, Any], workspace: dict[str, Any], base: Settings) -> dict[str, Any]:
     """The workspace's table laid over the user's, with everything that would widen taken out."""
-    merged = {k: dict(v) if isinstance(v, dict) else v for k, v in user.items()}
-    for section, values in workspace.items():
-        if isinstance(values, dict) and isinstance(merged.get(section), dict):
-            merged[section] = {**merged[section], **values}
-        else:
-            merged[section] = values
+    merged = _laid_over(user, workspace)
     for section, key in _NARROWING_ONLY:
         mine = workspace.get(section, {}).get(key)
         if mine is not None:

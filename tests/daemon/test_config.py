@@ -23,6 +23,13 @@ def test_the_workspace_tunes_what_is_its_own() -> None:
     assert settings.dialects.edit.low_entropy == "allow_unique"
 
 
+def test_the_workspace_sets_one_key_of_a_dialect_and_the_users_others_stay() -> None:
+    user = '[dialects.edit]\nrange_order = "strict"\n[dialects.hashline_edit]\nallow_replace_text = true\n'
+    edit = load('[dialects.edit]\nlow_entropy = "allow_unique"\n', user).dialects.edit
+    assert (edit.low_entropy, edit.range_order) == ("allow_unique", "strict")
+    assert load("[dialects.edit]\n", user) == load(None, user)
+
+
 @every("glob", ["[z-a]*", "*\\\\", " "])
 def test_a_forbidden_glob_that_is_none_is_an_error_with_its_line(glob: str) -> None:
     """Every call would fail at it, or what was to be forbidden would not be."""
