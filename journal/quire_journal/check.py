@@ -116,7 +116,7 @@ def check(
 def replaced(r: Reading) -> Mapping[int, bytes]:
     """Record → its hash in the chain, of each that another stands in the place of and of which no view tells yet.
 
-    A view that is not at the end of the log is being built, as after a purge: it may have none of them.
+    A view that is not at the end of the log is being built, as after an update: it may have none of them.
     """
     newest = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
     whole = watermarks.read(r).get("losses") == replay.level(newest)["losses"]

@@ -11,6 +11,7 @@ from scribe import Scribe, to_purge
 
 from cases import every
 from quire_journal import blobs, purging
+from quire_journal.beside import Beside
 from quire_journal.check import check
 from quire_journal.events import (
     BatchUndone,
@@ -31,6 +32,7 @@ from quire_journal.log import TABLES, Store
 from quire_journal.purging import Change, Looking, Texts, Wanted
 from quire_journal.records import decode_record
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.views import VIEWS
 from quire_journal.views.writers import caller_of
 
 KEY = b"-----BEGIN KEY-----\nabc\nMIIEvQIBADANBgkq\n-----END KEY-----\n"
@@ -210,3 +212,27 @@ def test_an_expression_that_matches_our_own_words_leaves_a_sound_journal(words: 
     lived(journal, range(2))
     purged(journal, looked(store, Wanted(matching=re.compile(words))))
     assert [str(finding) for finding in check(store)] == []
+
+
+def test_a_view_says_whether_its_rows_depend_on_who_the_writers_are() -> None:
+    """Else a purge of a name would leave them as they were."""
+    journal = Journal.open(MemoryStore(), 1)
+    lived(journal, range(2))
+    asking: dict[str, set[str]] = {view.name: set() for view in VIEWS}
+
+    class Told(Beside):
+        view = ""
+
+        def get(self, table: str, key: bytes) -> bytes | None:
+            asking[self.view].add(table)
+            return super().get(table, key)
+
+    with journal.store.reading() as r, MemoryStore().writing() as again:
+        told = Told(r, again, {table for view in VIEWS for table in view.tables})
+        for _, row in r.scan("records"):
+            record = decode_record(row)
+            for view in VIEWS:
+                again.known.clear()
+                told.view = view.name
+                view.apply(told, record, record.event())
+    assert {name for name, tables in asking.items() if "writers" in tables} == {v.name for v in VIEWS if v.who}
