@@ -26,13 +26,12 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.clock import Clock
 from quire_daemon.config import Retention, Settings, policy_of
-from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.dropping import Dropping
 from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
+from quire_daemon.pacing import Breather, Paced
 from quire_daemon.recorder import Recorder
 from quire_journal.events import BytesGone, RetentionApplied
 from quire_journal.identities import known_journals
@@ -48,18 +47,8 @@ STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finish
 BEGUN: Final = "gc.begun"
 """A file in the state folder, from the beginning of the drops to the end of the collection."""
 
-SLICE_S: Final = 0.0005
-"""How long a worker goes on before it lets the loop have its turn: Python runs one thread at a time."""
-
-REST_S: Final = 0.0015
 DROP_REST_S: Final = 0.02
 """Between two looks whether what is to be dropped has to go by itself."""
-
-SYNC_S: Final = 0.008
-"""A slice that takes longer has waited for the disk,"""
-
-DISK_SHARE: Final = 2
-"""which is left to others for so many times as long."""
 
 LOOK_S: Final = 10.0
 HOUR_S: Final = 3600.0
@@ -75,15 +64,6 @@ COMPACT_ABOVE: Final = 0.5
 """By itself a collection compacts when more than this part of the file is free."""
 
 Then = Callable[[dict[str, Any]], None]
-
-
-class Paced(Protocol):
-    """What long work on a thread needs to know of the daemon."""
-
-    clock: Clock
-
-    @property
-    def stopping(self) -> bool: ...
 
 
 class Host(Paced, Protocol):
@@ -109,37 +89,6 @@ class Asked(msgspec.Struct, frozen=True):
     limit: int = 0  # blobs to list
     skip: int = 0
     only: str = ""  # "kept", "dropped": list only those
-
-
-class Breather:
-    """Lets other threads run when a slice is over, and ends the work when the daemon stops."""
-
-    def __init__(self, host: Paced) -> None:
-        self._host, self._clock = host, host.clock
-        self._until = 0.0
-        self._called = self._clock.mono_s()
-
-    def __call__(self) -> None:
-        if self._host.stopping:
-            raise CrawlCancelled
-        if self._clock.mono_s() >= self._until:
-            self._clock.sleep(REST_S)
-            self._until = self._clock.mono_s() + SLICE_S
-
-    def paced(self) -> None:
-        """As a call; after a slice that took long (it was synced) the disk is left to others for longer."""
-        took = self._clock.mono_s() - self._called
-        if took > SYNC_S:
-            self.rest(DISK_SHARE * took)
-        self()
-        self._called = self._clock.mono_s()
-
-    def rest(self, seconds: float) -> None:
-        """Do nothing for so long."""
-        until = self._clock.mono_s() + seconds
-        while (left := until - self._clock.mono_s()) > 0:
-            self()
-            self._clock.sleep(min(left, 0.05))
 
 
 class Collecting:

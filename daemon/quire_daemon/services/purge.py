@@ -24,8 +24,8 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.call import Call
-from quire_daemon.collecting import Breather
 from quire_daemon.handlers.log_filter import known_path
+from quire_daemon.pacing import Breather
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
