@@ -61,16 +61,15 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
     with recorder.history() as history:
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
-        steps = [
-            (record, writes)
-            for record in records
-            if (writes := _planned(record, recorder, history, workspace, limit, torn))
-        ]
     _keep(recorder, left)
     _put_back(recorder, workspace, [k for k in left if not k.in_place], {r.seq for r in records}, limit)
     workspace.discard(left)
     rolled = 0
-    for record, writes in steps:
+    for record in records:  # one after the other: a file may go to where another goes from
+        with recorder.history() as history:
+            writes = _planned(record, recorder, history, workspace, limit, torn)
+        if not writes:
+            continue
         done = all(_roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
         rolled += done
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)

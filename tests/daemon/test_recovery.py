@@ -159,6 +159,33 @@ def test_a_move_never_overwrites(scene: Scene) -> None:
     assert (scene.root / "f.txt").read_bytes() == BASE
 
 
+@pytest.mark.parametrize("done", range(4))
+def test_files_that_go_round_in_a_circle_are_moved_on_from_where_they_were(scene: Scene, done: int) -> None:
+    """Each waits for the name of another to be free, which it was not when the process died."""
+    (scene.root / "g.txt").write_bytes(THEIRS)
+    scene.recorder.note_blob(THEIRS, "g.txt")
+    other = scene.recorder.note(OutsideWritten("g.txt", blob_id(THEIRS), len(THEIRS), 0o644, "captured"))
+    scene.recorder.commit()
+    inode, others = scene.inode, (scene.root / "g.txt").stat().st_ino
+    batch = scene.recorder.next_seq
+    moves = [("f.txt", "aside"), ("g.txt", "f.txt"), ("aside", "g.txt")]
+    for (path, to), data, base, moved in zip(
+        moves, (BASE, THEIRS, BASE), (scene.base_seq, other, batch), (inode, others, inode), strict=True
+    ):
+        event = FileMoved(path, to, blob_id(data), len(data), 0o644, base, "undo", moved)
+        scene.recorder.note(event, WriterId(1), batch)
+    scene.recorder.commit()
+    for path, to in moves[:done]:
+        (scene.root / path).rename(scene.root / to)
+    assert scene.recover() == 3 - done
+    assert {path.name: path.read_bytes() for path in scene.root.iterdir() if path.is_file()} == {
+        "f.txt": THEIRS,
+        "g.txt": BASE,
+    }
+    assert scene.unsettled() == []
+    assert scene.recover() == 0
+
+
 def test_two_promises_in_a_row_end_with_the_second(scene: Scene) -> None:
     scene.promise(_written(scene), NEW)
     scene.recover()

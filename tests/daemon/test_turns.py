@@ -81,7 +81,8 @@ class Daemon:
         self.store, self.clock = MemoryStore(), Hasty()
         self.server = Hearing(folder)
         journal, ignore = Journal.open(self.store, self.clock.now_ns()), Ignore(self.root)
-        workspace, reserve = Workspace(self.root), Reserve(self.state / "reserve", 0)
+        workspace = Workspace(self.root, steps=lambda step: self.at_step(step))
+        reserve = Reserve(self.state / "reserve", 0)
         self.at_step: Callable[[str], None] = lambda step: None  # done between the steps of a write
         parts = journal, workspace, self.server, Settings(), ignore, self.clock, Log(), reserve
         self.app = App(self.root, self.state, *parts, step=lambda step: self.at_step(step))
@@ -405,6 +406,30 @@ def test_one_file_that_is_saved_now_and_then_is_undone_all_the_same(daemon: Daem
     daemon.at_step = lambda step: save(step) if len(saves) < several else None
     assert daemon.turn(ann=("undo", {}))["ann"]["ok"]
     assert daemon.text(names[0]) == f"saved {several}\n\n\n\nbefore {names[0]}\n"
+
+
+def test_files_that_were_swapped_are_swapped_back_and_what_gets_in_the_way_loses_nothing(daemon: Daemon) -> None:
+    def swap() -> None:
+        for path, to in (("f", "t"), ("g", "f"), ("t", "g")):
+            assert daemon.turn(ann=("move_file", {"path": path, "to": to}))["ann"]["ok"]
+
+    def save(step: str) -> None:
+        free = [name for name in ("f", "g") if not (daemon.root / name).exists()]
+        if step == "perform.moved" and free:  # one stands aside, and its name is taken before another comes to it
+            daemon.at_step = lambda step: None
+            (daemon.root / free[0]).write_text("outside\n")
+
+    (daemon.root / "f").write_text("1\n")
+    (daemon.root / "g").write_text("2\n")
+    swap()
+    assert daemon.turn(ann=("undo", {"last": 3}))["ann"]["ok"]
+    files = {path.name: path.read_text() for path in daemon.root.iterdir() if path.is_file()}
+    assert files == {"f": "1\n", "g": "2\n"}
+    swap()
+    daemon.at_step = save
+    daemon.turn(ann=("undo", {"last": 3}))
+    there = [path.read_text() for path in daemon.root.iterdir() if path.is_file()]
+    assert sorted(there) == ["1\n", "2\n", "outside\n"]
 
 
 def test_a_long_request_that_names_its_files_gives_up_soon(daemon: Daemon) -> None:

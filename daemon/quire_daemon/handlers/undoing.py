@@ -35,6 +35,7 @@ class Action(msgspec.Struct, frozen=True):
     text: Text | None = None  # what it will hold
     skipped: str = ""  # why nothing is done
     conflicts: tuple[Conflict, ...] = ()
+    waits: bool = False  # a move to where another file is, that goes from there first
 
     @property
     def path(self) -> str:
@@ -64,20 +65,53 @@ class Action(msgspec.Struct, frozen=True):
         return self.text if self.text is not None else Text.of(b"")
 
 
+def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
+    """As they can be carried out: what goes from a name before what comes to it. Files that go round in a circle have
+    one among them that steps aside first: it stands there twice, the first time marked so.
+    """
+    goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
+    ordered: list[tuple[Action, bool]] = []
+    done: set[str] = set()
+    for action in actions:
+        if action.do not in ("move", "delete"):
+            ordered.append((action, False))
+            continue
+        chain: list[Action] = []
+        one: Action | None = action
+        while one is not None and one.path not in done:
+            done.add(one.path)
+            chain.append(one)
+            one = goes_from[one.unwound.path] if one.waits else None
+        if chain and one is chain[0]:
+            ordered.append((chain[0], True))
+        ordered += [(each, False) for each in reversed(chain)]
+    return ordered
+
+
 class Planning(msgspec.Struct):
     """Turns what the files would come to into actions on the files that are there."""
 
     world: World
     allow_uncaptured: bool
     point: int = 0  # that is gone back to; what is as it was then is not led away from it
-    taken: set[str] = msgspec.field(default_factory=set)
+    taken: set[str] = msgspec.field(default_factory=set)  # where something is changed or made
+    left: set[str] = msgspec.field(default_factory=set)  # from where something goes
+    reached: set[str] = msgspec.field(default_factory=set)  # to where something is moved
     leaving: set[str] = msgspec.field(default_factory=set)  # paths that become free
 
     def actions(self, found: Sequence[Unwound]) -> list[Action]:
         """What is to be done for all of the files."""
         gone = (u for u in found if u.now.present and not u.missing and (not u.present or u.path != u.now.path))
         self.leaving = {u.now.path for u in gone}
-        return [self.action(u) for u in found]
+        actions = [self.action(u) for u in found]
+        while True:  # what waits for a name that stays in use keeps its own, and others may wait for that
+            free = {a.path for a in actions if a.do in ("move", "delete")}
+            stuck = [n for n, a in enumerate(actions) if a.waits and a.unwound.path not in free]
+            if not stuck:
+                return actions
+            for n in stuck:
+                u = actions[n].unwound
+                actions[n] = self._occupied(u, self.world.files.get(u.path))
 
     def action(self, u: Unwound) -> Action:
         """What is to be done for one file."""
@@ -87,13 +121,24 @@ class Planning(msgspec.Struct):
             return Action("none", u, conflicts=u.conflicts)
         if self.point and self._as_then(u.now):
             return Action("none", u, skipped=AS_THEN)
-        if self.taken & {u.now.path, u.path}:
-            # Two histories end under one name; the first has it, the second would overwrite its result.
+        if self._is_taken(u):
             return self._skip(u, "occupied")
         action = self._create(u) if not u.now.present else self._change(u)
-        if not action.skipped:
+        if action.do in ("move", "delete"):
+            self.left.add(u.now.path)
+            self.reached |= {u.path} if action.do == "move" else set()
+        elif not action.skipped:
             self.taken |= {u.now.path, u.path}
         return action
+
+    def _is_taken(self, u: Unwound) -> bool:
+        """Do two histories end under one name? The first has it, the second would overwrite its result.
+
+        What is moved may come to where another goes from: two files that were swapped.
+        """
+        if not u.now.present or (u.present and u.path == u.now.path):
+            return not {u.now.path, u.path}.isdisjoint(self.taken | self.left | self.reached)
+        return u.now.path in self.taken | self.left or (u.present and u.path in self.taken | self.reached)
 
     def _as_then(self, now: State) -> bool:
         """Is the file as it was at the point?"""
@@ -158,12 +203,14 @@ class Planning(msgspec.Struct):
             there = self.world.files.get(u.path)
             if there is None and self._protected(u.path):
                 return self._skip(u, "protected")
-            if there is None or there.kind != "missing" or there.path != u.path:
+            waits = there is not None and there.kind == "file" and u.path in self.leaving
+            if there is None or there.path != u.path or not (waits or there.kind == "missing"):
                 return self._occupied(u, there)
             above = self._file_above(u.path)
             if above is not None:
                 return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
-            return self._with_data("move", u, now, there)
+            moved = self._with_data("move", u, now, FileNow(u.path, "missing") if waits else there)
+            return msgspec.structs.replace(moved, waits=waits and moved.do == "move")
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:

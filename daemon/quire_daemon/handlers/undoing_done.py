@@ -11,7 +11,7 @@ from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import withheld
-from quire_daemon.handlers.undoing import Action
+from quire_daemon.handlers.undoing import Action, in_order
 from quire_daemon.handlers.undoing_told import (
     as_found_sentence,
     batches_json,
@@ -38,6 +38,9 @@ from quire_journal.unwind import State, Unwound
 
 MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
+
+ASIDE: Final = ".undo-"
+"""How the name begins that a file has for an instant when files have gone round in a circle; its record follows."""
 
 _ALSO_ABOVE: Final = (
     "path",
@@ -67,11 +70,15 @@ class Performing:
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
         self.shown = 0
+        self.aside: dict[str, tuple[str, int]] = {}  # files that stepped aside: where to, and the record of it
 
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
         files = []
-        for action in actions:
+        for action, aside in in_order(actions):
+            if aside:
+                self._step_aside(action)
+                continue
             version = self._perform(action) if action.do != "none" else _seq(action.unwound.now)
             entry = {**file_json(action, self.choice, self.world.history), **self._result(action, version)}
             if action.do in ("write", "create", "move"):
@@ -135,7 +142,7 @@ class Performing:
             raise ValueError(f"{action.do} of {action.path} without a look at it")
         match action.do:
             case "delete":
-                return self._remove(u, now)
+                return self._remove(u.now.path, _seq(u.now), now)
             case "mode":
                 return self._mode(action, now)
             case "move" if action.then is not None:
@@ -164,10 +171,23 @@ class Performing:
         self.writes.append(Make(seq, u.path, u.entry, target, u.mode, over))
         return seq
 
-    def _remove(self, u: Unwound, over: FileNow) -> int:
-        seq = self._note(FileDeleted(u.now.path, _seq(u.now), "undo", over.inode))
-        self.writes.append(Remove(seq, u.now.path, over))
+    def _remove(self, path: str, base: int, over: FileNow) -> int:
+        seq = self._note(FileDeleted(path, base, "undo", over.inode))
+        self.writes.append(Remove(seq, path, over))
         return seq
+
+    def _step_aside(self, action: Action) -> None:
+        """Move a file to a name that nobody has, in its folder, until its own name to be is free."""
+        now, head = action.now, action.unwound.now.version
+        if now is None or head is None:
+            raise ValueError(f"{action.path} cannot step aside without a look at it")
+        folder = action.path.rpartition("/")[0]
+        aside = f"{folder}/{ASIDE}" if folder else ASIDE
+        aside += str(self.world.next_seq + len(self.events))
+        moved = FileMoved(action.path, aside, head.blob, head.size, head.mode, head.seq, "undo", now.inode, head.entry)
+        seq = self._note(moved)
+        self.writes.append(Move(seq, action.path, aside, now))
+        self.aside[action.path] = aside, seq
 
     def _mode(self, action: Action, over: FileNow) -> int:
         u, data = action.unwound, action.after.data
@@ -178,18 +198,19 @@ class Performing:
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
         """Rename back; where the bytes change too, it is made there first, and then the old name goes."""
         u, head, text = action.unwound, action.unwound.now.version, action.after
+        path, base = self.aside.get(u.now.path, (u.now.path, _seq(u.now)))
         edited = head is not None and u.blob != head.blob
         if head is None or over.text is None or (not edited and u.mode != head.mode):
             # Bytes that are not known, or another mode alone: a start after a crash could not finish that as a move.
             seq = self._put(action, there, base=0)
-            self._remove(u, over)
+            self._remove(path, base, over)
             return seq
         size = len(text.data) if edited else head.size
-        seq = self._note(FileMoved(u.now.path, u.path, u.blob, size, u.mode, head.seq, "undo", over.inode, head.entry))
+        seq = self._note(FileMoved(path, u.path, u.blob, size, u.mode, base, "undo", over.inode, head.entry))
         if not edited:
-            self.writes.append(Move(seq, u.now.path, u.path, over))
+            self.writes.append(Move(seq, path, u.path, over))
             return seq
-        self.writes += [Put(seq, u.path, text.data, u.mode, there, text), Remove(seq, u.now.path, over)]
+        self.writes += [Put(seq, u.path, text.data, u.mode, there, text), Remove(seq, path, over)]
         if u.made is not None:
             self.blobs.append(text.data)
         return seq

@@ -1,0 +1,138 @@
+"""Files that went to each other's names come back, whoever has to go first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from desk import Desk, lines
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+
+F, G = lines("f one", "f two", "f three"), lines("g one", "g two", "g three")
+NAMES = ("a", "b", "c", "in/d", "in/e", "free")
+
+
+def swapped() -> Desk:
+    """Ann has swapped `f` and `g`, by three moves."""
+    desk = Desk()
+    desk.outside("f", F)
+    desk.outside("g", G)
+    for path, to in (("f", "t"), ("g", "f"), ("t", "g")):
+        desk.move(path, to, desk.ann)
+    return desk
+
+
+def texts(desk: Desk) -> dict[str, bytes]:
+    return {path: lying.data for path, lying in desk.files.items()}
+
+
+def ok(reply: dict[str, Any]) -> dict[str, Any]:
+    assert reply["ok"], reply
+    return reply
+
+
+def test_two_files_that_were_swapped_are_swapped_back_and_again() -> None:
+    desk = swapped()
+    undone = ok(desk.call(UNDO_TOOL, desk.ann, last=3))
+    assert {(f["path"], f["action"], f["to"]) for f in undone["files"]} == {("g", "move", "f"), ("f", "move", "g")}
+    assert texts(desk) == {"f": F, "g": G}
+    ok(desk.call(REDO_TOOL, desk.ann))
+    assert texts(desk) == {"f": G, "g": F}
+    ok(desk.call(UNDO_TOOL, desk.ann, last=3))
+    assert texts(desk) == {"f": F, "g": G}
+
+
+def test_a_plan_tells_of_it_and_its_token_carries_it_out() -> None:
+    desk = swapped()
+    plan = ok(desk.call(UNDO_TOOL, desk.ann, last=3, plan=True))
+    assert [f["action"] for f in plan["files"]] == ["move", "move"]
+    assert texts(desk) == {"f": G, "g": F}
+    ok(desk.call(UNDO_TOOL, desk.ann, token=plan["token"]))
+    assert texts(desk) == {"f": F, "g": G}
+
+
+def test_an_edit_before_the_swap_is_undone_after_it_was_swapped_back() -> None:
+    """The files are the same ones through all of it, not others with the same bytes."""
+    desk = Desk()
+    desk.outside("f", F)
+    desk.outside("g", G)
+    edit = desk.write("f", F.replace(b"two", b"TWO"), desk.ann)
+    for path, to in (("f", "t"), ("g", "f"), ("t", "g")):
+        desk.move(path, to, desk.ben)
+    ok(desk.call(UNDO_TOOL, desk.ben, last=3))
+    assert texts(desk) == {"f": F.replace(b"two", b"TWO"), "g": G}
+    ok(desk.call(UNDO_TOOL, desk.ann, batch=edit))
+    assert texts(desk) == {"f": F, "g": G}
+
+
+def test_what_another_wrote_into_a_swapped_file_goes_back_with_it() -> None:
+    desk = swapped()
+    desk.write("f", G.replace(b"three", b"THREE"), desk.ben)
+    ok(desk.call(UNDO_TOOL, desk.ann, last=3))
+    assert texts(desk) == {"f": F, "g": G.replace(b"three", b"THREE")}
+
+
+def test_edits_among_the_moves_come_out_with_them() -> None:
+    desk = swapped()
+    desk.write("f", G.replace(b"one", b"ONE"), desk.ann)
+    desk.write("g", F.replace(b"three", b"THREE"), desk.ann)
+    ok(desk.call(UNDO_TOOL, desk.ann, last=5))
+    assert texts(desk) == {"f": F, "g": G}
+
+
+def test_a_file_waits_for_one_that_was_made_in_its_place_to_go() -> None:
+    """`mv f g; echo new > f`, both undone."""
+    desk = Desk()
+    desk.outside("f", F)
+    desk.move("f", "g", desk.ann)
+    desk.write("f", b"new\n", desk.ann)
+    ok(desk.call(UNDO_TOOL, desk.ann, last=2))
+    assert texts(desk) == {"f": F}
+
+
+@pytest.mark.parametrize("stays", ["f", "g"])
+def test_where_one_of_a_circle_cannot_go_the_others_stay_too(stays: str) -> None:
+    """Its new name is taken: somebody made a file there that is nobody's to move."""
+    desk = Desk()
+    desk.outside("f", F)
+    desk.outside("g", G)
+    for path, to in (("f", "t"), ("g", "f"), ("t", "h")):
+        desk.move(path, to, desk.ann)
+    desk.write("g" if stays == "f" else "f.other", b"ben's\n", desk.ben)
+    before = texts(desk)
+    reply = desk.call(UNDO_TOOL, desk.ann, last=3)
+    if stays == "f":  # what is at f cannot go back to g, and so what is at h cannot go back to f
+        assert (reply["error"], texts(desk)) == ("conflict", before)
+        assert {f["skipped"] for f in reply["files"]} == {"occupied"}
+    else:
+        assert ok(reply)
+        assert texts(desk) == {"f": F, "g": G, "f.other": b"ben's\n"}
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans()), min_size=1, max_size=9))
+@settings(max_examples=60, deadline=None)
+def test_whatever_was_moved_is_where_it_was_after_an_undo_and_moved_again_after_a_redo(
+    moves: list[tuple[int, int, bool]],
+) -> None:
+    desk = Desk()
+    for name in NAMES[:-1]:
+        desk.outside(name, lines(*(f"{name} {n}" for n in range(5))))
+    before, done = texts(desk), 0
+    for a, b, edits in moves:
+        path, to = NAMES[a], NAMES[b]
+        if path in desk.files and to not in desk.files:
+            desk.move(path, to, desk.ann)
+            done += 1
+            if edits:
+                desk.write(to, desk.files[to].data + b"more\n", desk.ann)
+                done += 1
+    after = texts(desk)
+    if before == after:
+        return
+    ok(desk.call(UNDO_TOOL, desk.ann, last=done))
+    assert texts(desk) == before
+    ok(desk.call(REDO_TOOL, desk.ann))
+    assert texts(desk) == after
