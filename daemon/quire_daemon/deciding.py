@@ -36,6 +36,7 @@ from quire_daemon.search import NeedsSearch, Search
 from quire_daemon.searching import Searching
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
+from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.syntax import Grammars
 from quire_daemon.under_way import paths_of
 from quire_daemon.watcher import Watcher
@@ -49,6 +50,7 @@ from quire_journal.text import Text
 
 CATCH_UP_S: Final = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
+MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
 MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
 
 
@@ -92,8 +94,12 @@ class Deciding:
     # ── the queue ──
 
     def take(self, call: Call) -> None:
-        """A call has come."""
-        self._calls.append(call)
+        """A call has come. Of too many it is refused, but for one that ends the daemon."""
+        if len(self._calls) >= MOST_CALLS and call.tool.name != SHUTDOWN.name:
+            message = f"{call.tool.name}: {MOST_CALLS} calls wait for their turn already; nothing was done."
+            self._answering.answer(call, Refused("busy", message, "retry", retry_after_ms=1000).reply())
+        else:
+            self._calls.append(call)
 
     def again(self, call: Call) -> None:
         """The call lost a race to an outside program: it is decided again, on what is there now."""

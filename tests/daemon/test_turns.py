@@ -19,7 +19,7 @@ from quire_daemon.app import SALVAGE_S, SAVE_S, App
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.connections import LOOK_S
-from quire_daemon.deciding import CATCH_UP_S
+from quire_daemon.deciding import CATCH_UP_S, MOST_CALLS
 from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.undoing_done import MOST_SHOWN
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
@@ -151,7 +151,7 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
         assert history.file("c") is not None
 
 
-@pytest.mark.parametrize("between", [read("b"), ("log", {"limit": 1})])
+@pytest.mark.parametrize("between", [read("b"), ("claim", {"path": "b"})])
 def test_what_a_turn_has_decided_is_not_taken_for_an_outside_change_before_it_is_written(
     daemon: Daemon, between: tuple[str, dict[str, Any]]
 ) -> None:
@@ -293,6 +293,17 @@ def test_a_reply_that_cannot_be_said_is_a_fault_that_is_told(daemon: Daemon) -> 
     daemon.app.answering.answer(call, {"ok": True, "message": "caf\udce9"})
     reply = daemon.server.replies[b"ann"]
     assert (reply["error"], reply["outcome"], reply["op"]) == ("fault", "applied", b"an operation id.".hex())
+
+
+def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(daemon: Daemon) -> None:
+    """One call of a connection is decided in a turn; what waits behind it must not fill the memory."""
+    (daemon.root / "a").write_text("text\n")
+    flood = [incoming("ann", "since", {"cursor": "seq:99", "wait_ms": 60_000}) for _ in range(MOST_CALLS)]
+    daemon.app.turn(flood)
+    assert daemon.server.replies == {}
+    assert daemon.turn(ben=read("a"))["ben"]["error"] == "busy"
+    assert daemon.turn(ben=("shutdown", {}))["ben"]["ok"]
+    assert daemon.app.stopping
 
 
 @pytest.fixture
