@@ -28,6 +28,10 @@ SHOWN_LEVELS: Final = 2
 """How deep a caller that views a folder is shown it."""
 
 
+MOST_LISTED: Final = 10_000
+"""Names of one folder that are looked at for that: the others wait meanwhile, and far fewer are shown."""
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """One name in the workspace, as lstat saw it. `path` is relative, "/" between names, undecodable bytes escaped."""
 
@@ -154,7 +158,8 @@ def _names(root_fd: int, ignore: Rules, path: str, levels: int) -> Iterator[str]
             return
         try:
             with os.scandir(folder) as found:
-                entries = sorted((at.name, at.is_dir(follow_symlinks=False)) for at in found)
+                some = islice(found, MOST_LISTED)
+                entries = sorted((at.name, at.is_dir(follow_symlinks=False)) for at in some)
         finally:
             os.close(folder)
     except OSError:

@@ -122,8 +122,10 @@ class Gather:
                 return given
             raise
 
-    def file(self, given: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
+    def file(self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False) -> FileNow:
         """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.
+
+        `inside`: of a folder it is told what is in it, too.
 
         Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file,
         `BeingWritten`.
@@ -146,7 +148,7 @@ class Gather:
                 uncaptured="secret" if secret else "",
                 resolved_from=journal_path(place.resolved_from),
                 as_folder=given.endswith(("/", "/.")),
-                inside=self._inside(place.path) if sighting.disk.kind == "folder" else (),
+                inside=self._inside(place.path) if inside and sighting.disk.kind == "folder" else (),
             )
         text = self._text(sighting)
         if text is not None and head is not None and not head.uncaptured:

@@ -93,7 +93,8 @@ class Looking:
         """A file that the caller names. Raises `NotYet` while another program writes it, then `Refused`."""
         patient = self._is_patient(call)
         try:
-            return self._gather.file(name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes)
+            unfinished_ok = not patient and not call.tool.writes
+            return self._gather.file(name, call.tool.writes, unfinished_ok, inside=call.tool.shows_folders)
         except HeldOpen:
             if patient:
                 raise NotYet(self._clock.mono_s() + RETRY_S) from None

@@ -176,6 +176,21 @@ def test_what_is_named_is_looked_at_in_one_turn(scene: Scene) -> None:
     assert isinstance(next(scene.turns(call)), Looks)
 
 
+def test_what_is_in_a_folder_is_looked_at_for_a_tool_that_shows_it_alone(scene: Scene) -> None:
+    (scene.root / "d" / "e").mkdir(parents=True)
+    (scene.root / "d" / "e" / "f").touch()
+    view = scene.call("text_editor", command="view", path="d")
+    assert scene.all(view).files["d"].inside == ("d/e/", "d/e/f")
+    (top,) = scene.all(scene.call("text_editor", command="view", path=".")).files.values()
+    assert {"d/", "d/e/", FILES[0]} <= {*top.inside}
+    assert scene.all(scene.call("read_file", path="d")).files["d"].inside == ()
+
+
+def test_a_name_that_says_that_it_is_a_folder_is_told_as_one(scene: Scene) -> None:
+    named = scene.all(scene.call("move_file", path=FILES[0], to="new/")).files
+    assert {name: file.as_folder for name, file in named.items()} == {FILES[0]: False, "new/": True}
+
+
 def test_a_file_that_is_held_open_does_not_lose_what_was_seen_of_the_others(scene: Scene) -> None:
     """It is waited for; when that time is over the others go on without it, and it is looked at no more."""
     call = scene.undo()

@@ -61,7 +61,9 @@ class FileNow(msgspec.Struct, frozen=True):
     links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
     as_folder: bool = False  # the caller's name for it ends with a "/"
-    inside: tuple[str, ...] = ()  # of a folder: what is in it, see `crawl.names_in`; at most `MOST_INSIDE` + 1
+    inside: tuple[
+        str, ...
+    ] = ()  # of a folder, for a tool that shows it (`crawl.names_in`); at most `MOST_INSIDE` + 1
 
 
 class Present(msgspec.Struct, frozen=True):
@@ -193,6 +195,7 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     decide: Callable[[P, World], Decision]
     writes: bool = False  # a writing tool: refusals are journaled, protected paths refused, ops remembered
     needs_text: bool = True  # False: a look at the file is enough
+    shows_folders: bool = False  # of a folder it needs to see what is in it
     catch_up: bool = False  # the watcher must have caught up with the disk first
     all_noted: bool = False  # what calls before this one noted is committed first, so that it is told of, too
     settle_s: float = 0.0  # how much longer than others it waits while what the watcher told of is looked at

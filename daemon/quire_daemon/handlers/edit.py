@@ -75,7 +75,16 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
 
     # What undo is asked about is asked of the journal, which knows no absolute paths.
     asks = () if dialect.in_other_words is planned_here else ("path",)
-    return Tool(dialect.name, dialect.params, paths, decide_here_or_there, writes=True, implies=implies, asks=asks)
+    return Tool(
+        dialect.name,
+        dialect.params,
+        paths,
+        decide_here_or_there,
+        writes=True,
+        shows_folders=dialect.in_other_words is not planned_here,
+        implies=implies,
+        asks=asks,
+    )
 
 
 def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()) -> Decision:
