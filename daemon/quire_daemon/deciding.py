@@ -80,7 +80,7 @@ class Deciding:
         self._searching, self._reserve, self._answering = searching, reserve, answering
         self._ask_thread = ask_thread  # what decisions need is worked out there, and never behind what takes minutes
         self._lost_root = lost_root
-        self._grammars = Grammars()
+        self._grammars = Grammars(self._clock.mono_s)
         self._calls: deque[Call] = deque()
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0

@@ -80,8 +80,15 @@ class _NotStarted(Exception):
 class Grammars:
     """Asks the parser process, which it starts and ends."""
 
-    def __init__(self, patience_s: float = PATIENCE_S, start_s: float = START_S, command: Command = _parser) -> None:
-        self._patience_s, self._start_s, self._command = patience_s, start_s, command
+    def __init__(
+        self,
+        mono_s: Callable[[], float] = time.monotonic,
+        patience_s: float = PATIENCE_S,
+        start_s: float = START_S,
+        command: Command = _parser,
+    ) -> None:
+        """`mono_s`: now, in seconds that never go back."""
+        self._mono_s, self._patience_s, self._start_s, self._command = mono_s, patience_s, start_s, command
         self._process: subprocess.Popen[bytes] | None = None
         self._wire: Connection | None = None
         self._unheard = False  # is there an answer on its way?
@@ -144,7 +151,7 @@ class Grammars:
         wire.send_bytes(msgspec.json.encode(names))
         self._unheard = True
         wire.send_bytes(after.data)
-        return time.monotonic() + self._patience_s
+        return self._mono_s() + self._patience_s
 
     def _hear(self, before: Text, until: float) -> dict[str, Any]:
         assert self._wire is not None  # `_ask`
@@ -156,7 +163,7 @@ class Grammars:
         return answer
 
     def _receive(self, wire: Connection, until: float) -> dict[str, Any]:
-        _await(wire, until - time.monotonic())
+        _await(wire, until - self._mono_s())
         answer: dict[str, Any] = msgspec.json.decode(wire.recv_bytes())
         return answer
 
@@ -190,12 +197,12 @@ class Grammars:
         return self._there[language]
 
     def _is_left_alone(self, path: str) -> bool:
-        return self._left_alone.get(path, 0.0) > time.monotonic()
+        return self._left_alone.get(path, 0.0) > self._mono_s()
 
     def _leave_alone(self, path: str) -> None:
         if len(self._left_alone) >= MOST_LEFT_ALONE:
             self._left_alone.clear()
-        self._left_alone[path] = time.monotonic() + LEFT_ALONE_S
+        self._left_alone[path] = self._mono_s() + LEFT_ALONE_S
 
 
 def _name(text: Text) -> str:

@@ -19,7 +19,7 @@ from quire_daemon import parsing, safety
 from quire_daemon.config import Safety, Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.parsing import Trees
-from quire_daemon.syntax import JUDGED_BYTES, LANGUAGES, Grammars
+from quire_daemon.syntax import JUDGED_BYTES, LANGUAGES, LEFT_ALONE_S, Grammars
 from quire_journal.diff import diff
 from quire_journal.line_hash import hash8
 from quire_journal.text import Text
@@ -352,10 +352,14 @@ def test_a_parser_that_cannot_be_started_is_done_without() -> None:
         started.append(fd)
         return [sys.executable, "-c", "raise SystemExit(1)"]
 
-    grammars = Grammars(start_s=CALM, command=command)
-    for path in ("a.py", "b.py", "c.json"):
-        assert warnings(grammars, path, "{}\n", "{\n") != []
-    assert len(started) == 1
+    now_s = [1000.0]
+    grammars = Grammars(lambda: now_s[0], start_s=CALM, command=command)
+    for later_s in (0.0, LEFT_ALONE_S + 1):
+        now_s[0] += later_s
+        before = len(started)
+        for path in ("a.py", "b.py", "c.json"):
+            assert warnings(grammars, path, "{}\n", "{\n") != []
+        assert len(started) == before + 1, "it is tried again after a while"
     grammars.close()
 
 
