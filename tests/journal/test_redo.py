@@ -6,25 +6,15 @@ import os
 import random
 import shutil
 from pathlib import Path
-from typing import Final
 
 import msgspec
 import pytest
 
-from power import lose_the_last_commit
+from power import PAGE, Rows, commit, lose_the_last_commit, rows
 from quire_journal.log import StoreFailed
 from quire_journal.stores import Durability, redo
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.redo import SLOT_BYTES, Entry, Redo
-
-TABLES: Final = ("meta", "blobs", "paths")
-Rows = list[tuple[str, bytes, bytes]]
-
-
-def rows(store: LmdbStore) -> Rows:
-    """Everything in the tables that these tests write."""
-    with store.reading() as r:
-        return [(table, key, value) for table in TABLES for key, value in r.scan(table)]
 
 
 def put(store: LmdbStore, key: bytes, value: bytes) -> None:
@@ -36,7 +26,7 @@ def put(store: LmdbStore, key: bytes, value: bytes) -> None:
 def leading(folder: Path) -> bytes:
     """The two pages one of which leads to everything."""
     with open(folder / "db" / "data.mdb", "rb") as file:
-        return file.read(2 * 4096)
+        return file.read(2 * PAGE)
 
 
 def after_power_cut(folder: Path, into: Path, on_disk: bytes = b"") -> Rows:
@@ -61,17 +51,7 @@ def after_power_cut(folder: Path, into: Path, on_disk: bytes = b"") -> Rows:
 def test_each_commit_outlives_a_power_cut_that_takes_back_what_leads_to_it(tmp_path: Path) -> None:
     chance, store = random.Random(1), LmdbStore.open(tmp_path / "now")
     for n in range(60):
-        with store.writing() as w:
-            w.put("meta", b"head", b"%d" % n)
-            for _ in range(chance.randint(0, 5)):
-                table, key = chance.choice(TABLES), b"%d" % chance.randint(0, 9)
-                if chance.random() < 0.3:
-                    w.delete(table, key)
-                else:
-                    w.put(table, key, chance.randbytes(chance.choice((1, 100, 5000))))
-            if chance.random() < 0.05:
-                w.clear("blobs")
-            w.put_all("paths", [(b"a", b"%d" % n), (b"b", b"%d" % n)])
+        commit(store, chance, n, large=0)
         assert after_power_cut(tmp_path / "now", tmp_path / str(n)) == rows(store)
     store.close()
 
