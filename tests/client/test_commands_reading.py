@@ -7,6 +7,7 @@ import io
 import json
 import re
 import sys
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from command_line import WRITER, Quire
 
 from cases import every
+from quire_client.commands.read import LOSSY
 from quire_client.shell_words import step
 
 
@@ -399,17 +401,21 @@ def test_a_folder_has_no_text_to_show_and_is_listed(quire: Quire, site: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("fields", "out", "sentence"),
+    ("fields", "out", "sentence", "status"),
     [
-        ({"binary": True, "content_base64": "AAE="}, "\x00\x01", ""),
-        ({"binary": True, "truncated": True}, "", "It is no text; `quire restore` brings it back.\n"),
-        ({"uncaptured": "too_large"}, "", "Its bytes are not in the journal (too_large).\n"),
-        ({"gone": True}, "", ""),
+        ({"binary": True, "content_base64": "AAE="}, "\x00\x01", "", 0),
+        ({"binary": True, "truncated": True, "sha256": sha256(b"vast").hexdigest()}, "vast", "", 0),
+        ({"uncaptured": "too_large"}, "", "Its bytes are not in the journal (too_large).\n", 1),
+        ({"gone": True}, "", "", 0),
+        ({"content": "caf\ufffd\n", "lossy": True}, "caf\ufffd\n", f"{LOSSY}\n", 0),
     ],
 )
-def test_show_of_what_is_no_text(fields: dict[str, Any], out: str, sentence: str, quire: Quire) -> None:
-    ran = quire("show", "v9", show={"ok": True, "record": {"seq": 9, "writer": "w1"}, **fields})
-    assert (ran.status, ran.out) == (0, out)
+def test_show_of_what_is_no_text(fields: dict[str, Any], out: str, sentence: str, status: int, quire: Quire) -> None:
+    """What goes into a file is all of it, or the status says that it is not."""
+    blob = {"sha256": fields.get("sha256"), "content_base64": base64.b64encode(b"vast").decode()}
+    told = {"ok": True, "record": {"seq": 9, "writer": "w1"}, **fields}
+    ran = quire("show", "v9", show=told, blobs={"ok": True, "blobs": [blob]})
+    assert (ran.status, ran.out) == (status, out)
     assert ran.err == f"seq:9  w1\n{sentence}"
 
 

@@ -7,7 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client.commands.base import DONE, Command, Invocation
-from quire_client.commands.read import shown
+from quire_client.commands.read import LOSSY, shown
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -35,7 +35,7 @@ def run(call: Invocation) -> int:
         sys.stdout.buffer.write(_bytes(pages))
         return DONE
     if pages[-1].get("lossy"):
-        call.say("Some bytes are not UTF-8 and are shown as U+FFFD; into a file they are written as they are.")
+        call.say(LOSSY)
     return call.answer(_joined(pages), shown, exact=True)
 
 

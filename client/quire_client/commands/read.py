@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage
+
+LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PATH@POINT > FILE` keeps them as they are."
 
 
 def run(call: Invocation) -> int:
@@ -23,6 +25,8 @@ def run(call: Invocation) -> int:
     reply = call.ask("read_file", arguments)
     if reply.get("truncated"):
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")
+    if reply.get("lossy"):
+        call.say(LOSSY)
     return call.answer(reply, shown, exact=True)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, point_of
+from quire_client.commands.base import REFUSED, Command, Invocation, point_of
 from quire_client.commands.log import row
-from quire_client.commands.read import shown
+from quire_client.commands.read import LOSSY, shown
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -22,14 +22,18 @@ def run(call: Invocation) -> int:
     arguments = _what(call, call.one_argument("VERSION"))
     with call.connect() as client:
         reply = _whole(client, arguments)
+        into_file = not call.json and not sys.stdout.isatty()
+        data = _bytes(client, reply) if into_file and reply.get("binary") else None
     if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
         path = render.one_line(arguments["path"])
         message = f"{path} is a folder, which has no text."
         reply = {**reply, "error": "not_a_file", "message": message, "suggested_action": "list_folder"}
     if reply.get("ok"):
         call.say("  ".join(cell for cell in row(reply.get("record") or reply) if cell))
+        if reply.get("lossy"):
+            call.say(LOSSY)
         if "content" not in reply:
-            return _without_text(call, reply)
+            return _without_text(call, reply, data)
     return call.answer(reply, shown, exact=True)
 
 
@@ -61,19 +65,30 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
     return {**reply, "content": "".join(pages), "truncated": False, "next_line": None}
 
 
-def _without_text(call: Invocation, reply: Mapping[str, Any]) -> int:
+def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
+    """The bytes of a version that is no text; None where they are not to be had."""
+    from quire_client.trees import Stopped, Unwritable, bytes_of
+
+    if isinstance(encoded := reply.get("content_base64"), str):
+        return base64.b64decode(encoded)
+    try:  # more than a reply has room for
+        return next(data for _, data in bytes_of(client, [str(reply.get("sha256"))]))
+    except (Stopped, Unwritable):
+        return None
+
+
+def _without_text(call: Invocation, reply: Mapping[str, Any], data: bytes | None) -> int:
     """A version that is no text: its bytes where they go into a file, else a sentence on what it is."""
-    encoded = reply.get("content_base64")
-    if isinstance(encoded, str) and not call.json and not sys.stdout.isatty():
+    if data is not None:
         sys.stdout.flush()
-        sys.stdout.buffer.write(base64.b64decode(encoded))
-        return call.answer(reply, lambda reply: "", exact=True)
-    if reply.get("binary"):
+        sys.stdout.buffer.write(data)
+    elif reply.get("binary"):
         call.say("It is no text; `quire restore` brings it back.")
     elif reply.get("uncaptured"):
         why = reply.get("uncaptured_told") or reply["uncaptured"]
         call.say(f"Its bytes are not in the journal ({render.one_line(why)}).")
-    return call.answer(reply, lambda reply: "", exact=True)
+    status = call.answer(reply, lambda reply: "", exact=True)
+    return REFUSED if reply.get("uncaptured") and not call.json else status
 
 
 COMMAND = Command(
