@@ -90,8 +90,8 @@ class Totals(msgspec.Struct):
     reasons: Counter[str] = msgspec.field(default_factory=Counter)  # of versions
 
 
-def pins_of(history: History, r: Reading, now_ns: int) -> Pins:
-    """What has to be kept whatever the policy says, as the journal stands now."""
+def pins_of(history: History, r: Reading) -> Pins:
+    """What has to be kept whatever the policy says, as the journal stands now; and what was read lately, besides."""
     versions: dict[tuple[str, int], str] = {}
     for batch in history.unsettled():
         for record in history.batch(batch):
@@ -104,14 +104,25 @@ def pins_of(history: History, r: Reading, now_ns: int) -> Pins:
         open_one = history.edit_checkpoint(path) if path is not None else None
         if path is not None and open_one is not None and open_one.state == "saved":
             versions[path, open_one.version] = "open checkpoint of an edit"
-    for key, value in r.scan("reads"):
-        shown = _decode_shown(value)
-        path = path_of(r, int.from_bytes(key[8:], "big"))
-        if path is not None and now_ns - shown.at_ns <= READ_LATELY_NS:
-            versions.setdefault((path, shown.version), "read lately")
     cursors = [(named.cursor, f"checkpoint {named.name}") for named in history.checkpoints()]
     since = [(burst.number, f"open burst {burst.number}") for burst in history.open_bursts()]
     return Pins(cursors, since, versions)
+
+
+def read_lately(store: Store, now_ns: int, breathe: Breathe) -> Iterator[tuple[str, int]]:
+    """(path, version) of what callers were shown last, not long ago. In slices: of a long log that is many rows."""
+    after = b""
+    while True:
+        with store.reading() as r:
+            rows = list(islice(r.scan("reads", after), _ROWS))
+            shown = [(path_of(r, int.from_bytes(key[8:], "big")), _decode_shown(value)) for key, value in rows]
+        for path, one in shown:
+            if path is not None and now_ns - one.at_ns <= READ_LATELY_NS:
+                yield path, one.version
+        if len(rows) < _ROWS:
+            return
+        after = rows[-1][0] + b"\0"
+        breathe()
 
 
 def _pin(versions: dict[tuple[str, int], str], event: object, seq: int, reason: str) -> None:
@@ -134,7 +145,7 @@ class Marks:
             self.head = int(history.head())
             self.newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
             self._paths = r.count("paths")
-            self._pins = pins_of(history, r, now_ns)
+            self._pins = pins_of(history, r)
         self._mark = bytearray(self.newest + 1)
         self._base = array("Q", bytes(8 * (self.newest + 1)))  # of a blob that is to go
         self._made_of = array("I", bytes(4 * (self.newest + 1)))  # how many that are to go are made from a blob
@@ -147,6 +158,8 @@ class Marks:
 
     def make(self, breathe: Breathe) -> None:
         """Judge every version, then keep what kept blobs are made from."""
+        lately = dict.fromkeys(read_lately(self._store, self._now_ns, breathe), "read lately")
+        self._pins = msgspec.structs.replace(self._pins, versions={**lately, **self._pins.versions})
         self._find_lost(breathe)
         for number in range(1, self._paths + 1):
             for at, (judged, blob) in enumerate(self._judged(number, breathe)[1], 1):
