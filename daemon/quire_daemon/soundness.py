@@ -37,18 +37,15 @@ from typing import Final, NamedTuple
 
 from quire_daemon.examiner import CheckTask, SalvageTask
 from quire_daemon.examining import Begin, Examined, Told, examine, executed
+from quire_journal import views
 from quire_journal.journal import NewerFormat
 from quire_journal.lasting import sync_path
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.stores import afterimage
 from quire_journal.stores.afterimage import Looks
-from quire_journal.views import VIEWS
 
 MOST_RECORDS: Final = 20_000
 """Of a journal that is checked to the last byte before it is served, in a few seconds."""
-
-_VIEW_TABLES: Final = frozenset(table for view in VIEWS for table in view.tables)
-
 
 _REPAIR: Final = "repair"
 _CRASHED: Final = "crashed"
@@ -190,7 +187,7 @@ def ask_for_repair(journal: Path) -> None:
 
 def only_views(examined: Examined) -> bool:
     """Is nothing wrong but what can be folded again?"""
-    return all(table in _VIEW_TABLES for _, table in examined.findings)
+    return all(table in views.TABLES for _, table in examined.findings)
 
 
 def _put_right(

@@ -37,7 +37,7 @@ from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.stores.memory import MemoryStore
-from quire_journal.views import VIEWS, losses
+from quire_journal.views import TABLES, VIEWS, losses
 from quire_journal.views.files import version_at
 
 Progress = Callable[[str, int, int], None]
@@ -51,8 +51,6 @@ _FEW: Final = 5
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 """Unpacked bytes kept at hand, because a blob is mostly the base of the next one."""
-
-_VIEW_TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
 
 _decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
@@ -172,7 +170,7 @@ class _Log:
 
     def anew(self, r: Reading) -> _Log:
         """What reads and folds all of the log again, as it is now. What is wrong with its records was told."""
-        for table in (*_VIEW_TABLES, "meta"):
+        for table in (*TABLES, "meta"):
             self._again.clear(table)
         log = _Log(self._again, self._folds)
         log._replaced = replaced(r)
@@ -240,7 +238,7 @@ class _Log:
             return
         try:
             replay.fold_all(
-                Beside(r, self._again, {*_VIEW_TABLES, "meta"}),
+                Beside(r, self._again, {*TABLES, "meta"}),
                 records,
                 lambda r, blob: blobs.get(r, blob, self._cache),
             )

@@ -17,7 +17,7 @@ from quire_journal import watermarks
 from quire_journal.events import BY_KIND, EVENTS, Event
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.records import Record, decode_record
-from quire_journal.views import VIEWS, View, of_kind
+from quire_journal.views import TABLES, VIEWS, View, of_kind
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.newcomers import WORTH, Newcomers
 
@@ -125,8 +125,7 @@ def _begin_again(w: Writing, views: Iterable[View]) -> None:
 
 def dump(r: Reading, tables: Iterable[str] | None = None) -> dict[str, list[tuple[bytes, bytes]]]:
     """Everything in these tables (by default those of all views), to compare one state with another."""
-    named = tuple(table for view in VIEWS for table in view.tables) if tables is None else tuple(tables)
-    return {table: list(r.scan(table)) for table in named}
+    return {table: list(r.scan(table)) for table in (TABLES if tables is None else tables)}
 
 
 _OF_KIND: Final[dict[type, tuple[View, ...]]] = {kind: of_kind(kind) for kind in EVENTS} | {type(None): of_kind(None)}

@@ -79,6 +79,9 @@ VIEWS: Final[tuple[View, ...]] = (
 )
 """Every view, in the order in which a record is folded into them."""
 
+TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
+"""Of all views."""
+
 
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:
     """The views into which records of this kind are folded one by one, in order; None: of an unknown one."""
