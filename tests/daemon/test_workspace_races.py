@@ -265,6 +265,26 @@ def test_a_displaced_file_is_found_and_let_go_of_without_a_look_at_all_others() 
     assert (lingering.find("7.old"), len(lingering.items)) == (None, 0)
 
 
+def test_a_displaced_file_that_cannot_be_read_keeps_no_other_from_being_looked_at(tmp_path: Path) -> None:
+    """As on a disk that fails: each sweep ended at it, late writes were not found, and no lease break was answered."""
+    tmp = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    lingering = Lingering(tmp)
+    for name, flags in (("0.old", os.O_RDONLY), ("1.old", os.O_WRONLY), ("2.old", os.O_RDONLY)):
+        (tmp_path / name).write_bytes(b"late\n")
+        fd = os.open(tmp_path / name, flags)  # what can only be written fails when it is read
+        held = Held(fd, Signature.of(os.fstat(fd)), leased=False)
+        lingering.add(Displaced(name[0], name, held, b"before\n"))
+    assert lingering.sweep(0.0) == []
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        lingering.sweep(GRACE_S + 1)
+    late = lingering.sweep(GRACE_S + 1)
+    assert {(one.name, one.data) for one in late} == {("0.old", b"late\n"), ("2.old", b"late\n")}
+    assert lingering.sweep(GRACE_S + 2) == []
+    assert len(lingering.items) == 0
+    assert (tmp_path / "1.old").exists(), "the next start tries it again"
+    os.close(tmp)
+
+
 def test_a_sweep_that_can_let_nothing_go_is_not_followed_by_another_at_once(workspace: Workspace) -> None:
     """Each looks at all of them: of some hundred that others held open the loop took all of a processor."""
     writes = []

@@ -57,6 +57,7 @@ class Lingering(msgspec.Struct, eq=False):
     items: dict[Displaced, None] = msgspec.field(default_factory=dict)  # in the order in which they came
     named: dict[str, Displaced] = msgspec.field(default_factory=dict)  # the first of each name, mostly the only one
     spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
+    late: list[Late] = msgspec.field(default_factory=list)  # what has been found and is not handed out
     crowded: bool = False  # too many, and a sweep that follows at once lets more of them go
 
     def add(self, item: Displaced, links: int | None = None) -> None:
@@ -96,27 +97,39 @@ class Lingering(msgspec.Struct, eq=False):
                 self.named.update((other.name, other) for other in islice(others, 1))
 
     def sweep(self, mono_s: float) -> list[Late]:
-        """Answer lease breaks, let go what was watched long enough, and say what was written late."""
+        """Answer lease breaks, let go what was watched long enough, and say what was written late.
+
+        Raises OSError where one could not be looked at, after all others were: it is watched no more, and stays for the
+        next start. What was written late is said by the next sweep then.
+        """
         before = _loose(self.items)
         surplus = min(before - MOST, AT_ONCE)
-        late: list[Late] = []
         rest: list[Displaced] = []
+        failed: OSError | None = None
         for item in self.items:
             if item.since is None:
                 item.since = mono_s
-            if item.held.leased and not kernel.lease_stands(item.held.fd):
-                self._answer_break(item)
-            grace_over = surplus > 0 or mono_s - item.since > GRACE_S
-            if not grace_over and not item.broken:  # each is looked at several times, and mostly that is all
-                rest.append(item)
-                continue
-            if item.pinned or not self._is_quiet(item, grace_over) or not self._is_done(item, late, grace_over):
-                rest.append(item)
-            else:
-                surplus -= 1
+            try:
+                if item.held.leased and not kernel.lease_stands(item.held.fd):
+                    self._answer_break(item)
+                grace_over = surplus > 0 or mono_s - item.since > GRACE_S
+                if not grace_over and not item.broken:  # each is looked at several times, and mostly that is all
+                    rest.append(item)
+                    continue
+                if item.pinned or not self._is_quiet(item, grace_over) or not self._is_done(item, grace_over):
+                    rest.append(item)
+                else:
+                    surplus -= 1
+            except OSError as error:
+                failed = error
+                item.held.leased = False
+                item.held.drop()
         if len(rest) < len(self.items):
             self.items, self.named = dict.fromkeys(rest), {item.name: item for item in reversed(rest)}
         self.crowded = MOST < _loose(rest) < before  # where nothing could go, nothing would at once
+        if failed is not None:
+            raise failed
+        late, self.late = self.late, []
         return late
 
     def drop_spent(self) -> None:
@@ -154,7 +167,7 @@ class Lingering(msgspec.Struct, eq=False):
         item.held.leased = kernel.take_lease(item.held.fd) is True
         return item.held.leased
 
-    def _is_done(self, item: Displaced, late: list[Late], grace_over: bool) -> bool:
+    def _is_done(self, item: Displaced, grace_over: bool) -> bool:
         """Close a quiet item and add to `late` what was written into it. False: it has to be watched further."""
         held = item.held
         if item.broken or not held.leased:
@@ -164,7 +177,7 @@ class Lingering(msgspec.Struct, eq=False):
                 return False
             if changed:
                 held.drop()
-                late.append(Late(item.path, data, item.name))
+                self.late.append(Late(item.path, data, item.name))
                 return True
             if not grace_over:
                 item.broken = False  # opened and nothing written; another may still come
