@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
+from quire_client.hooks import AGENTS
 
 if TYPE_CHECKING:
     from quire_client.setup.agents import File, Scope
-
-AGENTS: Final = ("claude-code", "codex", "cursor", "gemini", "opencode")
 
 
 def run(call: Invocation) -> int:
@@ -28,7 +27,7 @@ def change(call: Invocation, act: Callable[[File], Callable[[str], str]], done: 
     from quire_journal.refusals import Refused
 
     agent = call.one_argument("AGENT")
-    chosen("AGENT", agent, AGENTS)
+    chosen("AGENT", agent, [*AGENTS])
     dry = "dry-run" in call.options
     try:
         here = entry_point()
@@ -161,6 +160,6 @@ COMMAND = Command(
     "`quire undo --burst N` takes it back; `--writer AGENT` finds only what came through Quire's own tools.",
     example="quire setup claude-code --dry-run",
     run=run,
-    words=AGENTS,
+    words=tuple(AGENTS),
     options=SCOPE_OPTIONS,
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quire_client.commands.base import Command, Invocation
-from quire_client.commands.setup import AGENTS, SCOPE_OPTIONS, change
+from quire_client.commands.setup import SCOPE_OPTIONS, change
+from quire_client.hooks import AGENTS
 
 
 def run(call: Invocation) -> int:
@@ -17,6 +18,6 @@ COMMAND = Command(
     f"changes. Agents: {', '.join(AGENTS)}.",
     example="quire unsetup claude-code --dry-run",
     run=run,
-    words=AGENTS,
+    words=tuple(AGENTS),
     options=SCOPE_OPTIONS,
 )
