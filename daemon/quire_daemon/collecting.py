@@ -35,7 +35,7 @@ from quire_daemon.pacing import Breather, Paced
 from quire_daemon.recorder import Recorder
 from quire_journal.events import BytesGone, RetentionApplied
 from quire_journal.identities import known_journals
-from quire_journal.log import Compaction, Damaged, StoreFailed
+from quire_journal.log import Compaction, Damaged, Outrun, StoreFailed
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.repacking import Repacking, Tried
@@ -284,6 +284,8 @@ class _Collection:
             self._compaction.cancel()
         if isinstance(error, Refused):
             code = error.code
+        elif isinstance(error, Outrun):
+            code = "busy"
         elif isinstance(error, StoreFailed):
             code = "disk_full" if error.disk_full else "journal_damaged"
         else:

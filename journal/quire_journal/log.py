@@ -197,6 +197,10 @@ class StoreFailed(Exception):
         self.disk_full = disk_full
 
 
+class Outrun(StoreFailed):
+    """A compaction gave up: more was written meanwhile than can be held. Nothing is wrong with the store."""
+
+
 class JournalGone(StoreFailed):
     """The journal's file was removed, or another stands in its place: what is committed ends with this process."""
 

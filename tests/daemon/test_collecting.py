@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
+from quire_journal.stores.compacting import Tee
 from quire_journal.stores.memory import MemoryStore
 
 MIB = 1 << 20
@@ -89,8 +91,8 @@ class Full:
     settings, clock, log = Settings(), SystemClock(), Log()
     stopping = False
 
-    def __init__(self) -> None:
-        self.recorder = Recorder(Journal.open(MemoryStore(), 1), self.clock)
+    def __init__(self, store: MemoryStore | None = None) -> None:
+        self.recorder = Recorder(Journal.open(store or MemoryStore(), 1), self.clock)
         self.jobs: list[str] = []
         self.steps: list[str] = []
         self.progress: dict[str, dict[str, Any]] = {}
@@ -153,8 +155,8 @@ class Served(Full):
 
     settings = Settings(retention=Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="0"))
 
-    def __init__(self, state_dir: Path) -> None:
-        super().__init__()
+    def __init__(self, state_dir: Path, store: MemoryStore | None = None) -> None:
+        super().__init__(store)
         self.clock = Standing()
         self.work: list[tuple[Job, Failed]] = []
         self.collecting = Collecting(self, state_dir)
@@ -204,6 +206,30 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     for _ in range(3):
         daemon.turn()
     assert told[2]["dropped"] == {"blobs": 1}
+
+
+class Hurried(MemoryStore):
+    """Others write more, while it is compacted, than can be held."""
+
+    def compacting(self, step: Callable[[str], None] = lambda name: None) -> Any:
+        found = super().compacting(step)
+
+        def copy(pause: Callable[[], None]) -> None:
+            tee = Tee(most_bytes=0)
+            tee.add([("meta", b"key", b"value")])
+            tee.take()
+
+        found.copy = copy  # type: ignore[method-assign]
+        return found
+
+
+def test_a_compaction_that_others_outran_is_to_be_asked_for_again_and_is_no_damage(tmp_path: Path) -> None:
+    daemon, told = Served(tmp_path, Hurried()), list[dict[str, Any]]()
+    daemon.collecting.begin(Asked(compact=True), told.append)
+    while not told:
+        daemon.turn()
+    assert (told[0]["error"], told[0]["suggested_action"]) == ("busy", "retry")
+    assert told[0]["blobs_dropped"] == 5
 
 
 def test_all_that_a_collection_waits_for_goes_by_the_clock_that_it_is_given(tmp_path: Path) -> None:

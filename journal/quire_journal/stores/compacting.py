@@ -25,7 +25,7 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from quire_journal.log import TABLES, Compacted, Store, StoreFailed, Writing
+from quire_journal.log import TABLES, Compacted, Outrun, Store, Writing
 
 Change = tuple[str, bytes, bytes | None]
 """Table, key and the value that it has now; None: none any more. An empty key (which no pair has): all are gone."""
@@ -75,10 +75,10 @@ class Tee:
             self._noted, self._bytes, self._overrun = [], 0, False
 
     def take(self) -> list[Change]:
-        """What was noted since the last call. Raises `StoreFailed` when it was more than can be held."""
+        """What was noted since the last call. Raises `Outrun` when it was more than can be held."""
         with self._lock:
             if self._overrun:
-                raise StoreFailed("more was written during the compaction than can be held; try when less is going on")
+                raise Outrun("more was written during the compaction than can be held; try when less is going on")
             noted, self._noted, self._bytes = self._noted, [], 0
             return noted
 
