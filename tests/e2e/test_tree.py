@@ -176,6 +176,7 @@ def test_a_file_is_read_through_a_link_as_it_led_then(live: Live, client: Client
     then = ok(client.call("read_file", {"path": "led/link", "at": at}))
     assert (then["path"], then["content"]) == ("led/one", "one\n")
     assert ok(client.call("read_file", {"path": "led/link"}))["content"] == "two\n"
+    assert [ok(client.blame("led/link", point))["path"] for point in (at, None)] == ["led/one", "led/two"]
     (live.root / "led/link").unlink()
     (live.root / "led/link").symlink_to("/etc/passwd")
     caught_up(client)

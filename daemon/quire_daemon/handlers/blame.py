@@ -11,9 +11,9 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file, require_size
+from quire_daemon.handlers.read import file_then
 from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
-from quire_journal.events import REGULAR
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.missing import missing
@@ -41,15 +41,14 @@ def decide(params: BlameParams, world: World) -> Decision:
     A run is `{start, end, …}`: neighbours of one version. `gaps` says beyond which version nothing is known, `names`
     what the file was called. `truncated` and `next_line` as in `read_file`.
     """
-    now = world.files[params.path]
-    version = _version(params, now, world)
-    require_text(now.path, version, world)
-    found = origins(now.path, version, world)
+    path, version = _asked(params, world.files[params.path], world)
+    require_text(path, version, world)
+    found = origins(path, version, world)
     start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
     reply = {
         "ok": True,
-        "message": _sentence(found, now.path, start, stop, cut),
-        "path": now.path,
+        "message": _sentence(found, path, start, stop, cut),
+        "path": path,
         "version": version_token(version.seq),
         "sha256": version.blob.hex(),
         "lineCount": len(found.text),
@@ -62,24 +61,19 @@ def decide(params: BlameParams, world: World) -> Decision:
     }
     if cut:
         reply["next_line"] = stop + 1
-    return Decision({**reply, **news(world, now.path)})
+    return Decision({**reply, **news(world, path)})
 
 
-def _version(params: BlameParams, now: FileNow, world: World) -> Version:
-    """The version that is asked about. Raises `Refused` for what is no file with lines."""
+def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Version]:
+    """The file and the version that are asked about. Raises `Refused` for what is no file with lines."""
     history = world.history
-    if params.at is None:
-        require_file(now, world)
-        version = history.file(now.path)
-    else:
-        version = history.version_at(now.path, parse_point(params.at, history))
+    if params.at is not None:
+        return file_then(now, parse_point(params.at, history), params.at, history)
+    require_file(now, world)
+    version = history.file(now.path)
     if version is None or version.gone:
-        point = f" at {params.at}" if params.at is not None else ""
-        message = f"The journal has no file {now.path}{point}."
-        raise Refused("not_found", message, "choose_another_point", path=now.path)
-    if version.entry != REGULAR:
-        raise Refused("not_a_file", f"{now.path} was not a regular file then.", "check_path", path=now.path)
-    return version
+        raise Refused("not_found", f"The journal has no file {now.path}.", "choose_another_point", path=now.path)
+    return now.path, version
 
 
 def require_text(path: str, version: Version, world: World) -> None:

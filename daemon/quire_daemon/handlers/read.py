@@ -230,7 +230,7 @@ def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decisio
     """The file as it was. Not a look at the file as it is: the caller's base stays what it was."""
     history = world.history
     seq = parse_point(point, history)
-    path, version = _then(now, seq, point, history)
+    path, version = file_then(now, seq, point, history)
     text = _text_then(path, version, point, history)
     require_size(path, len(text.data), world)
     if text.binary:
@@ -251,7 +251,7 @@ def _text_then(path: str, version: Version, point: str, history: History) -> Tex
         raise Refused("uncaptured", message, path=path, why=lost.why) from None
 
 
-def _then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
+def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str, Version]:
     """The file that the path named then, and its version: a link is followed to where it led then, not now.
 
     Raises `Refused` where there was none, a folder, or a link that led to no file of the workspace, or whose target is
