@@ -89,6 +89,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["read", "a", "--lines", "x"], "--lines wants A:B, A:, :B or A, not 'x'."),
         (["read", "a", "--lines", ":"], "--lines wants A:B, A:, :B or A, not ':'."),
         (["blame"], "PATH is missing: `quire blame PATH`."),
+        (["rollback", "v1", ""], "A path is empty; `.` names the whole folder."),
+        (["claim", ""], "A path is empty; `.` names the whole folder."),
         (["rollback"], "POINT is missing: `quire rollback POINT [PATH ...]`."),
         (["checkpoint", "create"], "NAME is missing: `quire checkpoint create NAME`."),
         (["completion"], "SHELL is missing: `quire completion SHELL`, where SHELL is bash, zsh or fish."),

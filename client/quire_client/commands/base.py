@@ -256,8 +256,11 @@ class Invocation:
         """A path of the command line, relative to the current folder, as the daemon knows it.
 
         What leads out of the workspace is left as it is: the daemon says why it is refused. A name that is not
-        UTF-8 is escaped as it is everywhere in the journal.
+        UTF-8 is escaped as it is everywhere in the journal. Raises Usage for no path at all, such as a variable that
+        is not set: it would mean everything.
         """
+        if not path:
+            raise Usage("A path is empty; `.` names the whole folder.")
         from quire_journal.ids import journal_path
         from quire_journal.places import at_home
 
