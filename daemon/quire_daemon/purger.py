@@ -74,9 +74,9 @@ Task = FindTask | MaskTask
 
 
 class Looked(msgspec.Struct, tag="looked"):
-    """What a purge has to do, as long as `head` is the newest record."""
+    """What a purge has to do, as long as the journal stands where it stood (`purging.stand`)."""
 
-    head: int
+    stood: tuple[int, int]
     blobs: dict[bytes, int]
     versions: dict[bytes, list[tuple[str, int]]]
     records: list[int]
@@ -273,7 +273,7 @@ class Worker:
         store = self._store = LmdbStore.open_to_read(Path(task.folder))
         try:
             with store.reading() as r:
-                head = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
+                stood = purging.stand(r)
                 found = self._looking.look(r)
                 change = Change() if task.plan else self._looking.change(r)
         finally:
@@ -286,7 +286,7 @@ class Worker:
         purged = next((event for event in change.events if isinstance(event, Purged)), None)
         gone = [event for event in change.events if isinstance(event, BytesGone)]
         where = (found.blobs, found.versions, found.records, compiled)
-        return Looked(head, *where, change.rows, change.dropped, purged, gone)
+        return Looked(stood, *where, change.rows, change.dropped, purged, gone)
 
 
 class _Unfit(Exception):

@@ -250,6 +250,12 @@ class Looking:
         yield from self._again.unlike(r, views)
 
 
+def stand(r: Reading) -> tuple[int, int]:
+    """The newest record, and the newest blob, which may come without one: what was found is all as long as they are."""
+    newest = (next((int.from_bytes(key, "big") for key, _ in r.scan(t, reverse=True)), 0) for t in ("records", "blobs"))
+    return next(newest), next(newest)
+
+
 def mask(data: bytes, texts: Texts) -> bytes:
     """`data`, as long as before, with stars for what is purged: for a log that somebody appends to."""
     return texts.replaced(data, lambda match: b"*" * len(match[0]))

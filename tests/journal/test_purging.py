@@ -192,6 +192,19 @@ def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too:
     assert [str(finding) for finding in check(store)] == []
 
 
+def test_what_was_found_counts_no_more_when_bytes_have_come_though_no_record_tells_of_them() -> None:
+    """As those of a version that the journal had lost, and that stand on the disk again: they were not looked at."""
+    scribe = Scribe().introduce()
+    scribe.write("a", b"token=x1y2z3\n")
+    with scribe.store.reading() as r:
+        stood = purging.stand(r)
+        assert purging.stand(r) == stood
+    scribe.hold(b"token=a1b2c3\n")
+    with scribe.store.reading() as r:
+        assert purging.stand(r) != stood
+        assert len(Looking(NAMED).look(r).blobs) == 2
+
+
 def test_bytes_that_a_collection_drops_between_two_looks_are_not_told_as_purged() -> None:
     scribe = Scribe().introduce()
     scribe.write("a", b"token=x1y2z3\n")

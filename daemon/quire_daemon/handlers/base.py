@@ -61,9 +61,7 @@ class FileNow(msgspec.Struct, frozen=True):
     links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
     as_folder: bool = False  # the caller's name for it ends with a "/"
-    inside: tuple[
-        str, ...
-    ] = ()  # of a folder, for a tool that shows it (`crawl.names_in`); at most `MOST_INSIDE` + 1
+    inside: tuple[str, ...] = ()  # of a folder, for a tool that shows it (`crawl.names_in`); at most `MOST_INSIDE` + 1
 
 
 class Present(msgspec.Struct, frozen=True):

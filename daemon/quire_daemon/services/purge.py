@@ -29,6 +29,7 @@ from quire_daemon.pacing import Breather
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
+from quire_journal import purging
 from quire_journal.ids import disk_path, version_token
 from quire_journal.log import Compaction, Damaged, StoreFailed
 from quire_journal.purging import Found
@@ -128,7 +129,7 @@ class _Purge:
             return
         recorder.introduce(self._call.who.writer)
         self._host.settle()
-        if recorder.journal.head != looked.head:  # what came meanwhile may hold it, too
+        if not self._stands(looked):  # what came meanwhile may hold it, too
             if self._looks < MOST_LOOKS:
                 self._work(self._find)
                 return
@@ -141,6 +142,10 @@ class _Purge:
             recorder.seen.save()
         self._host.progress["purge"] = {"what": "compacting", "done": 0, "total": 0}
         self._work(self._copy)
+
+    def _stands(self, looked: Looked) -> bool:
+        with self._host.recorder.journal.store.reading() as r:
+            return purging.stand(r) == looked.stood
 
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
