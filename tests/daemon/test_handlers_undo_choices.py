@@ -13,6 +13,7 @@ from cases import every
 from quire_daemon.handlers.base import Decision, Tool, World
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.choosing import MAX_BATCHES
+from quire_daemon.handlers.show import DIFF_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import (
     FOLDER,
@@ -597,3 +598,21 @@ def test_without_one_writer_or_burst_exactly_the_others_lines_are_there(
     while desk.call(REDO_TOOL, desk.ben)["ok"]:
         pass
     assert desk.text("f.txt") == before
+
+
+@every(
+    ("tool", "args"),
+    [
+        (UNDO_TOOL, {}),
+        (REDO_TOOL, {}),
+        (ROLLBACK_TOOL, {"to": "seq:1"}),
+        (RESTORE_TOOL, {"at": "seq:3"}),
+        (DIFF_TOOL, {"from": "seq:1"}),
+    ],
+)
+def test_an_empty_name_among_the_paths_does_not_stand_for_everything(tool: Tool[Any], args: dict[str, str]) -> None:
+    desk = Desk()
+    desk.write("a", b"one\n", desk.ann)
+    desk.write("b", b"one\n", desk.ann)
+    refused = desk.call(tool, desk.ann, paths=["a", ""], **args)
+    assert (refused["error"], refused["argument"]) == ("schema_invalid", "paths")

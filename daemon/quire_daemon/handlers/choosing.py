@@ -14,7 +14,14 @@ from typing import Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Who
-from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, path_filter, paths_of, writer_filter
+from quire_daemon.handlers.log_filter import (
+    VERSION_KINDS,
+    named_burst,
+    named_paths,
+    path_filter,
+    paths_of,
+    writer_filter,
+)
 from quire_journal.events import FOLDER, BatchUndone
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token
@@ -129,7 +136,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
         return read_token(params.token)[0]
     if isinstance(params, RestoreParams):
         return _choose_restore(params, history)
-    paths = tuple(dict.fromkeys(given for given in (params.path, *params.paths) if given))
+    paths = named_paths(params.path, params.paths)
     if isinstance(params, RollbackParams):
         batches = _matching(_rollback_as_undo(params), known, who, paths, _everything_standing)
         return Choice("rollback", batches, paths, parse_point(params.to, history), params.conflicts)
@@ -482,7 +489,7 @@ def in_paths(given: Sequence[str], history: History) -> Fits:
 
 
 def _choose_restore(params: RestoreParams, history: History) -> Choice:
-    asked = tuple(dict.fromkeys([*([params.path] if params.path else []), *params.paths]))
+    asked = named_paths(params.path, params.paths)
     if not params.at:
         raise Refused("schema_invalid", "at: is missing; name the point to go back to.", argument="at")
     if not asked:

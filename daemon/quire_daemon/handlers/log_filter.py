@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -119,6 +119,13 @@ def as_glob(given: str, history: History) -> str | None:
     if plain.startswith("../"):
         raise _outside(given)
     return f"{plain}/" if given.endswith("/") else plain
+
+
+def named_paths(path: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """What a caller named in its arguments `path` and `paths`, each once. Raises `Refused` for one that is empty."""
+    if "" in paths:  # left out it would mean everything
+        raise Refused("schema_invalid", "paths: one of them is empty; `.` names everything.", argument="paths")
+    return tuple(dict.fromkeys((path, *paths) if path else paths))
 
 
 def glob_matches(glob: str) -> Callable[[str], object]:

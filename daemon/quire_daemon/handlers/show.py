@@ -12,7 +12,7 @@ from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json
-from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, path_filter, paths_of, single_path
+from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_paths, path_filter, paths_of, single_path
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER
 from quire_journal.history import History
@@ -205,7 +205,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
 
 def _changed_paths(params: DiffParams, start: int, end: int, history: History) -> list[str]:
     """The paths to compare, sorted."""
-    asked = [p for p in (params.path, *params.paths) if p]
+    asked = named_paths(params.path, params.paths)
     if not asked:
         one = _common_path(params, history)
         return [one] if one is not None else sorted(_between(start, end, history))
