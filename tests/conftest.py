@@ -59,6 +59,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     config, here = session.config, Path(__file__)
     if not config.option.abreast or config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
+    live.NURSERY.start()  # one for all processes: it imports while this one collects
     tests = sorted(here.parent.rglob("test_*.py"), reverse=True)
     if not _compiled(tests[0]):
         abreast.beside(lambda: _compile(tests))

@@ -1,7 +1,7 @@
 """The process that forks daemons for tests (`nursery`): `python -P forking.py DESCRIPTOR-OF-A-SOCKET`.
 
 A request is the words and the environment of the daemon, and three descriptors: its log, its stderr, and where to
-write its exit status when it has ended. The answer is its process id.
+write its process id, a line, and its exit status when it has ended.
 
 A daemon starts programs, too: one that searches, one that parses, one that checks a journal. A daemon that was forked
 has these forked as well (`Children`): not from itself, which has threads and a database by then, but from a process
@@ -62,7 +62,8 @@ def serve(line: socket.socket) -> None:
             os.close(log)
             os.close(errors)
             running[os.pidfd_open(pid)] = pid, tell
-            line.send(b"%d" % pid)
+            with contextlib.suppress(BrokenPipeError):
+                os.write(tell, b"%d\n" % pid)
 
 
 def become(words: list[str], environ: dict[str, str], log: int, errors: int) -> NoReturn:

@@ -21,6 +21,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import forking
 from quire_client.start import Child, apart
@@ -32,24 +33,27 @@ MARK = "QUIRE_TEST_MARK"
 class Forked:
     """A daemon that the nursery made, as `quire_client.start` sees it."""
 
-    def __init__(self, pid: int, mark: str, told: int) -> None:
+    def __init__(self, pid: int, mark: str, told: BinaryIO) -> None:
         self.pid = pid
         self.mark = mark
         self.returncode: int | None = None
-        self._told = told  # the end of a pipe: its exit status comes there
+        self._told = told  # a stream: its exit status comes there
 
     def poll(self) -> int | None:
         return self.returncode
 
     def wait(self) -> int:
         """To be called once, and from whichever thread: `start` has one for it."""
-        with open(self._told, "rb") as told:
+        with self._told as told:
             self.returncode = int(told.read() or -9)  # the nursery itself has ended
         return self.returncode
 
 
 class Nursery:
-    """The process that forks daemons, started at the first call."""
+    """The process that forks daemons, started at the first call or before.
+
+    Forks of the process that started it use it, too: nothing comes back on the line that they share.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -61,17 +65,27 @@ class Nursery:
         """In place of `quire_client.start.apart`, and the same for programs other than the daemon."""
         if words[:3] != [sys.executable, "-m", "quire_daemon"]:
             return apart(words, log, errors)
-        told, tell = os.pipe()
+        read, tell = os.pipe()
+        told = os.fdopen(read, "rb")
         try:
             with self._lock:
                 line = self._line or self._start()
                 request = json.dumps([words, dict(os.environ)]).encode()
                 line.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [log, errors, tell]))])
-                made = Forked(int(line.recv(16)), os.environ.get(MARK, ""), told)
+                made = Forked(int(told.readline()), os.environ.get(MARK, ""), told)
                 self._made.append(made)
                 return made
+        except BaseException:
+            told.close()
+            raise
         finally:
             os.close(tell)
+
+    def start(self) -> None:
+        """Begin, for those that will need it, and go on without waiting for it."""
+        with self._lock:
+            if self._line is None:
+                self._start()
 
     def living(self, mark: str) -> list[int]:
         """The process ids of the daemons with this mark that have not ended."""
@@ -80,7 +94,7 @@ class Nursery:
             return [one.pid for one in self._made if one.mark == mark]
 
     def close(self) -> None:
-        """End the process. Daemons that still run are not its own business."""
+        """End the process, where it was started. Daemons that still run are not its own business."""
         if self._line is not None and self._process is not None:
             self._line.close()
             self._process.wait()

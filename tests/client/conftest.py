@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,23 +10,27 @@ import pytest
 from command_line import Quire, Ran
 from fake_line import FakeOpener
 
+import live
 from quire_client.__main__ import main
 from quire_journal.identities import settle
 from quire_journal.places import Place, place_of
 
 
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A scratch folder with a short name, in memory where that can be: nothing here asks what a disk does."""
+    with live.folder_for_journals() as folder:
+        yield folder
+
+
 @pytest.fixture(autouse=True)
-def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # A socket's path is short, and a test's own folder can use up most of it.
-    runtime = tempfile.mkdtemp(prefix="quire-")
+def _own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
-    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "home" / "run"))
     for name in ("QUIRE_AGENT", "QUIRE_SESSION", "QUIRE_TRACEBACK", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
-    (tmp_path / "home").mkdir()
-    yield
-    shutil.rmtree(runtime)
+    (tmp_path / "home" / "run").mkdir(mode=0o700, parents=True)
 
 
 @pytest.fixture

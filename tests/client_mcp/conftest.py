@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "client"))
 
 from fake_line import FakeDoor, FakeLine
 
+import live
 import sdk
 from quire_client.api import Client
 from quire_client.mcp.agents import AgentSessions
@@ -22,6 +23,13 @@ from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.describe import DescribeParams, answer
 from quire_journal.messages import Caller
 from quire_journal.places import place_of
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A scratch folder, in memory where that can be."""
+    with live.folder_for_journals() as folder:
+        yield folder
 
 
 class Served:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
+from letters import texts
 from quire_journal.events import BY_KIND, EVENTS, Event, WritesSettled
 from quire_journal.ids import BatchId, Seq, WriterId
 from quire_journal.records import GENESIS, Record, decode_record, encode_event, encode_record, link, record_hash, seal
@@ -103,7 +104,14 @@ def test_a_kind_that_this_version_does_not_know_is_carried() -> None:
 def events(kind: type[Event]) -> st.SearchStrategy[Event]:
     """Events of one kind, with whatever their fields may hold."""
     hints = get_type_hints(kind)
-    return st.builds(kind, *(st.from_type(hints[field]) for field in kind.__struct_fields__))
+    return st.builds(kind, *(values(hints[field]) for field in kind.__struct_fields__))
+
+
+def values(hint: Any) -> st.SearchStrategy[Any]:
+    """Values of one type."""
+    if hint == tuple[str, ...]:
+        return st.lists(texts()).map(tuple)
+    return texts() if hint is str else st.from_type(hint)
 
 
 @given(st.data())
