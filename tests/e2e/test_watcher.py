@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import json
 import mmap
 import os
 import shutil
@@ -12,91 +10,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
+from watching import PATIENCE_S, Start, exchange, told_of
 
 from quire_daemon.ignore import Ignore
-from quire_daemon.noticed import Batch, Coverage
 from quire_daemon.watcher import Watcher
-from quire_daemon.workspace import Signature
 
 pytestmark = pytest.mark.real
-
-PATIENCE_S = 15.0  # what is awaited comes in milliseconds; this is when a test gives up
-
-Start = Callable[..., "Watch"]
-
-
-class Watch:
-    """A watcher, and all that it has told so far."""
-
-    def __init__(self, root: Path, ignored: Callable[[str, bool], bool] | None = None) -> None:
-        self.root = root
-        self.woken = threading.Event()
-        self.told = Batch()
-        self.watcher = Watcher(root, ignored or Ignore(root).ignored, self.woken.set)
-        self.watcher.start()
-
-    def drain(self) -> Batch:
-        """What is new; it is also added to `told`."""
-        self.woken.clear()
-        batch = self.watcher.drain()
-        self.told.dirty |= batch.dirty
-        self.told.touched |= batch.touched
-        self.told.folders |= batch.folders
-        self.told.overflowed |= batch.overflowed
-        self.told.moved += batch.moved
-        return batch
-
-    def until(self, condition: Callable[[], bool]) -> None:
-        """Drain whenever woken until `condition` holds."""
-        end = time.monotonic() + PATIENCE_S
-        self.drain()
-        while not condition():
-            assert time.monotonic() < end, f"gave up; {len(self.told.dirty)} told, health {self.watcher.health()}"
-            self.woken.wait(0.05)  # wakes at once; the limit is for conditions that no event changes
-            self.drain()
-
-    def catch_up(self) -> Batch:
-        """All that happened before this call, and nothing told earlier."""
-        token = self.watcher.cookie()
-        self.until(lambda: self.watcher.seen(token))
-        self.drain()
-        batch, self.told = self.told, Batch()
-        return batch
-
-    def health(self) -> Coverage:
-        return self.watcher.health()
-
-
-def told_of(batch: Batch, path: str) -> bool:
-    above = [path[:at] for at, char in enumerate(path) if char == "/"]
-    return path in batch.dirty or any(f in batch.folders for f in [path, *above])
-
-
-@pytest.fixture
-def watch(tmp_path: Path) -> Iterator[Start]:
-    started: list[Watch] = []
-
-    def start(root: Path = tmp_path, ignored: Callable[[str, bool], bool] | None = None) -> Watch:
-        started.append(Watch(root, ignored))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.watcher.stop()
-
-
-def exchange(one: Path, other: Path) -> None:
-    """renameat2(one, other, RENAME_EXCHANGE)."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    at_fdcwd, rename_exchange = -100, 2
-    done = libc.renameat2(at_fdcwd, os.fsencode(one), at_fdcwd, os.fsencode(other), rename_exchange)
-    assert done == 0, os.strerror(ctypes.get_errno())
 
 
 # ── how files are saved ──────────────────────────────────────────────────────
@@ -222,120 +145,6 @@ def test_what_happens_while_events_are_held_back_is_told_afterwards(tmp_path: Pa
             (tmp_path / f"{n}.txt").write_text("x")
             assert not watched.watcher.has_news()
     assert {f"{n}.txt" for n in range(300)} <= watched.catch_up().dirty
-
-
-def beside(path: Path) -> Path:
-    """A new file in a folder that nobody watches."""
-    made = next(folder for folder in path.parents if folder.name == "root").parent / "beside"
-    made.write_text("new")
-    return made
-
-
-def replace(path: Path) -> Signature:
-    """Put a file in the place of that at `path`, in one step, as an edit does. Its signature."""
-    exchange(path, beside(path))
-    return Signature.of(path.stat())
-
-
-@pytest.fixture
-def edited(tmp_path: Path, watch: Start) -> tuple[Path, Watch]:
-    """A watched folder with files in it."""
-    root = tmp_path / "root"
-    (root / "sub" / "made").mkdir(parents=True)
-    for name in ("a.txt", "b.txt", "sub/a-much-longer-name-than-that.txt", "sub/made/f"):
-        (root / name).write_text("old")
-    watched = watch(root)
-    watched.catch_up()
-    return root, watched
-
-
-def test_an_exchange_that_the_caller_knows_of_is_not_told(edited: tuple[Path, Watch]) -> None:
-    root, watched = edited
-    for paths in (["a.txt"], ["sub/a-much-longer-name-than-that.txt", "b.txt"]):
-        watched.woken.clear()
-        with watched.watcher.quiet():
-            for path in paths:
-                watched.watcher.exchanged(path, replace(root / path))
-        assert not watched.watcher.has_news()
-        assert not watched.catch_up()
-    replace(root / "a.txt")
-    assert watched.catch_up().dirty == {"a.txt"}
-
-
-def test_whatever_others_do_beside_known_exchanges_is_told(edited: tuple[Path, Watch]) -> None:
-    """The same file, or another; before it, or after it."""
-    root, watched = edited
-    for other in ("a.txt", "b.txt"):
-        for first in (False, True):
-            with watched.watcher.quiet():
-                if first:
-                    replace(root / other)
-                watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
-                if not first:
-                    replace(root / other)
-            assert other in watched.catch_up().dirty
-
-
-def test_a_file_that_another_program_moves_over_an_exchanged_one_is_told(edited: tuple[Path, Watch]) -> None:
-    """From where nobody watches: the kernel then makes one event of the end of the exchange and of the move."""
-    root, watched = edited
-    with watched.watcher.quiet():
-        watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
-        beside(root / "a.txt").rename(root / "a.txt")
-    assert watched.catch_up().dirty == {"a.txt"}
-
-
-def test_also_one_that_has_the_number_of_the_inode_that_was_exchanged(edited: tuple[Path, Watch]) -> None:
-    """The first that was moved there had set it free."""
-    root, watched = edited
-    with watched.watcher.quiet():
-        ours = replace(root / "a.txt")
-        beside(root / "a.txt").rename(root / "a.txt")
-        theirs = (root / "a.txt").stat().st_ino
-        watched.watcher.exchanged("a.txt", msgspec.structs.replace(ours, ino=theirs))
-    assert watched.catch_up().dirty == {"a.txt"}
-
-
-def test_known_exchanges_of_many_files_with_long_names_are_not_told_either(tmp_path: Path, watch: Start) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    names = [f"{n:0>240}" for n in range(200)]
-    for name in names:
-        (root / name).write_text("old")
-    watched = watch(root)
-    watched.catch_up()
-    with watched.watcher.quiet():
-        for name in names:
-            watched.watcher.exchanged(name, replace(root / name))
-    assert not watched.catch_up()
-
-
-def test_an_exchange_outside_of_the_quiet_is_told(edited: tuple[Path, Watch]) -> None:
-    root, watched = edited
-    watched.watcher.exchanged("a.txt", replace(root / "a.txt"))
-    assert watched.catch_up().dirty == {"a.txt"}
-    with watched.watcher.quiet():
-        pass
-    with watched.watcher.quiet():
-        replace(root / "a.txt")
-    assert watched.catch_up().dirty == {"a.txt"}
-
-
-def test_an_exchange_where_nothing_is_watched_hides_nothing(edited: tuple[Path, Watch]) -> None:
-    root, watched = edited
-    shutil.rmtree(root / "sub" / "made")
-    watched.catch_up()
-    with watched.watcher.quiet():
-        watched.watcher.exchanged("sub/made/f", replace(root / "b.txt"))
-    assert watched.catch_up().dirty == {"b.txt"}
-
-
-def test_events_that_are_taken_for_our_own_and_are_not_are_told_as_lost(edited: tuple[Path, Watch]) -> None:
-    """That cannot be, but where events of ours do not come: of another file with a name as long."""
-    root, watched = edited
-    with watched.watcher.quiet():
-        watched.watcher.exchanged("a.txt", replace(root / "b.txt"))
-    assert watched.catch_up().overflowed
 
 
 def test_a_new_tree_is_covered_down_to_its_last_file(tmp_path: Path, watch: Start) -> None:
@@ -603,108 +412,6 @@ def test_an_overflow_is_told_and_survived(tmp_path: Path, watch: Start) -> None:
     assert "new/sub/f" in watched.catch_up().dirty
 
 
-# ── what cannot be watched, in a process with lower limits or fewer rights ───
-
-OWN_LIMITS = ("unshare", "--user", "--map-root-user")  # a user namespace has limits of its own
-NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")  # root, but modes count
-
-BEFORE = """
-import json, os, sys, threading
-from msgspec.structs import asdict
-from pathlib import Path
-from quire_daemon.watcher import Watcher
-
-root = Path(sys.argv[1])
-woken = threading.Event()
-
-def start():
-    watcher = Watcher(root, lambda path, folder: path.startswith(".quire"), woken.set)
-    watcher.start()
-    return watcher
-
-def allow(what, number):
-    Path("/proc/sys/user/max_inotify_" + what).write_text(str(number))
-
-def tell(watcher):
-    print(json.dumps(asdict(watcher.health()) | {"full": watcher.health().full}))
-
-def noticed(watcher, path):
-    woken.clear()
-    (root / path).touch()
-    seen = set()
-    while path not in seen and woken.wait(10):
-        woken.clear()
-        seen |= watcher.drain().dirty
-    print(json.dumps(path in seen))
-"""
-
-
-def elsewhere(prefix: tuple[str, ...], root: Path, script: str) -> list[Any]:
-    """What `script` prints, run with `BEFORE` by way of `prefix`; skips where that is not to be had."""
-    if shutil.which(prefix[0]) is None or subprocess.run([*prefix, "true"], capture_output=True).returncode:
-        pytest.skip(f"{prefix[0]} does not work here")
-    command = [*prefix, sys.executable, "-c", BEFORE + script, os.fspath(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
-
-
-def test_folders_beyond_the_watch_limit_are_told_and_watched_once_it_is_raised(tmp_path: Path) -> None:
-    for n in range(20):
-        (tmp_path / f"d{n:02}").mkdir()
-    script = """
-allow("watches", 11)
-watcher = start()
-tell(watcher)
-left = watcher.health().unwatched
-print(json.dumps(watcher.cover(left) == len(left) and not watcher.drain()))
-allow("watches", 1000)
-print(json.dumps(watcher.cover(left) == len(left) and watcher.drain().folders == set(left)))
-tell(watcher)
-noticed(watcher, left[0] + "/f")
-noticed(watcher, "d00/f")
-"""
-    limited, quiet, covered, raised, *seen = elsewhere(OWN_LIMITS, tmp_path, script)
-    assert limited["reasons"] == ["watch_limit"]
-    assert not limited["full"]
-    assert (limited["watched"], limited["expected"], len(limited["unwatched"])) == (10, 21, 11)
-    assert quiet  # nothing to crawl again: that would go round for ever
-    assert covered
-    assert raised["full"]
-    assert raised["watched"] == 21
-    assert seen == [True, True]
-
-
-def test_no_inotify_instance_is_told(tmp_path: Path) -> None:
-    (health,) = elsewhere(OWN_LIMITS, tmp_path, 'allow("instances", 0)\ntell(start())\n')
-    assert not health["alive"]
-    assert any("no inotify instance" in reason for reason in health["reasons"])
-
-
-def test_a_folder_that_may_not_be_read_is_told_until_it_may(tmp_path: Path) -> None:
-    (tmp_path / "locked" / "in").mkdir(parents=True)
-    (tmp_path / "locked").chmod(0)
-    script = """
-watcher = start()
-tell(watcher)
-woken.clear()
-(root / "locked").chmod(0o755)
-woken.wait(10)
-print(json.dumps(sorted(watcher.drain().folders)))
-tell(watcher)
-noticed(watcher, "locked/in/f")
-"""
-    try:
-        locked, crawl, readable, seen = elsewhere(NO_OVERRIDE if os.geteuid() == 0 else ("env",), tmp_path, script)
-    finally:
-        (tmp_path / "locked").chmod(0o755)
-    assert locked["unwatched"] == ["locked"]
-    assert locked["reasons"] == ["unreadable_folder"]
-    assert crawl == ["locked"]
-    assert readable["full"]
-    assert seen is True
-
-
 def test_what_a_crawl_finds_unwatched_is_watched(tmp_path: Path, watch: Start) -> None:
     (tmp_path / "hidden").mkdir()
     hidden = True
@@ -717,35 +424,6 @@ def test_what_a_crawl_finds_unwatched_is_watched(tmp_path: Path, watch: Start) -
     assert watched.watcher.cover(["hidden"]) == 1
     assert watched.watcher.cover(["hidden"]) == 0
     assert watched.drain().folders == {"hidden"}
-
-
-# ── the root ─────────────────────────────────────────────────────────────────
-
-
-def test_a_renamed_root_is_noticed_and_so_is_one_that_takes_its_place(tmp_path: Path, watch: Start) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    watched = watch(root)
-    assert not watched.health().root_replaced
-    root.rename(tmp_path / "moved")
-    assert watched.health().root_replaced
-    watched.until(lambda: watched.told.overflowed)
-    root.mkdir()
-    assert watched.health().root_replaced
-    assert "root_replaced" in watched.health().reasons
-
-
-def test_a_removed_root_is_noticed(tmp_path: Path, watch: Start) -> None:
-    root = tmp_path / "root"
-    root.mkdir()
-    watched = watch(root)
-    shutil.rmtree(root)
-    assert watched.health().root_replaced
-
-
-def test_a_missing_root_cannot_be_watched(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        Watcher(tmp_path / "none", lambda path, folder: False, lambda: None).start()
 
 
 # ── the thread ───────────────────────────────────────────────────────────────

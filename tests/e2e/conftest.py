@@ -1,0 +1,22 @@
+"""What several tests of the watcher need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from watching import Start, Watch
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Iterator[Start]:
+    started: list[Watch] = []
+
+    def start(root: Path = tmp_path, ignored: Callable[[str, bool], bool] | None = None) -> Watch:
+        started.append(Watch(root, ignored))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.watcher.stop()
