@@ -228,7 +228,8 @@ def _finish_torn(
     except (Vanished, NotRegular, TooLarge, HeldOpen, KeyError):
         return None
     data, s = image.data, image.signature
-    if (event.inode and s.ino != event.inode) or not is_mixture(data, old, new):
+    torn = is_mixture(data, old, new) or is_mixture(data, new, old)  # as it was written, or taken back
+    if (event.inode and s.ino != event.inode) or not torn:
         return None
     recorder.note_blob(data, event.path)
     recorder.note(BytesDisplaced(event.path, blob_id(data), len(data), "swap"))
@@ -237,9 +238,14 @@ def _finish_torn(
 
 
 def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
-    """Could a write of `new` over `old`, from the beginning, have been cut off at `data`?"""
+    """Could a write of `new` over `old`, from the beginning, have been cut off at `data`?
+
+    Where it is longer the file was made so long first, with NULs.
+    """
     written = next((i for i, (a, b) in enumerate(zip(data, new, strict=False)) if a != b), min(len(data), len(new)))
-    return data[written:] in (old[written:], b"") and len(data) in (len(old), len(new), written)
+    rest = old[written:]
+    ends = (rest, rest.ljust(len(new) - written, b"\0"), b"")
+    return data[written:] in ends and len(data) in (len(old), len(new), written)
 
 
 def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
+from swapping import Steps
 
 from cases import every
+from checkout import file_now
+from quire_daemon.handlers.base import Put
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import is_mixture, recover
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace import Swapped, Workspace
 from quire_journal import blobs
 from quire_journal.events import BytesGone, CaptureFailed, FileDeleted, FileMoved, FileWritten, OutsideWritten
 from quire_journal.ids import WriterId, blob_id
@@ -251,6 +256,37 @@ def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(
 )
 def test_only_a_beginning_of_ours_before_the_end_of_the_base_is_a_torn_write(data: bytes, is_one: bool) -> None:
     assert is_mixture(data, b"oldold", b"new") is is_one
+
+
+class Killed(BaseException):
+    """In the place of a kill: nothing handles it."""
+
+
+@pytest.mark.parametrize("new", [b"new\n", b"a longer one\n", b"base"], ids=["shorter", "longer", "cut"])
+@pytest.mark.parametrize("taken_back", [False, True])
+def test_a_kill_in_a_write_into_the_file_itself_leaves_no_mixture(scene: Scene, new: bytes, taken_back: bool) -> None:
+    """It has two names. Taken back it is where another program was faster at another file of the same request."""
+    os.link(scene.root / "f.txt", scene.root / "g.txt")
+    scene.promise(msgspec.structs.replace(_written(scene), blob=blob_id(new), size=len(new)), new)
+    steps = Steps()
+    dying = Workspace(scene.root, steps=steps)
+    staged = dying.stage(Put(scene.recorder.journal.head, "f.txt", new, 0o644, file_now(dying, "f.txt")))
+
+    def kill() -> None:
+        raise Killed
+
+    if taken_back:
+        result = dying.perform(staged, pinned=True)
+        assert isinstance(result, Swapped)
+        assert result.in_place
+    steps.at("in_place.half", kill)
+    with pytest.raises(Killed):
+        dying.revert(staged) if taken_back else dying.perform(staged)
+    dying.close()
+    scene.recover()
+    assert (scene.root / "g.txt").read_bytes() == new
+    assert scene.unsettled() == []
+    assert os.listdir(scene.root / ".quire/tmp") == []
 
 
 def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(scene: Scene) -> None:

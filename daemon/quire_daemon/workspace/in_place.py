@@ -50,10 +50,7 @@ class InPlace:
             same = (held.signature.dev, held.signature.ino) == staged.inode
             if not same or read_all(held.fd, held.signature.size) != write.data:
                 return Lost("changed")
-            write_all(held.fd, write.over.text.data)
-            os.ftruncate(held.fd, len(write.over.text.data))
-            os.fsync(held.fd)
-            return Swapped(Signature.of(os.fstat(held.fd)), in_place=True)
+            return self._overwrite(held, staged, write.over.text.data)
         finally:
             held.drop()
 
@@ -69,7 +66,7 @@ class InPlace:
         return None
 
     def _overwrite(self, held: Held, staged: Staged, data: bytes) -> Swapped:
-        self._mark(staged)
+        self._mark(staged, data)
         before = read_all(held.fd, held.signature.size)
         try:
             if len(data) > len(before):
@@ -91,9 +88,14 @@ class InPlace:
         staged.inode = (seen.dev, seen.ino)
         return Swapped(seen, self._reading.settles(seen), in_place=True)
 
-    def _mark(self, staged: Staged) -> None:
+    def _mark(self, staged: Staged, data: bytes) -> None:
         marked = staged.name.rpartition(".")[0] + "." + IN_PLACE
-        os.rename(staged.name, marked, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
-        staged.name = marked
+        if staged.name != marked:
+            os.rename(staged.name, marked, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
+            staged.name = marked
+        else:  # a write is taken back, and its temporary file has gone
+            fd = os.open(marked, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
         os.fsync(self._tmp)
         self._step("in_place.marked")
