@@ -2,7 +2,7 @@
 
 Stricter than a merge: a splice is carried only when the lines it touches and the lines beside them are what they
 were, and still stand together. Each splice moves by an offset of its own. One that somebody else made already, exactly
-so, is met: nothing is left to do, as long as what it made stays what it is.
+so, is met: nothing is left to do, as long as what it made stays what it is. Who moves lines has not removed them.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Conflict(msgspec.Struct, frozen=True):
 
 
 def carried(
-    splices: Sequence[Splice], steps: Iterable[Sequence[Splice]], beside: int = 1
+    splices: Sequence[Splice], steps: Iterable[Sequence[Splice]], beside: int = 1, base: Sequence[bytes] = ()
 ) -> tuple[Splice, ...] | Conflict:
-    """`splices` after every step in turn, or the first conflict.
+    """`splices` after every step in turn, or the first conflict. `base`: the lines that they were made for.
 
     `beside` is how many lines on either side must be unchanged too: 1 over the work of others; over what is known to
     be one's own it is 0.
@@ -48,7 +48,7 @@ def carried(
         for index, mine in enumerate(at):
             offset, length = 0, mine.stop - mine.start
             for theirs in step:
-                if isinstance(step, ByOthers) and _is_met(mine, theirs):
+                if isinstance(step, ByOthers) and _is_met(mine, theirs) and not _moved(splices[index], base, step):
                     length = len(mine.lines)
                 elif _in_the_way(mine, theirs, near):
                     return Conflict(mine, theirs, index, number)
@@ -64,6 +64,16 @@ def _is_met(mine: Splice, theirs: Splice) -> bool:
     """Is `theirs` the very change that `mine` is?"""
     same = (theirs.start, theirs.stop, theirs.lines) == (mine.start, mine.stop, mine.lines)
     return same and (mine.breaks is None or mine.breaks == theirs.breaks)
+
+
+def _moved(removal: Splice, base: Sequence[bytes], step: Sequence[Splice]) -> bool:
+    """Does `step` put the lines that `removal` removes from `base` somewhere else? False of what adds lines itself."""
+    lines = tuple(base[removal.start : removal.stop])
+    if removal.lines or not lines:
+        return False
+    return any(
+        other.lines[at : at + len(lines)] == lines for other in step for at in range(len(other.lines) - len(lines) + 1)
+    )
 
 
 def _in_the_way(mine: Splice, theirs: Splice, beside: int) -> bool:

@@ -494,3 +494,14 @@ def test_a_dialect_that_takes_its_text_as_proof_only_reports() -> None:
     assert reply["ok"]
     assert len(reply["changed_since_your_read"]) == 1
     assert book.text("f.txt") == "zero\n" + FIVE + "end\n"
+
+
+def test_a_line_that_others_moved_meanwhile_is_not_taken_for_removed() -> None:
+    book = Playbook({"f.txt": "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\nsix 6\n"})
+    book.call("read_file", {"path": "f.txt", "hashes": True}, by="ann")
+    moved = "one 1\nthree 3\nfour 4\nfive 5\nsix 6\ntwo 2\n"
+    book.write("f.txt", moved)
+    operations = [{"op": "delete_line", "hash": hash8(b"two 2")[:6]}]
+    reply = book.call("edit", {"path": "f.txt", "operations": operations, "on_stale": "rebase"}, by="ann")
+    assert (reply["error"], book.text("f.txt")) == ("anchor_stale", moved)
+    assert reply["conflict"]

@@ -102,6 +102,14 @@ def test_the_very_change_that_others_made_is_met(mine: Splice, stands: Splice) -
     assert carried([mine], [ByOthers([Splice(0, 0, (b"n",)), mine])]) == (stands,)
 
 
+def test_lines_that_others_moved_were_not_removed() -> None:
+    base = [b"%d" % n for n in range(12)]
+    mine, theirs = Splice(4, 6), Splice(4, 6)
+    assert carried([mine], [ByOthers([theirs, Splice(9, 9, (b"x", b"5"))])], base=base) == (Splice(4, 4),)
+    for steps in ([theirs, Splice(9, 9, (b"x", b"4", b"5"))], [Splice(1, 2, (b"4", b"5", b"x")), theirs]):
+        assert isinstance(carried([mine], [ByOthers(steps)], base=base), Conflict)
+
+
 def test_what_others_made_already_must_stay_what_it_is() -> None:
     made = Splice(4, 6, (b"x",))
     over = carried([made], [ByOthers([made]), [Splice(4, 5, (b"z",))]])

@@ -272,7 +272,7 @@ class _Call:
         fields = dict(plan.fields)
         splices: tuple[Splice, ...] | Conflict = plan.splices
         if known.stated and basis.behind:
-            splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0)
+            splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0, base=basis.text.lines)
             fields |= {"cross_version": True, "rebased_over": [v.seq for v in basis.others]} if basis.others else {}
         if isinstance(splices, Conflict):
             return self._refuse_stale(known, now, world, tuple(touched(plan.splices, len(basis.text))), splices)

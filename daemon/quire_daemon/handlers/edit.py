@@ -133,7 +133,7 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
         return call.finish(plan, plan.splices, {}, [*warnings, *lost])
     splices: tuple[Splice, ...] | Conflict = plan.splices
     if basis.behind:
-        splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0)
+        splices = carried(plan.splices, basis.steps, beside=1 if basis.others else 0, base=basis.text.lines)
     if isinstance(splices, Conflict):
         if proof == "lines":
             torn = mismatch(call.torn(plan, splices), now.path)
