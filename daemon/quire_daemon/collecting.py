@@ -77,6 +77,8 @@ class Host(Paced, Protocol):
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None: ...
 
+    def told(self, what: str, error: Exception) -> dict[str, Any]: ...
+
     def settle(self) -> None: ...
 
 
@@ -279,7 +281,10 @@ class _Collection:
         self._host.start_job(work, "gc", self._fail)
 
     def _fail(self, error: Exception) -> None:
-        self._host.log.problem("gc", error)
+        if isinstance(error, Damaged):
+            self._host.told("gc", error)  # for what follows from it; the reply says how far this came, too
+        else:
+            self._host.log.problem("gc", error)
         if self._compaction is not None:
             self._compaction.cancel()
         if isinstance(error, Refused):

@@ -111,6 +111,7 @@ class Failed(msgspec.Struct, tag="failed"):
 
     why: str
     damaged: bool
+    everywhere: bool  # as `Damaged` has it
     disk_full: bool
 
 
@@ -144,7 +145,11 @@ class Purger:
         if isinstance(outcome, Unfit):
             raise Refused("invalid_regex", f"matching: {outcome.why}.", argument="matching")
         if isinstance(outcome, Failed):
-            raise Damaged(outcome.why) if outcome.damaged else StoreFailed(outcome.why, outcome.disk_full)
+            raise (
+                Damaged(outcome.why, outcome.everywhere)
+                if outcome.damaged
+                else StoreFailed(outcome.why, outcome.disk_full)
+            )
         return outcome
 
     def _said(self, process: subprocess.Popen[bytes], asked: bytes) -> bytes | None:
@@ -250,7 +255,8 @@ class Worker:
             return Unfit(str(unfit))
         except (Damaged, StoreFailed, OSError) as error:
             self.close()
-            return Failed(str(error), isinstance(error, Damaged), isinstance(error, StoreFailed) and error.disk_full)
+            damaged, full = isinstance(error, Damaged), isinstance(error, StoreFailed) and error.disk_full
+            return Failed(str(error), damaged, isinstance(error, Damaged) and error.everywhere, full)
 
     def close(self) -> None:
         """Forget what was looked for."""

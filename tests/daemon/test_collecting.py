@@ -19,7 +19,7 @@ from quire_daemon.reserve import Reserve
 from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
-from quire_journal.log import StoreFailed
+from quire_journal.log import Damaged, StoreFailed, u64
 from quire_journal.refusals import Refused
 from quire_journal.stores.compacting import Tee
 from quire_journal.stores.memory import MemoryStore
@@ -95,11 +95,16 @@ class Full:
         self.recorder = Recorder(Journal.open(store or MemoryStore(), 1), self.clock)
         self.jobs: list[str] = []
         self.steps: list[str] = []
+        self.faults: list[Exception] = []
         self.progress: dict[str, dict[str, Any]] = {}
         self.full = True
 
     def step(self, name: str) -> None:
         self.steps.append(name)
+
+    def told(self, what: str, error: Exception) -> dict[str, Any]:
+        self.faults.append(error)
+        return {}
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None:
         self.jobs.append(what)
@@ -206,6 +211,18 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     for _ in range(3):
         daemon.turn()
     assert told[2]["dropped"] == {"blobs": 1}
+
+
+def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(tmp_path: Path) -> None:
+    """The next start believed that the journal is as it was left, and did not check it."""
+    daemon, told = Served(tmp_path), list[dict[str, Any]]()
+    with daemon.recorder.journal.store.writing() as w:
+        w.put("records", u64(2), b"nonsense")
+    daemon.collecting.begin(Asked(), told.append)
+    while not told:
+        daemon.turn()
+    assert told[0]["error"] == "journal_damaged"
+    assert [type(error) for error in daemon.faults] == [Damaged]
 
 
 class Hurried(MemoryStore):

@@ -96,9 +96,10 @@ class _Purge:
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, StoreFailed):
-            self._answer(Refused("disk_full" if error.disk_full else "busy", _told(error), "retry").reply())
+            code = "disk_full" if error.disk_full else "busy"
+            self._answer(Refused(code, f"The purge could not be ended, make it again: {error}.", "retry").reply())
         elif isinstance(error, Damaged):
-            self._answer(Refused("journal_damaged", _told(error), "run_verify").reply())
+            self._answer(self._host.told("purge", Damaged(f"the purge could not be ended: {error}", error.everywhere)))
         else:
             self._answer(self._host.told("purge", error))
 
@@ -202,10 +203,6 @@ class _Purge:
             "set_aside": [path.name for path in set_aside(self._host.state_dir / "journal")],
             "remain": list(REMAIN),
         }
-
-
-def _told(error: Exception) -> str:
-    return f"The purge could not be ended, make it again: {error}."
 
 
 def _task(params: PurgeParams, host: Host) -> FindTask:
