@@ -217,7 +217,7 @@ def _base(path: str, base: int, inode: int, history: History, workspace: Workspa
 def _finish_torn(
     record: Record, event: FileWritten, recorder: Recorder, history: History, workspace: Workspace, limit: int
 ) -> Put | None:
-    """The rest of a write into the file itself, when what is there is a beginning of ours and the end of the base.
+    """The rest of a write into the file itself, when what is there is a mixture of ours and of the base.
 
     Anything else was written by somebody after us and stays. What is replaced goes into the journal all the same.
     """
@@ -228,8 +228,7 @@ def _finish_torn(
     except (Vanished, NotRegular, TooLarge, HeldOpen, KeyError):
         return None
     data, s = image.data, image.signature
-    torn = is_mixture(data, old, new) or is_mixture(data, new, old)  # as it was written, or taken back
-    if (event.inode and s.ino != event.inode) or not torn:
+    if (event.inode and s.ino != event.inode) or not is_mixture(data, old, new):
         return None
     recorder.note_blob(data, event.path)
     recorder.note(BytesDisplaced(event.path, blob_id(data), len(data), "swap"))
@@ -238,14 +237,14 @@ def _finish_torn(
 
 
 def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
-    """Could a write of `new` over `old`, from the beginning, have been cut off at `data`?
+    """Could a write of `new` over `old`, or of `old` over that, have been cut off at `data`?
 
-    Where it is longer the file was made so long first, with NULs.
+    A kill leaves a beginning, a power cut any of the pages. Where a file grows it was made so long first, with NULs.
     """
-    written = next((i for i, (a, b) in enumerate(zip(data, new, strict=False)) if a != b), min(len(data), len(new)))
-    rest = old[written:]
-    ends = (rest, rest.ljust(len(new) - written, b"\0"), b"")
-    return data[written:] in ends and len(data) in (len(old), len(new), written)
+    size = len(data)
+    if size not in (len(old), len(new)):
+        return new.startswith(data)
+    return all(byte in of for byte, *of in zip(data, old.ljust(size, b"\0"), new.ljust(size, b"\0"), strict=False))
 
 
 def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:

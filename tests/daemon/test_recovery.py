@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from swapping import Steps
 
 from cases import every
@@ -254,8 +256,18 @@ def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(
     ("data", "is_one"),
     [(b"oldold", True), (b"newold", True), (b"ne", True), (b"new", True), (b"newer", False), (b"theirs", False)],
 )
-def test_only_a_beginning_of_ours_before_the_end_of_the_base_is_a_torn_write(data: bytes, is_one: bool) -> None:
+def test_only_a_mixture_of_ours_and_the_base_is_a_torn_write(data: bytes, is_one: bool) -> None:
     assert is_mixture(data, b"oldold", b"new") is is_one
+
+
+@given(st.data())
+def test_whichever_pages_a_power_cut_keeps_it_is_a_torn_write(data: st.DataObject) -> None:
+    old, new = data.draw(st.binary(max_size=12)), data.draw(st.binary(max_size=12))
+    size = max(len(old), len(new)) if data.draw(st.booleans()) else len(new)
+    before, after = old.ljust(size, b"\0")[:size], (new + old[len(new) :]).ljust(size, b"\0")[:size]
+    kept = data.draw(st.lists(st.booleans(), min_size=6, max_size=6))
+    pages = [(after if is_kept else before)[2 * n : 2 * n + 2] for n, is_kept in enumerate(kept)]
+    assert is_mixture(b"".join(pages), old, new)
 
 
 class Killed(BaseException):
