@@ -140,11 +140,18 @@ def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple
     names |= {f"--{name}": option.name for option in known for name in option.also}
     options = {names.get(key, key.lstrip("-")): value for key, value in found}
     for option in known:
+        # A variable that is not set would mean the default. A text may be empty, and who calls may have no name.
+        if options.get(option.name) == "" and option.value not in ("", "TEXT") and option not in COMMON:
+            raise Usage(_wants(option))
         if option.choices and option.name in options:
             chosen(f"--{option.name}", options[option.name], option.choices)
         if option.value in READ_AS and option.name in options:
             options[option.name] = READ_AS[option.value](options[option.name])
     return options, rest
+
+
+def _wants(option: Option) -> str:
+    return f"--{option.name} wants {option.value}: {option.meaning}."
 
 
 def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Sequence[Option], command: str) -> str:
@@ -161,7 +168,7 @@ def _what_is_wrong(error: getopt.GetoptError, words: Sequence[str], known: Seque
             ]
             if cut and f"--{error.opt}" not in words:  # its beginning was taken for it: perhaps it is another command's
                 return f"There is no option {cut[0]} here; --{meant.name}, which begins so, wants {meant.value}."
-            return f"--{meant.name} wants {meant.value}: {meant.meaning}."
+            return _wants(meant)
         if meant is None:  # said here: what getopt says of it depends on the version of Python
             long = [name for option in known for name in (option.name, *option.also)]
             *others, last = sorted(f"--{name}" for name in long if name.startswith(error.opt))

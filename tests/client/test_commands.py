@@ -77,6 +77,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["fly"], "There is no command 'fly'; `quire help` lists them."),
         (["lgo"], "There is no command 'lgo'; `quire help` lists them. Did you mean log?"),
         (["log", "--limit"], "--limit wants N: at most so many; 50 if not said."),
+        (["undo", "--token", ""], "--token wants TOKEN: carry out this plan, unless something moved."),
+        (["undo", "--from="], "--since wants POINT: batches after it."),
         (["log", "-S"], "--changed-text wants TEXT: changes after which TEXT occurs more or less often than before."),
         (["log", "--oldest=yes"], "Option --oldest must not have an argument."),
         (["undo", "--from"], "--since wants POINT: batches after it."),

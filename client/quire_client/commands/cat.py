@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def run(call: Invocation) -> int:
     """Print the file as it was, or as it is: its very bytes, except on a terminal and in JSON."""
     path, point = call.path_at(call.one_argument("PATH@POINT"))
-    arguments: dict[str, Any] = {"path": call.in_workspace(path)}
+    arguments: dict[str, Any] = {"path": call.in_workspace(path or ".")}  # of `@scope/a`, refused with what was meant
     if point:
         arguments["at"] = point
     exact = not call.json and not sys.stdout.isatty()

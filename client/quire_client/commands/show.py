@@ -46,7 +46,7 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
         return {"version": f"seq:{given}"}
     if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
         point = point_of("now")
-    return {"path": call.in_workspace(path), "version": point} if point else {"version": given}
+    return {"path": call.in_workspace(path or "."), "version": point} if point else {"version": given}
 
 
 def _is_folder(call: Invocation, path: str) -> bool:
