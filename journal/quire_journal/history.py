@@ -327,7 +327,7 @@ class History:
 
     def record(self, seq: int) -> Record | None:
         """Record `seq`."""
-        stored = self._reading.get("records", u64(seq)) if seq > 0 else None
+        stored = self._reading.get("records", u64(seq)) if 0 < seq < 1 << 64 else None
         return None if stored is None else _decoded(seq, stored)
 
     def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:

@@ -309,6 +309,15 @@ def test_bytes_that_only_a_temporary_file_holds_are_journaled_before_it_goes(sce
         assert history.bytes_of(blob_id(THEIRS)) == THEIRS
 
 
+def test_a_temporary_file_with_a_number_that_no_record_can_have_keeps_no_daemon_from_starting(scene: Scene) -> None:
+    name = f"{'9' * 30}.dead.0"
+    (scene.root / ".quire/tmp" / name).write_bytes(THEIRS)
+    scene.recover()
+    assert os.listdir(scene.root / ".quire/tmp") == []
+    with scene.recorder.history() as history:
+        assert history.bytes_of(blob_id(THEIRS)) == THEIRS
+
+
 def test_what_was_purged_and_a_kill_left_in_a_temporary_file_is_not_journaled_again(scene: Scene) -> None:
     """The file that an edit displaces stands there for a second, and a purge waits for that; a kill does not."""
     scene.recorder.note(BytesGone((blob_id(BASE),), "purged", ("f.txt",)))
