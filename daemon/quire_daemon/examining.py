@@ -53,6 +53,7 @@ class Child(Protocol):
     stderr: IO[str]
     returncode: int
 
+    def kill(self) -> None: ...
     def __enter__(self) -> Child: ...
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
@@ -66,12 +67,16 @@ Begin = Callable[[Task], Child]
 def examine(task: Task, told: Told | None = None, begin: Begin | None = None) -> Examined:
     """Have `task` done, and wait for the end of it. A process that dies of it is a finding, not an error.
 
-    Raises `OSError` when no process can be started.
+    Raises `OSError` when no process can be started, and what `told` raises, which ends the process.
     """
     examined = Examined()
     with (begin or executed)(task) as child:
-        for line in child.stdout:
-            _take(examined, line, told)
+        try:
+            for line in child.stdout:
+                _take(examined, line, told)
+        except BaseException:
+            child.kill()  # `told` wants no more of it
+            raise
         words = child.stderr.read()
     if child.returncode:
         examined.find(f"The process that read the journal {_fate(child.returncode, words)}.", PAGES)
@@ -102,6 +107,9 @@ class Forked:
         self.stdout: IO[str] = os.fdopen(out[0], encoding="utf-8", errors="replace")
         self.stderr: IO[str] = os.fdopen(errors[0], encoding="utf-8", errors="replace")
         self.returncode = 0
+
+    def kill(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
 
     def __enter__(self) -> Child:
         return self

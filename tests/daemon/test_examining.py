@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from quire_daemon.examiner import CheckTask, Task
-from quire_daemon.examining import Child, examine, executed
+from quire_daemon.examiner import CheckTask
+from quire_daemon.examining import examine
 from quire_journal.journal import Journal
 from quire_journal.stores.lmdb import LmdbStore
 
@@ -71,7 +71,7 @@ def test_a_fork_finds_what_the_program_finds(journals: Path) -> None:
     assert damaged[:2] == (program.sentences, program.end)
 
 
-def test_who_waits_no_longer_for_what_the_process_finds_ends_it(journals: Path) -> None:
+def test_who_waits_no_longer_for_what_the_process_finds_ends_it() -> None:
     """A daemon that was to stop waited for a `verify` to come to its end."""
 
     class Ended(Exception):
@@ -80,13 +80,9 @@ def test_who_waits_no_longer_for_what_the_process_finds_ends_it(journals: Path) 
     def told(what: str, done: int, total: int) -> None:
         raise Ended
 
-    Journal.open(LmdbStore.open(journals), 1, "0" * 32).close()
-    began: list[Child] = []
-
-    def begin(task: Task) -> Child:
-        began.append(executed(task))
-        return began[0]
-
+    program = 'import time; print(\'["progress", "pages", 0, 0]\', flush=True); time.sleep(60)'
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen([sys.executable, "-S", "-c", program], text=True, **pipes)  # type: ignore[call-overload]
     with pytest.raises(Ended):
-        examine(CheckTask(os.fspath(journals)), told, begin)
-    assert began[0].returncode is not None
+        examine(CheckTask(""), told, lambda task: child)
+    assert child.returncode == -signal.SIGKILL

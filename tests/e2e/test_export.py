@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from git_history import git
-from live import Live, caught_up, ok, quire
+from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
 from quire_daemon.replies import REPLIES
@@ -195,6 +195,7 @@ def test_bytes_that_go_while_an_export_is_under_way_end_it_and_are_no_damage() -
             (at.root / f"{n}.bin").write_bytes(os.urandom(400_000))
         client = at.connect("ada", "s1")
         caught_up(client)
+        eventually("all is captured", lambda: ok(client.call("status", {}))["journal"]["versions"] == 6)
         page = ok(client.call("export", {"format": "git"}))
         assert not page["done"]
         gone = [at.root / f"{n}.bin" for n in range(6)]

@@ -168,7 +168,7 @@ def test_who_has_another_name_afterwards_has_it_in_every_view_at_once() -> None:
     assert [str(finding) for finding in check(store)] == []
 
 
-@given(cuts=st.lists(st.integers(0, 3), max_size=4), bytes_too=st.booleans())
+@given(cuts=st.lists(st.integers(0, 2), max_size=3), bytes_too=st.booleans())
 def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too: bool) -> None:
     """What came meanwhile is all that a later look goes through, unless it brings more of what is to go."""
     store = MemoryStore()
