@@ -292,11 +292,20 @@ class Gather:
         if not isinstance(event, OutsideWritten | OutsideDeleted | OutsideMoved | OutsideModeChanged):
             return event
         signature = observation.sighting.signature
-        at_ns = signature.ctime_ns if signature is not None else observation.named_ns
+        at_ns = signature.ctime_ns if signature is not None else self._gone_ns(observation)
         if not at_ns or event.evidence == "captured":
             return event
         hint = self.hint(observation.path, at_ns, signature is not None)
         return msgspec.structs.replace(event, hint=hint) if hint else event
+
+    def _gone_ns(self, observation: Observation) -> int:
+        """The latest moment at which a file can have gone: nothing in its folder has changed since its stamp.
+
+        On a busy machine it is told much later.
+        """
+        folder = self.workspace.look(os.path.dirname(observation.path) or ".")
+        changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
+        return min(observation.named_ns, changed_ns)
 
     def _head(self, path: str) -> Version | None:
         with self.recorder.history() as history:

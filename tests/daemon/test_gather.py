@@ -119,3 +119,24 @@ def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(
     half = len(TOKEN) // 2
     assert saved(gather, f"{LINES}key = '{TOKEN[:half]}\n{TOKEN[half:]}'\n") == ""
     assert saved(gather, f"{LINES}key = '{TOKEN}'\n") == "holds_secret"  # a line break is gone, no more
+
+
+@pytest.mark.parametrize("path", ["f", "d/f"])
+def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is_told(
+    gather: Gather, path: str
+) -> None:
+    """On a busy machine the checkout that took a file away had ended long before, and was not named."""
+    asked: list[tuple[int, bool]] = []
+    gather.hint = lambda path, at_ns, exact: asked.append((at_ns, exact)) or "git"
+    file = gather.workspace.root / path
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("x\n")
+    seen = gather.observe(path, "captured")
+    gather.note(seen, seen.event)
+    gather.recorder.commit()
+    file.unlink()
+    went_ns, hour_ns = file.parent.stat().st_ctime_ns, 3600 * 10**9
+    for named_ns in (went_ns + hour_ns, went_ns - hour_ns):
+        gone = gather.observe(path, "watched", named_ns=named_ns)
+        gather.note(gone, gone.event)
+    assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
