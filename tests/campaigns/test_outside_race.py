@@ -192,16 +192,31 @@ def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, 
 
 PULSE = """
 import os, sys, time
+daemon = f"/proc/{sys.argv[2]}/task"
+def waited():
+    total = 0
+    for thread in os.listdir(daemon):
+        try:
+            with open(f"{daemon}/{thread}/schedstat") as said:
+                total += int(said.read().split()[1])
+        except OSError:
+            pass  # it has ended
+    return total
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
+before = waited()
 while True:
     begun = time.monotonic()
     os.pwrite(fd, b"x", 0)
     os.fsync(fd)
     time.sleep(0.002)
-    if time.monotonic() - begun > 0.008:
+    now = waited()
+    if time.monotonic() - begun > 0.008 or now - before > 5_000_000:
         print(begun, time.monotonic(), flush=True)
+    before = now
 """
-"""A program that needs 3 ms for a turn on a machine with nothing else to do; says when one took much longer."""
+"""A program that needs 3 ms for a turn on a machine with nothing else to do; says when one took much longer, and when
+the threads of the daemon waited for a processor, as the kernel counts it.
+"""
 
 
 @pytest.mark.parametrize("style", live.length(("slow", "unlink", "mmap"), tuple(outsider.STYLES)))
@@ -209,11 +224,15 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
     """But for those that stood while the machine was busy elsewhere: of the 30 ms the daemon needs some for itself.
 
     For the same reason the agents pause between their edits (at full speed the five programs ask for more than two
-    processors), and a run on a machine that others keep busy is made again, up to three times.
+    processors), and a run on a machine that others keep busy is made again: up to three times where saves are missing
+    for no reason that is known, and up to ten where there were too few that it had time for.
     """
-    for _ in range(3):
+    unexplained = runs = 0
+    while True:
+        runs += 1
         ours, most_are_there = missed_saves(daemon(), style)
-        if not ours and most_are_there:
+        unexplained += bool(ours)
+        if (not ours and most_are_there) or unexplained == 3 or runs == 10:
             break
     assert not ours, f"{len(ours)} saves are not in the journal, first {ours[:3]}"
     assert most_are_there
@@ -222,7 +241,9 @@ def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, 
 def missed_saves(at: Live, style: str) -> tuple[list[dict[str, Any]], bool]:
     """Saves that stood for 30 ms on a machine that was not busy elsewhere, and are not in the journal; and are more
     than two of three there, with those that it was busy for?"""
-    with running(sys.executable, "-IS", "-c", PULSE, at.top / "pulse") as pulse:
+    at.connect("boss").status()
+    pid = str(at.daemon_pid())
+    with running(sys.executable, "-IS", "-c", PULSE, at.top / "pulse", pid) as pulse:
         seconds, until = live.length((20, (3, 12)), (60, (10**9, 0)))
         account, editors = race(at, style, seconds, pause_ms="30", until=until, pace_s=0.04)
         pulse.kill()
