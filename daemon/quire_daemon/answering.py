@@ -96,13 +96,15 @@ class Answering:
             self._server.reply(call.incoming.identity, request.id, {**self.fault(call.tool.name), **told})
 
     def refuse(self, call: Call, refused: Refused) -> None:
-        """Refused before or after the decision; journaled for writing tools, as the handlers do for theirs."""
-        writer, journaled = call.who.writer, refused.code not in ("expired", "schema_invalid")
+        """Refused before or after the decision; of writing tools journaled, as handlers do theirs, unless dry."""
+        dry = bool(getattr(call.params, "dry_run", False))
+        only_asked = dry or bool(getattr(call.params, "plan", False))
+        writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")
         if call.tool.writes and journaled and not self.read_only and self._recorder.takes_refusal(writer):
             path = next(iter(call.tool.paths(call.params)), "")
             self._recorder.introduce(writer)
             self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), writer)
-        self.answer(call, refused.reply())
+        self.answer(call, refused.reply() | ({"dry_run": True, "valid": False} if dry else {}))
 
     def store_failed(self, error: StoreFailed) -> dict[str, Any]:
         """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""

@@ -84,6 +84,22 @@ def test_a_call_that_nobody_understands_and_one_that_leads_elsewhere_tell_what_o
         assert "changed_since_your_read" not in other.call("no_tool", {})
 
 
+def test_a_dry_run_that_is_refused_says_that_it_was_one_and_leaves_no_record(served: live.Live) -> None:
+    elsewhere = {"path": "../x", "old_text": "a", "new_text": "b"}
+    with served.connect("dora") as client:
+        for tool, arguments in (
+            ("edit_replace", elsewhere),
+            ("delete_file", {"path": ".git/config"}),
+            ("undo", {"batch": 1 << 40}),
+        ):
+            reply = client.call(tool, {**arguments, "dry_run": True})
+            assert (reply["ok"], reply["dry_run"], reply["valid"]) == (False, True, False), reply
+        live.refused(client.undo(path="../x", plan=True), "outside_workspace")
+        live.refused(client.call("edit_replace", elsewhere), "outside_workspace")
+        told = client.log(kind="edit_refused", writer="dora")["records"]
+    assert [(one["tool"], one["path"]) for one in told] == [("edit_replace", "../x")]
+
+
 def test_a_service_tells_what_others_changed_too(served: live.Live) -> None:
     served.write("told_of.txt", "one\n")
     with served.connect("zoe") as client, served.connect("ben") as other:
