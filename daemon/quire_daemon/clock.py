@@ -1,4 +1,4 @@
-"""Time, injected: decisions and tests get `now` as a value, and only `app` makes a real clock."""
+"""Time, injected: decisions and tests get `now` as a value, and only what begins a process makes a real clock."""
 
 from __future__ import annotations
 

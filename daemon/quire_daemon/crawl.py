@@ -94,26 +94,6 @@ def crawl(
             os.close(folder.fd)
 
 
-def entry_at(root: Path, path: str) -> Entry | None:
-    """The entry at `path` now; None when there is none. For one file: no rule is asked, no link followed.
-
-    Raises `OSError` when the root cannot be opened.
-    """
-    root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
-    try:
-        parent = _open_below(root_fd, path.rpartition("/")[0])
-        if parent is None:
-            return None
-        try:
-            return _look(parent, path.rpartition("/")[2], path)
-        finally:
-            os.close(parent)
-    except PermissionError:
-        return Entry(path, "unreadable")
-    finally:
-        os.close(root_fd)
-
-
 def is_bare(root: Path, ignore: Rules, path: str) -> bool:
     """Is there a folder at `path`, not ignored, in which there is nothing but what is ignored?
 

@@ -283,8 +283,7 @@ class Gather:
                 self.recorder.note(event)
                 self.recorder.note_blob(frame, name)
                 if one.settled:
-                    seen = Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, frame.blob, one.taken_ns)
-                    self.recorder.note_seen(one.path, seen)
+                    self.recorder.note_seen(one.path, Seen.of(s, frame.blob, one.taken_ns))
         return left
 
     def _hinted(self, event: Event, observation: Observation) -> Event:
@@ -320,8 +319,7 @@ class Gather:
             return
         if image is None:
             return  # proved by what was remembered before
-        blob, now_ns = sighting.disk.blob, self.recorder.clock.now_ns()
-        seen = Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)
+        seen = Seen.of(s, sighting.disk.blob, self.recorder.clock.now_ns())
         if changed:
             self.recorder.note_seen(path, seen)
         else:
@@ -351,14 +349,14 @@ class Gather:
             signature = self.workspace.look(path).signature
         except Refused:
             return False
-        return signature is not None and _is_of(seen, signature)
+        return signature is not None and seen.matches(signature)
 
     def _known(self, path: str, look: Look, head: Version | None) -> _Sighting | None:
         """The head, when the signature proves that the file still holds it."""
         seen, s = self.recorder.seen.get(path), look.signature
         if seen is None or s is None or head is None or head.gone or head.uncaptured or seen.blob != head.blob:
             return None
-        if not _is_of(seen, s) or not self.workspace.verify_unchanged(path, s):
+        if not seen.matches(s) or not self.workspace.verify_unchanged(path, s):
             return None
         return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), proved=True, signature=s)
 
@@ -429,9 +427,3 @@ class Gather:
             return _Sighting(OnDisk("missing"))
         image = Image(target, signature, settled=True, finished=True)
         return _Sighting(OnDisk("link", blob_id(target), len(target), 0o777, LINK), image=image, signature=signature)
-
-
-def _is_of(seen: Seen, s: Signature) -> bool:
-    """Is this the signature under which `seen` was?"""
-    then = (seen.dev, seen.ino, seen.size, seen.mtime_ns, seen.ctime_ns, seen.mode)
-    return then == (s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode)

@@ -1,7 +1,7 @@
 """What others do to the tree: the watcher's hints and the scans' differences, looked at and journaled.
 
-The watcher is a hint, the scan is the truth. Both only name paths; `Gather.reconcile` looks at each and notes
-what differs. A turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does
+The watcher is a hint, the scan is the truth. Both only name paths; `Gather.observe` looks at each, and what
+differs is noted. A turn of the loop spends a bounded time here, so that a `git checkout` of thousands of files does
 not hold up an edit. A path that is held open for writing is looked at again until it has been closed; when that
 takes too long, what is there is recorded as unfinished, and looked at again.
 """
@@ -106,9 +106,7 @@ class Outside:
             return
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
-        s = signature
-        now_ns = self._recorder.clock.now_ns()
-        self._recorder.seen.tell({path: Seen(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, blob, now_ns)})
+        self._recorder.seen.tell({path: Seen.of(signature, blob, self._recorder.clock.now_ns())})
 
     def idle(self) -> bool:
         """Has everything been looked at that the watcher told of, or that happened while nobody watched?

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -37,6 +37,23 @@ GRANULARITY_NS: Final = 20_000_000
 # ── the stat cache ───────────────────────────────────────────────────────────
 
 
+class Stamp(Protocol):
+    """What a stat says of a file: an `Entry` of a crawl, the `Signature` of an open one."""
+
+    @property
+    def dev(self) -> int: ...
+    @property
+    def ino(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def mtime_ns(self) -> int: ...
+    @property
+    def ctime_ns(self) -> int: ...
+    @property
+    def mode(self) -> int: ...
+
+
 class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a path looked like when its bytes were read (table `seen`): equal now, and not racy, means equal bytes."""
 
@@ -49,30 +66,31 @@ class Seen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     blob: bytes  # sha256 of the bytes that were read, whether the journal holds them or not
     taken_ns: int  # wall clock before the bytes were read
 
-    def matches(self, entry: Entry) -> bool:
-        """Whether `entry` has this signature."""
+    @classmethod
+    def of(cls, stamp: Stamp, blob: bytes, taken_ns: int) -> Seen:
+        """Of a file whose bytes were read after `taken_ns`, `stamp` being equal before and after."""
+        s = stamp
+        return cls(s.dev, s.ino, s.size, s.mtime_ns, s.ctime_ns, s.mode, bytes(blob), taken_ns)
+
+    def matches(self, stamp: Stamp) -> bool:
+        """Whether it has this signature."""
         return (
-            self.ino == entry.ino
-            and self.ctime_ns == entry.ctime_ns
-            and self.mtime_ns == entry.mtime_ns
-            and self.size == entry.size
-            and self.mode == entry.mode
-            and self.dev == entry.dev
+            self.ino == stamp.ino
+            and self.ctime_ns == stamp.ctime_ns
+            and self.mtime_ns == stamp.mtime_ns
+            and self.size == stamp.size
+            and self.mode == stamp.mode
+            and self.dev == stamp.dev
         )
 
-    def racy(self, granularity_ns: int = GRANULARITY_NS) -> bool:
+    def racy(self) -> bool:
         """Whether a write after the read may have left the signature as it is (git's "racy" entries).
 
         So where the last stamp is as young as the read. A ctime in the future is racy too; an mtime in the future
         was set by hand, and says nothing: a write would move the ctime.
         """
-        youngest_safe = self.taken_ns - granularity_ns
-        return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + granularity_ns
-
-
-def seen(entry: Entry, blob: bytes, taken_ns: int) -> Seen:
-    """The cache entry for a file whose bytes were read after `taken_ns`, `entry` being equal before and after."""
-    return Seen(entry.dev, entry.ino, entry.size, entry.mtime_ns, entry.ctime_ns, entry.mode, bytes(blob), taken_ns)
+        youngest_safe = self.taken_ns - GRANULARITY_NS
+        return self.ctime_ns >= youngest_safe or youngest_safe <= self.mtime_ns <= self.taken_ns + GRANULARITY_NS
 
 
 class Comparison(msgspec.Struct):
@@ -81,29 +99,24 @@ class Comparison(msgspec.Struct):
     changed: list[str] = msgspec.field(default_factory=list)
     """New, different, racy, or not readable: read it."""
     vanished: list[str] = msgspec.field(default_factory=list)
-    """In the cache and not met: gone, or ignored by now. Look (`crawl.entry_at`) before calling it deleted."""
+    """In the cache and not met: gone, or ignored by now. Look before calling it deleted."""
     folders: list[str] = msgspec.field(default_factory=list)
     """Met, in their order; for `Watcher.cover`."""
     bare: list[str] = msgspec.field(default_factory=list)
     """Those in which nothing was met: the journal tells of them, so that they can come back."""
-    unknown: list[str] = msgspec.field(default_factory=list)
-    """Not to be listed or looked at: nothing is said about what the cache has at them and below."""
     files: int = 0
     """Files and links that were met."""
 
 
-def compare(
-    known: Mapping[str, Seen],
-    entries: Iterable[Entry],
-    start: str = "",
-    granularity_ns: int = GRANULARITY_NS,
-) -> Comparison:
-    """Compare a complete crawl from `start` with the stat cache (entries elsewhere are left alone).
+def compare(known: Mapping[str, Seen], entries: Iterable[Entry]) -> Comparison:
+    """Compare a complete crawl with the stat cache.
 
+    Of what cannot be listed or looked at nothing is said but that it is to be read, nor of what the cache has below it.
     An exception out of `entries` (a cancelled crawl) goes through: a part of a crawl proves no absence.
     """
     result = Comparison()
     met: set[str] = set()
+    hidden: set[str] = set()
     inhabited: set[str] = set()
     for entry in entries:
         met.add(entry.path)
@@ -114,22 +127,17 @@ def compare(
                 result.changed.append(entry.path)  # it was a file
             continue
         if entry.kind == "unreadable":
-            result.unknown.append(entry.path)
+            hidden.add(entry.path)
             result.changed.append(entry.path)
             continue
         if entry.kind != "special":
             result.files += 1
         before = known.get(entry.path)
-        if before is None or not before.matches(entry) or before.racy(granularity_ns):
+        if before is None or not before.matches(entry) or before.racy():
             result.changed.append(entry.path)
-    hidden = set(result.unknown)
     result.bare = [folder for folder in result.folders if folder not in inhabited and folder not in hidden]
-    result.vanished = [p for p in known if p not in met and _within(p, start) and not _below_any(p, hidden)]
+    result.vanished = [p for p in known if p not in met and not _below_any(p, hidden)]
     return result
-
-
-def _within(path: str, start: str) -> bool:
-    return not start or path == start or path.startswith(start + "/")
 
 
 def _below_any(path: str, folders: set[str]) -> bool:
@@ -159,7 +167,6 @@ class OnDisk(msgspec.Struct, frozen=True):
     entry: int = REGULAR  # REGULAR, LINK; FOLDER for a folder that is to be recorded (an empty one)
     why: str = ""
     unfinished: bool = False  # someone still had it open for writing
-    coalesced: bool = False  # saves in between may have been missed
 
 
 def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) -> Event | None:
@@ -188,7 +195,6 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
         base=head.seq if head is not None else 0,
         entry=disk.entry,
         unfinished=disk.unfinished,
-        coalesced=disk.coalesced,
     )
 
 

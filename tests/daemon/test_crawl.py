@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from quire_daemon.crawl import CrawlCancelled, Entry, crawl, entry_at, names_in
+from quire_daemon.crawl import CrawlCancelled, Entry, crawl, names_in
 from quire_daemon.ignore import Ignore
 
 
@@ -129,16 +129,6 @@ def test_a_missing_root_is_an_error_not_an_empty_tree(tmp_path: Path) -> None:
         list(crawl(tmp_path / "none", Nothing()))
 
 
-@pytest.mark.parametrize(
-    ("path", "kind"), [("a", "folder"), ("a/f", "file"), ("l", "link"), ("none", None), ("l/f", None), ("a/f/x", None)]
-)
-def test_one_entry_by_path(tmp_path: Path, path: str, kind: str | None) -> None:
-    write(tmp_path, "a/f")
-    (tmp_path / "l").symlink_to("a")
-    entry = entry_at(tmp_path, path)
-    assert (entry.kind if entry else None) == kind
-
-
 # ── what happens meanwhile ───────────────────────────────────────────────────
 
 
@@ -228,7 +218,7 @@ def test_opens_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 UNREADABLE = """
 import sys
 from pathlib import Path
-from quire_daemon.crawl import crawl, entry_at
+from quire_daemon.crawl import crawl
 
 class Nothing:
     def ignored(self, path, folder):
@@ -237,7 +227,6 @@ class Nothing:
 root = Path(sys.argv[1])
 print([(e.path, e.kind) for e in crawl(root, Nothing())])
 print([(e.path, e.kind) for e in crawl(root, Nothing(), "locked/in")])
-print(entry_at(root, "locked/in").kind)
 """
 
 
@@ -258,7 +247,6 @@ def test_what_cannot_be_listed_is_told_as_unreadable(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "[('z', 'file'), ('locked', 'unreadable'), ('names_only', 'folder'), ('names_only/g', 'unreadable')]",
         "[('locked/in', 'unreadable')]",
-        "unreadable",
     ]
 
 
