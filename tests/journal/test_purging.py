@@ -19,6 +19,7 @@ from quire_journal.events import (
     CheckpointNamed,
     EditRefused,
     Event,
+    FileMoved,
     FileWritten,
     LeaseGranted,
     ReadServed,
@@ -107,7 +108,7 @@ def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_fo
     note(CheckpointNamed("one", 2, "before token=x1y2z3 came"), CheckpointNamed("two", 2, "other"))
     wanted = Wanted(matching=re.compile(rb"token=\w+"))
     change = looked(store, wanted)
-    assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints"}
+    assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints", "chains"}
     entries = [Entry(event, WriterId(1), 9, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
     assert [str(finding) for finding in check(store)] == []
@@ -189,6 +190,24 @@ def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too:
         assert {row[:2]: row for row in change.rows} == {row[:2]: row for row in at_once.rows}
         assert (change.events, change.dropped) == (at_once.events, at_once.dropped)
         purged(journal, change)
+    assert [str(finding) for finding in check(store)] == []
+
+
+def test_the_chain_of_a_file_that_was_moved_with_edits_does_not_lead_to_what_is_purged() -> None:
+    """No version of it names that blob, so its chain was left as it was, and `verify` took it for damage."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+
+    def note(event: Event, data: bytes, path: str) -> None:
+        journal.append([Entry(event, WriterId(1), 1, BatchId(journal.head + 1))], [(data, path)])
+
+    rest = b"".join(b"line %d of it\n" % n for n in range(100))
+    for before, path, data in (("", "a", b"token=x1y2z3\n" + rest), ("a", "b", b"nothing\n" + rest)):
+        named = blob_id(data), len(data), 0o644, journal.head
+        note(FileMoved(before, path, *named) if before else FileWritten(path, *named), data, path)
+    with store.reading() as r:
+        assert blobs.stored_at(r, 2).base == 1
+    purged(journal, looked(store, NAMED))
     assert [str(finding) for finding in check(store)] == []
 
 
