@@ -1,105 +1,79 @@
 """The `edit` dialect: lines are named by hash anchors, in batches on one snapshot (seeds 000 and 002).
 
-An anchor means the line that this caller was shown under that hash in its base. What several lines match is
-settled by what was shown, by `occurrence`, by a line number, or not at all: nothing is ever guessed.
+What an anchor means is in `anchors`. Here operations become splices: all of them, or none.
 """
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from quire_daemon.arguments import Writing, one_base
-from quire_daemon.config import EditDialect, Settings
+from quire_daemon.config import Settings
+from quire_daemon.dialects.anchors import (
+    MOST_IN_FULL,
+    NEIGHBOURS,
+    AtLine,
+    Fails,
+    OverRange,
+    Snapshot,
+    counted,
+    resolve_line,
+    resolve_range,
+)
 from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.manuals.edit import MANUAL
-from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
+from quire_journal.line_hash import LineHashes
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
-from quire_journal.text import content_lines, shown
-
-NEIGHBOURS: Final = 3
-"""How many lines before and after a poor anchor are looked at for a better one."""
-
-PREVIEW_CHARS: Final = 80
-MOST_CANDIDATES: Final = 100
-MOST_CONTENT: Final = 1_000
-
-MOST_IN_FULL: Final = 20
-"""Failing operations of which everything is told; of the others only that they fail, and why."""
-
-FEW_ANCHORS: Final = 64
-"""Anchors that are looked for one by one; for more an index is made."""
-
-_ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
-
+from quire_journal.text import content_lines
 
 # ── arguments ────────────────────────────────────────────────────────────────
 
 
-class _Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
-    """One operation of a batch."""
-
-
-class _AtLine(_Operation, frozen=True, kw_only=True):
-    hash: str
-    occurrence: int | None = None  # 1-based, among the lines of the base that match
-    line: int | None = None  # 1-based, advisory: chooses among lines that match
-
-
-class ReplaceLine(_AtLine, frozen=True, kw_only=True, tag="replace_line"):
+class ReplaceLine(AtLine, frozen=True, kw_only=True, tag="replace_line"):
     """Replace one line by `content`."""
 
     content: str
 
 
-class InsertAfter(_AtLine, frozen=True, kw_only=True, tag="insert_after"):
+class InsertAfter(AtLine, frozen=True, kw_only=True, tag="insert_after"):
     """Insert `content` after a line."""
 
     content: str
 
 
-class InsertBefore(_AtLine, frozen=True, kw_only=True, tag="insert_before"):
+class InsertBefore(AtLine, frozen=True, kw_only=True, tag="insert_before"):
     """Insert `content` before a line."""
 
     content: str
 
 
-class DeleteLine(_AtLine, frozen=True, kw_only=True, tag="delete_line"):
+class DeleteLine(AtLine, frozen=True, kw_only=True, tag="delete_line"):
     """Remove one line."""
 
 
-class _OverRange(_Operation, frozen=True, kw_only=True):
-    start_hash: str
-    end_hash: str
-    start_line: int | None = None
-    end_line: int | None = None
-
-
-class ReplaceRange(_OverRange, frozen=True, kw_only=True, tag="replace_range"):
+class ReplaceRange(OverRange, frozen=True, kw_only=True, tag="replace_range"):
     """Replace the lines from one anchor through another by `content`."""
 
     content: str
 
 
-class DeleteRange(_OverRange, frozen=True, kw_only=True, tag="delete_range"):
+class DeleteRange(OverRange, frozen=True, kw_only=True, tag="delete_range"):
     """Remove the lines from one anchor through another."""
 
 
-AtLine: TypeAlias = ReplaceLine | InsertAfter | InsertBefore | DeleteLine
-OverRange: TypeAlias = ReplaceRange | DeleteRange
+LineOperation: TypeAlias = ReplaceLine | InsertAfter | InsertBefore | DeleteLine
+RangeOperation: TypeAlias = ReplaceRange | DeleteRange
 
 
 class EditParams(Writing, frozen=True, kw_only=True):
     """Arguments of `edit`."""
 
-    operations: tuple[AtLine | OverRange, ...]
+    operations: tuple[LineOperation | RangeOperation, ...]
     expected_file_version: str | None = None
     file_path: str | None = None  # deprecated: `path`
 
@@ -113,254 +87,6 @@ class EditParams(Writing, frozen=True, kw_only=True):
         return one_base(self.base, self.expected_file_version, "expected_file_version")
 
 
-# ── one anchor ───────────────────────────────────────────────────────────────
-
-
-class _Fails(Exception):
-    """One operation cannot be carried out: a code of its own, and the fields that help to repair it."""
-
-    def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
-        super().__init__(message)
-        self.code, self.message, self.action, self.details = code, message, action, details
-
-
-class _Snapshot(msgspec.Struct, frozen=True):
-    """What anchors are resolved on."""
-
-    sight: Sight
-    hashes: LineHashes
-    settings: EditDialect
-    _found: dict[str, list[int]] = msgspec.field(default_factory=dict)  # by the digits
-    _shown: dict[int, tuple[list[int], list[int]]] = msgspec.field(default_factory=dict)  # by the id of the first
-    _poor: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
-    _apart: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
-    _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
-
-    def candidates(self, digits: str) -> list[int]:
-        """The lines that an anchor's digits name, at the first level at which any do."""
-        found = self._found.get(digits)
-        if found is None:
-            if len(self._found) == FEW_ANCHORS:
-                self.hashes.expect_many()
-            found = self.hashes.matching(digits)
-            if not found and len(digits) == FULL_DIGITS:
-                found = self.hashes.matching_context(digits)
-            self._found[digits] = found
-        return found
-
-    def in_sight(self, candidates: list[int]) -> list[int]:
-        """Those that the caller was shown; all of them when it was shown none."""
-        kept = self._shown.get(id(candidates))
-        if kept is None or kept[0] is not candidates:
-            ranges = self.sight.shown or ()
-            spans = ((bisect_left(candidates, start), bisect_left(candidates, stop)) for start, stop in ranges)
-            seen = [line for first, behind in spans for line in candidates[first:behind]]
-            kept = self._shown[id(candidates)] = candidates, seen or candidates
-        return kept[1]
-
-    def poor(self, candidates: list[int]) -> bool:
-        """Do they all say too little to be anchored on?"""
-        kept = self._poor.get(id(candidates))
-        if kept is None or kept[0] is not candidates:
-            lines = self.hashes.text.lines
-            kept = self._poor[id(candidates)] = candidates, all(is_poor(lines[i]) for i in candidates)
-        return kept[1]
-
-    def apart(self, candidates: list[int]) -> bool:
-        """Would a longer or a context anchor name each of them alone?"""
-        kept = self._apart.get(id(candidates))
-        if kept is None or kept[0] is not candidates:
-            hashes, few = self.hashes, len(candidates) < FEW_ANCHORS
-            differ = _all_differ(hashes.digits(i) for i in candidates) or _all_differ(
-                hashes.contexts_of(candidates) if few else (hashes.contexts[i] for i in candidates)
-            )
-            kept = self._apart[id(candidates)] = candidates, differ
-        return kept[1]
-
-    def lists(self, code: str) -> bool:
-        """Are the candidates of one more failure to be listed? Of the first ones they are."""
-        self._listed.append(code)
-        return len(self._listed) <= MOST_IN_FULL
-
-
-def _all_differ(names: Iterable[str]) -> bool:
-    """Is none of them there twice?"""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return False
-        seen.add(name)
-    return True
-
-
-def _matching(at: _Snapshot, anchor: str, name: str) -> tuple[list[int], int | None]:
-    """The lines that `anchor` matches, and the line number (0-based) that it carries. Raises `_Fails`."""
-    parsed = _ANCHOR.fullmatch(anchor)
-    found = at.candidates(parsed[2].lower()) if parsed else []
-    if not found:
-        hint = "" if parsed else " An anchor is 4 to 8 hex digits, or a line number with them: 119#c812f1."
-        message = f"No line has the hash {anchor[:PREVIEW_CHARS]!r}.{hint}"
-        raise _Fails("anchor_stale", message, "re-read_file", anchor=name, reason="missing", missing=[anchor])
-    assert parsed
-    return found, int(parsed[1]) - 1 if parsed[1] else None
-
-
-def _nearest(candidates: list[int], hint: int) -> list[int]:
-    """The candidates nearest to line `hint`: one, or two that are equally near."""
-    least = min(abs(i - hint) for i in candidates)
-    return [i for i in candidates if abs(i - hint) == least]
-
-
-def _by_occurrence(at: _Snapshot, found: list[int], occurrence: int, hint: int | None, anchor: str) -> int:
-    if not 1 <= occurrence <= len(found):
-        message = f"{anchor} matches {_count(len(found), 'line')}; there is no occurrence {occurrence}."
-        raise _ambiguous(at, "anchor_ambiguous", message, found, found)
-    chosen = found[occurrence - 1]
-    if hint is not None and chosen not in _nearest(found, hint):
-        message = f"Occurrence {occurrence} of {anchor} is line {chosen + 1}; line {hint + 1} asks for another one."
-        raise _ambiguous(at, "anchor_context_ambiguous", message, found, found)
-    return chosen
-
-
-def _by_hint(at: _Snapshot, pool: list[int], found: list[int], hint: int, anchor: str) -> int:
-    if hint in pool:
-        return hint
-    near = _nearest(pool, hint)
-    if len(near) > 1:
-        message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
-        raise _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
-    return near[0]
-
-
-def _hint(stated: int | None, carried: int | None) -> int | None:
-    """The line hint, 0-based: what the operation states, else the number inside the anchor."""
-    return carried if stated is None else stated - 1
-
-
-def _resolve_line(at: _Snapshot, op: AtLine) -> int:
-    """The one line that a single-line operation means. Raises `_Fails`."""
-    found, carried = _matching(at, op.hash, "hash")
-    hint = _hint(op.line, carried)
-    pool = at.in_sight(found)
-    if op.occurrence is not None:
-        return _by_occurrence(at, found, op.occurrence, hint, op.hash)
-    if at.poor(pool):
-        unique = at.settings.low_entropy == "allow_unique" and len(found) == 1
-        if not unique:
-            raise _poor(at, pool if hint is None else _nearest(found, hint), found)
-    if hint is not None:
-        return _by_hint(at, pool, found, hint, op.hash)
-    if len(pool) > 1:
-        code = "anchor_ambiguous" if at.apart(pool) else "anchor_context_ambiguous"
-        message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
-        raise _ambiguous(at, code, message, pool, found)
-    return pool[0]
-
-
-_ADVICE: Final = {
-    "anchor_ambiguous": "use the `anchor` of the one you mean, or `occurrence`",
-    "anchor_context_ambiguous": "nothing but `occurrence` or `line` tells them apart",
-}
-
-
-def _ambiguous(at: _Snapshot, code: str, message: str, pool: list[int], found: list[int]) -> _Fails:
-    if not at.lists(code):
-        return _Fails(code, message, "use_candidate_anchor", candidates=[], more_candidates=len(pool))
-    listed = pool[:MOST_CANDIDATES]
-    anchors = _telling_anchors(at, listed)
-    rows = [
-        {
-            "line": line + 1,
-            "preview": shown(at.hashes.text.lines[line][: 4 * PREVIEW_CHARS])[:PREVIEW_CHARS],
-            "anchor": anchor,
-            "occurrence": bisect_left(found, line) + 1,
-        }
-        for line, anchor in zip(listed, anchors, strict=True)
-    ]
-    more = {"more_candidates": len(pool) - len(rows)} if len(pool) > len(rows) else {}
-    return _Fails(code, message, "use_candidate_anchor", candidates=rows, **more)
-
-
-def _telling_anchors(at: _Snapshot, lines: list[int]) -> list[str]:
-    """An anchor for each that names no other of them: longer, or of its context; its number makes it certain."""
-    full = [at.hashes.digits(line) for line in lines]
-    context = at.hashes.contexts_of(lines)
-    fulls, contexts = Counter(full), Counter(context)
-    return [
-        f"{line + 1}#{a if fulls[a] == 1 else b if contexts[b] == 1 else a[:SHOWN_DIGITS]}"
-        for line, a, b in zip(lines, full, context, strict=True)
-    ]
-
-
-def _poor(at: _Snapshot, pool: list[int], found: list[int]) -> _Fails:
-    line = pool[0]
-    content = shown(at.hashes.text.lines[line])
-    what = "blank" if not content.strip() else f"only {content.strip()[:PREVIEW_CHARS]!r}"
-    message = f"Line {line + 1} is {what}: too little to anchor on. Use a neighbour, or `occurrence`."
-    more = _ambiguous(at, "", "", found, found).details if len(found) > 1 else {}
-    return _Fails(
-        "anchor_low_entropy",
-        message,
-        "use_neighbor_anchor",
-        line=line + 1,
-        content=content if len(content) <= MOST_CONTENT else f"{content[:MOST_CONTENT]}…",
-        neighbor_anchors=_neighbour_anchors(at.hashes, line),
-        **more,
-    )
-
-
-def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
-    """Anchors of lines close by that name themselves and nothing else."""
-    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.text)))
-    return [
-        hashes.anchor(i)
-        for i in around
-        if i != line and hashes.counts[hashes.digits(i)] == 1 and hashes.quality(i) == "high"
-    ]
-
-
-# ── ranges ───────────────────────────────────────────────────────────────────
-
-
-def _end_candidates(
-    at: _Snapshot, anchor: str, stated: int | None, name: str
-) -> tuple[list[int], list[int], list[int]]:
-    """The lines that an end of a range may mean (one: settled), those that match and were shown, and all that match."""
-    found, carried = _matching(at, anchor, name)
-    hint = _hint(stated, carried)
-    pool = at.in_sight(found)
-    if hint is None:
-        return pool, pool, found
-    return ([hint] if hint in pool else _nearest(pool, hint)), pool, found
-
-
-def _resolve_range(at: _Snapshot, op: OverRange) -> tuple[int, int]:
-    """First and last line of a range, as the caller wrote them. Raises `_Fails`."""
-    starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
-    ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
-    if at.settings.range_ends == "nearest":
-        if len(starts) == 1 and len(ends) > 1:
-            ends = [_drawn(ends, starts[0], after=True)]
-        elif len(ends) == 1 and len(starts) > 1:
-            starts = [_drawn(starts, ends[0], after=False)]
-    for name, anchor, meant, (pool, found) in (
-        ("start_hash", op.start_hash, starts, all_starts),
-        ("end_hash", op.end_hash, ends, all_ends),
-    ):
-        if len(meant) > 1:
-            message = f"{name} {anchor} matches lines {_numbers(meant)}; the end of a range must be one line."
-            failure = _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
-            failure.details["anchor"] = name
-            raise failure
-    return starts[0], ends[0]
-
-
-def _drawn(candidates: list[int], settled: int, after: bool) -> int:
-    """The candidate nearest to the settled end, on the side where a range would continue; else on the other."""
-    right = [i for i in candidates if (i > settled if after else i < settled)]
-    return min(right or candidates, key=lambda i: abs(i - settled))
-
-
 # ── the batch ────────────────────────────────────────────────────────────────
 
 
@@ -368,7 +94,7 @@ class _Batch(msgspec.Struct):
     """What the operations of one call come to."""
 
     splices: list[tuple[Splice, int]] = msgspec.field(default_factory=list)  # with the index of the operation
-    failures: list[tuple[int, _Fails]] = msgspec.field(default_factory=list)
+    failures: list[tuple[int, Fails]] = msgspec.field(default_factory=list)
     corrections: list[dict[str, str]] = msgspec.field(default_factory=list)
     named: set[int] = msgspec.field(default_factory=set)  # the lines that they name
 
@@ -378,14 +104,14 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
     if not params.operations:
         message = "There is no operation; give at least one."
         raise Refused("empty_operations", message, "provide_at_least_one_operation")
-    at = _Snapshot(sight, LineHashes.of(sight.text), settings.dialects.edit)
+    at = Snapshot(sight, LineHashes.of(sight.text), settings.dialects.edit)
     batch = _Batch()
     for index, op in enumerate(params.operations):
         try:
             splice = _splice(at, op, batch)
             batch.splices.append((splice, index))
             batch.named.update(_named(op, splice))
-        except _Fails as failure:
+        except Fails as failure:
             batch.failures.append((index, failure))
     if batch.failures:
         raise _refusal(batch.failures, empty=not len(sight.text))
@@ -394,20 +120,20 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
     return Plan(_in_order(batch.splices), len(params.operations), fields=fields, anchors=named)
 
 
-def _splice(at: _Snapshot, op: AtLine | OverRange, batch: _Batch) -> Splice:
-    """What one operation does. Raises `_Fails`."""
+def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> Splice:
+    """What one operation does. Raises `Fails`."""
     match op:
         case ReplaceLine():
-            line = _resolve_line(at, op)
+            line = resolve_line(at, op)
             return Splice(line, line + 1, tuple(content_lines(op.content)))
         case InsertAfter():
-            gap = _resolve_line(at, op) + 1
+            gap = resolve_line(at, op) + 1
             return Splice(gap, gap, tuple(content_lines(op.content)))
         case InsertBefore():
-            gap = _resolve_line(at, op)
+            gap = resolve_line(at, op)
             return Splice(gap, gap, tuple(content_lines(op.content)))
         case DeleteLine():
-            line = _resolve_line(at, op)
+            line = resolve_line(at, op)
             return Splice(line, line + 1)
         case ReplaceRange():
             first, last = _ordered(at, op, batch)
@@ -417,7 +143,7 @@ def _splice(at: _Snapshot, op: AtLine | OverRange, batch: _Batch) -> Splice:
             return Splice(first, last + 1)
 
 
-def _named(op: AtLine | OverRange, splice: Splice) -> range:
+def _named(op: LineOperation | RangeOperation, splice: Splice) -> range:
     """The lines that one operation names: those that it replaces, or the one that it inserts at."""
     if splice.start < splice.stop:
         return range(splice.start, splice.stop)
@@ -425,17 +151,17 @@ def _named(op: AtLine | OverRange, splice: Splice) -> range:
     return range(line, line + 1)
 
 
-def _ordered(at: _Snapshot, op: OverRange, batch: _Batch) -> tuple[int, int]:
+def _ordered(at: Snapshot, op: RangeOperation, batch: _Batch) -> tuple[int, int]:
     """The ends of a range in the order of the file, swapped where the settings allow that."""
-    first, last = _resolve_range(at, op)
+    first, last = resolve_range(at, op)
     if first == last:
         message = f"start_hash and end_hash are both line {first + 1}: a no-op range, start equals end."
-        raise _Fails("invalid_range_order", message, "use_single_line_operation", line=first + 1)
+        raise Fails("invalid_range_order", message, "use_single_line_operation", line=first + 1)
     if first < last:
         return first, last
     if at.settings.range_order == "strict":
         message = f"The range is invalid: start_line ({first + 1}) is after end_line ({last + 1})."
-        raise _Fails("invalid_range_order", message, "swap_range_ends", start_line=first + 1, end_line=last + 1)
+        raise Fails("invalid_range_order", message, "swap_range_ends", start_line=first + 1, end_line=last + 1)
     detail = f"start_line ({first + 1}) was after end_line ({last + 1}). Swapped automatically."
     batch.corrections.append({"type": "range_order_swapped", "detail": detail})
     return last, first
@@ -450,7 +176,7 @@ _KINDS: Final = {
 }
 
 
-def _refusal(failures: Sequence[tuple[int, _Fails]], empty: bool) -> Refused:
+def _refusal(failures: Sequence[tuple[int, Fails]], empty: bool) -> Refused:
     """One refusal for all failing operations: the code of the first kind, and every failure, the first ones in full."""
     kind = min(_KINDS[f.code] for _, f in failures)
     leading = [f for _, f in failures if _KINDS[f.code] == kind]
@@ -460,7 +186,7 @@ def _refusal(failures: Sequence[tuple[int, _Fails]], empty: bool) -> Refused:
         details["missing"] = [hash for f in leading for hash in f.details["missing"]]
     message = " ".join(dict.fromkeys(f.message for f in leading[:NEIGHBOURS]))
     if len(leading) > NEIGHBOURS:
-        message += f" {_count(len(leading) - NEIGHBOURS, 'more operation')} of this kind: see `failures`."
+        message += f" {counted(len(leading) - NEIGHBOURS, 'more operation')} of this kind: see `failures`."
     if empty:
         message = f"The file is empty and has no anchors; use write_file. {message}"
     rows = [
@@ -496,16 +222,6 @@ def _in_order(splices: list[tuple[Splice, int]]) -> tuple[Splice, ...]:
         if s.stop > reach:
             reach, by = s.stop, index
     return tuple(s for s, _ in ordered)
-
-
-def _numbers(lines: list[int]) -> str:
-    """Line numbers for a message, 1-based, not too many."""
-    named = ", ".join(str(i + 1) for i in lines[:8])
-    return named if len(lines) <= 8 else f"{named}, … ({len(lines)} in all)"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 EDIT: Final = Dialect("edit", EditParams, plan, stale="anchor_stale", safety="strict", manual=MANUAL)

@@ -1,0 +1,316 @@
+"""Anchors of the `edit` dialect: which line a hash means, or why it means none (seeds 000 and 002).
+
+An anchor means the line that this caller was shown under that hash in its base. What several lines match is
+settled by what was shown, by `occurrence`, by a line number, or not at all: nothing is ever guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.config import EditDialect
+from quire_daemon.dialects.base import Sight
+from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
+from quire_journal.text import shown
+
+NEIGHBOURS: Final = 3
+"""How many lines before and after a poor anchor are looked at for a better one."""
+
+PREVIEW_CHARS: Final = 80
+MOST_CANDIDATES: Final = 100
+MOST_CONTENT: Final = 1_000
+
+MOST_IN_FULL: Final = 20
+"""Failing operations of which everything is told; of the others only that they fail, and why."""
+
+FEW_ANCHORS: Final = 64
+"""Anchors that are looked for one by one; for more an index is made."""
+
+_ANCHOR: Final = re.compile(r"(?:([1-9][0-9]{0,8})#)?([0-9a-fA-F]{4,8})", re.ASCII)
+
+
+# ── how operations name lines ────────────────────────────────────────────────
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="op"):
+    """One operation of a batch."""
+
+
+class AtLine(Operation, frozen=True, kw_only=True):
+    """One that names a line."""
+
+    hash: str
+    occurrence: int | None = None  # 1-based, among the lines of the base that match
+    line: int | None = None  # 1-based, advisory: chooses among lines that match
+
+
+class OverRange(Operation, frozen=True, kw_only=True):
+    """One that names the first and the last of several lines."""
+
+    start_hash: str
+    end_hash: str
+    start_line: int | None = None
+    end_line: int | None = None
+
+
+# ── one line ─────────────────────────────────────────────────────────────────
+
+
+class Fails(Exception):
+    """One operation cannot be carried out: a code of its own, and the fields that help to repair it."""
+
+    def __init__(self, code: str, message: str, action: str, **details: Any) -> None:
+        super().__init__(message)
+        self.code, self.message, self.action, self.details = code, message, action, details
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """What anchors are resolved on."""
+
+    sight: Sight
+    hashes: LineHashes
+    settings: EditDialect
+    _found: dict[str, list[int]] = msgspec.field(default_factory=dict)  # by the digits
+    _shown: dict[int, tuple[list[int], list[int]]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _poor: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _apart: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
+
+    def candidates(self, digits: str) -> list[int]:
+        """The lines that an anchor's digits name, at the first level at which any do."""
+        found = self._found.get(digits)
+        if found is None:
+            if len(self._found) == FEW_ANCHORS:
+                self.hashes.expect_many()
+            found = self.hashes.matching(digits)
+            if not found and len(digits) == FULL_DIGITS:
+                found = self.hashes.matching_context(digits)
+            self._found[digits] = found
+        return found
+
+    def in_sight(self, candidates: list[int]) -> list[int]:
+        """Those that the caller was shown; all of them when it was shown none."""
+        kept = self._shown.get(id(candidates))
+        if kept is None or kept[0] is not candidates:
+            ranges = self.sight.shown or ()
+            spans = ((bisect_left(candidates, start), bisect_left(candidates, stop)) for start, stop in ranges)
+            seen = [line for first, behind in spans for line in candidates[first:behind]]
+            kept = self._shown[id(candidates)] = candidates, seen or candidates
+        return kept[1]
+
+    def poor(self, candidates: list[int]) -> bool:
+        """Do they all say too little to be anchored on?"""
+        kept = self._poor.get(id(candidates))
+        if kept is None or kept[0] is not candidates:
+            lines = self.hashes.text.lines
+            kept = self._poor[id(candidates)] = candidates, all(is_poor(lines[i]) for i in candidates)
+        return kept[1]
+
+    def apart(self, candidates: list[int]) -> bool:
+        """Would a longer or a context anchor name each of them alone?"""
+        kept = self._apart.get(id(candidates))
+        if kept is None or kept[0] is not candidates:
+            hashes, few = self.hashes, len(candidates) < FEW_ANCHORS
+            differ = _all_differ(hashes.digits(i) for i in candidates) or _all_differ(
+                hashes.contexts_of(candidates) if few else (hashes.contexts[i] for i in candidates)
+            )
+            kept = self._apart[id(candidates)] = candidates, differ
+        return kept[1]
+
+    def lists(self, code: str) -> bool:
+        """Are the candidates of one more failure to be listed? Of the first ones they are."""
+        self._listed.append(code)
+        return len(self._listed) <= MOST_IN_FULL
+
+
+def _all_differ(names: Iterable[str]) -> bool:
+    """Is none of them there twice?"""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return False
+        seen.add(name)
+    return True
+
+
+def _matching(at: Snapshot, anchor: str, name: str) -> tuple[list[int], int | None]:
+    """The lines that `anchor` matches, and the line number (0-based) that it carries. Raises `Fails`."""
+    parsed = _ANCHOR.fullmatch(anchor)
+    found = at.candidates(parsed[2].lower()) if parsed else []
+    if not found:
+        hint = "" if parsed else " An anchor is 4 to 8 hex digits, or a line number with them: 119#c812f1."
+        message = f"No line has the hash {anchor[:PREVIEW_CHARS]!r}.{hint}"
+        raise Fails("anchor_stale", message, "re-read_file", anchor=name, reason="missing", missing=[anchor])
+    assert parsed
+    return found, int(parsed[1]) - 1 if parsed[1] else None
+
+
+def _nearest(candidates: list[int], hint: int) -> list[int]:
+    """The candidates nearest to line `hint`: one, or two that are equally near."""
+    least = min(abs(i - hint) for i in candidates)
+    return [i for i in candidates if abs(i - hint) == least]
+
+
+def _by_occurrence(at: Snapshot, found: list[int], occurrence: int, hint: int | None, anchor: str) -> int:
+    if not 1 <= occurrence <= len(found):
+        message = f"{anchor} matches {counted(len(found), 'line')}; there is no occurrence {occurrence}."
+        raise _ambiguous(at, "anchor_ambiguous", message, found, found)
+    chosen = found[occurrence - 1]
+    if hint is not None and chosen not in _nearest(found, hint):
+        message = f"Occurrence {occurrence} of {anchor} is line {chosen + 1}; line {hint + 1} asks for another one."
+        raise _ambiguous(at, "anchor_context_ambiguous", message, found, found)
+    return chosen
+
+
+def _by_hint(at: Snapshot, pool: list[int], found: list[int], hint: int, anchor: str) -> int:
+    if hint in pool:
+        return hint
+    near = _nearest(pool, hint)
+    if len(near) > 1:
+        message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
+        raise _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
+    return near[0]
+
+
+def _hint(stated: int | None, carried: int | None) -> int | None:
+    """The line hint, 0-based: what the operation states, else the number inside the anchor."""
+    return carried if stated is None else stated - 1
+
+
+def resolve_line(at: Snapshot, op: AtLine) -> int:
+    """The one line that a single-line operation means. Raises `Fails`."""
+    found, carried = _matching(at, op.hash, "hash")
+    hint = _hint(op.line, carried)
+    pool = at.in_sight(found)
+    if op.occurrence is not None:
+        return _by_occurrence(at, found, op.occurrence, hint, op.hash)
+    if at.poor(pool):
+        unique = at.settings.low_entropy == "allow_unique" and len(found) == 1
+        if not unique:
+            raise _poor(at, pool if hint is None else _nearest(found, hint), found)
+    if hint is not None:
+        return _by_hint(at, pool, found, hint, op.hash)
+    if len(pool) > 1:
+        code = "anchor_ambiguous" if at.apart(pool) else "anchor_context_ambiguous"
+        message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
+        raise _ambiguous(at, code, message, pool, found)
+    return pool[0]
+
+
+_ADVICE: Final = {
+    "anchor_ambiguous": "use the `anchor` of the one you mean, or `occurrence`",
+    "anchor_context_ambiguous": "nothing but `occurrence` or `line` tells them apart",
+}
+
+
+def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: list[int]) -> Fails:
+    if not at.lists(code):
+        return Fails(code, message, "use_candidate_anchor", candidates=[], more_candidates=len(pool))
+    listed = pool[:MOST_CANDIDATES]
+    anchors = _telling_anchors(at, listed)
+    rows = [
+        {
+            "line": line + 1,
+            "preview": shown(at.hashes.text.lines[line][: 4 * PREVIEW_CHARS])[:PREVIEW_CHARS],
+            "anchor": anchor,
+            "occurrence": bisect_left(found, line) + 1,
+        }
+        for line, anchor in zip(listed, anchors, strict=True)
+    ]
+    more = {"more_candidates": len(pool) - len(rows)} if len(pool) > len(rows) else {}
+    return Fails(code, message, "use_candidate_anchor", candidates=rows, **more)
+
+
+def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
+    """An anchor for each that names no other of them: longer, or of its context; its number makes it certain."""
+    full = [at.hashes.digits(line) for line in lines]
+    context = at.hashes.contexts_of(lines)
+    fulls, contexts = Counter(full), Counter(context)
+    return [
+        f"{line + 1}#{a if fulls[a] == 1 else b if contexts[b] == 1 else a[:SHOWN_DIGITS]}"
+        for line, a, b in zip(lines, full, context, strict=True)
+    ]
+
+
+def _poor(at: Snapshot, pool: list[int], found: list[int]) -> Fails:
+    line = pool[0]
+    content = shown(at.hashes.text.lines[line])
+    what = "blank" if not content.strip() else f"only {content.strip()[:PREVIEW_CHARS]!r}"
+    message = f"Line {line + 1} is {what}: too little to anchor on. Use a neighbour, or `occurrence`."
+    more = _ambiguous(at, "", "", found, found).details if len(found) > 1 else {}
+    return Fails(
+        "anchor_low_entropy",
+        message,
+        "use_neighbor_anchor",
+        line=line + 1,
+        content=content if len(content) <= MOST_CONTENT else f"{content[:MOST_CONTENT]}…",
+        neighbor_anchors=_neighbour_anchors(at.hashes, line),
+        **more,
+    )
+
+
+def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
+    """Anchors of lines close by that name themselves and nothing else."""
+    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.text)))
+    return [
+        hashes.anchor(i)
+        for i in around
+        if i != line and hashes.counts[hashes.digits(i)] == 1 and hashes.quality(i) == "high"
+    ]
+
+
+# ── ranges ───────────────────────────────────────────────────────────────────
+
+
+def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) -> tuple[list[int], list[int], list[int]]:
+    """The lines that an end of a range may mean (one: settled), those that match and were shown, and all that match."""
+    found, carried = _matching(at, anchor, name)
+    hint = _hint(stated, carried)
+    pool = at.in_sight(found)
+    if hint is None:
+        return pool, pool, found
+    return ([hint] if hint in pool else _nearest(pool, hint)), pool, found
+
+
+def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:
+    """First and last line of a range, as the caller wrote them. Raises `Fails`."""
+    starts, *all_starts = _end_candidates(at, op.start_hash, op.start_line, "start_hash")
+    ends, *all_ends = _end_candidates(at, op.end_hash, op.end_line, "end_hash")
+    if at.settings.range_ends == "nearest":
+        if len(starts) == 1 and len(ends) > 1:
+            ends = [_drawn(ends, starts[0], after=True)]
+        elif len(ends) == 1 and len(starts) > 1:
+            starts = [_drawn(starts, ends[0], after=False)]
+    for name, anchor, meant, (pool, found) in (
+        ("start_hash", op.start_hash, starts, all_starts),
+        ("end_hash", op.end_hash, ends, all_ends),
+    ):
+        if len(meant) > 1:
+            message = f"{name} {anchor} matches lines {_numbers(meant)}; the end of a range must be one line."
+            failure = _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
+            failure.details["anchor"] = name
+            raise failure
+    return starts[0], ends[0]
+
+
+def _drawn(candidates: list[int], settled: int, after: bool) -> int:
+    """The candidate nearest to the settled end, on the side where a range would continue; else on the other."""
+    right = [i for i in candidates if (i > settled if after else i < settled)]
+    return min(right or candidates, key=lambda i: abs(i - settled))
+
+
+def _numbers(lines: list[int]) -> str:
+    """Line numbers for a message, 1-based, not too many."""
+    named = ", ".join(str(i + 1) for i in lines[:8])
+    return named if len(lines) <= 8 else f"{named}, … ({len(lines)} in all)"
+
+
+def counted(n: int, noun: str) -> str:
+    """`1 line`, `2 lines`."""
+    return f"{n} {noun}{'' if n == 1 else 's'}"
