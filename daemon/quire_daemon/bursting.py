@@ -62,17 +62,16 @@ class Bursting:
         return f"{taking[0].label or taking[0].form} ({name})"
 
     def look(self) -> None:
-        """End what is bound to connections that have ended."""
+        """End what is bound to connections that have ended. Raises as `commit` does."""
         gone = self._bound.gone()
         if not gone:
             return
         with self._recorder.history() as history:
             bursts = [burst for burst in history.open_bursts() if burst.number in gone]
-        for number in gone:
-            del self._bound[number]
         for burst in bursts:
             self._recorder.note(BurstEnded(burst.number, _CONNECTION), WriterId(burst.writer))
         self._recorder.commit()
+        self._bound.forget(gone)
 
     def tidy(self) -> None:
         """Note which bursts are over, for those who read the log."""

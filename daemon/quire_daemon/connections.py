@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final, Protocol
 
 from quire_daemon.clock import Clock
@@ -23,6 +24,11 @@ class Bound(dict[int, bytes]):
         super().__init__()
         self._server, self._clock = server, clock
         self._looked_s = -1e9
+
+    def forget(self, numbers: Iterable[int]) -> None:
+        """These are bound no more."""
+        for number in numbers:
+            self.pop(number, None)
 
     def gone(self) -> list[int]:
         """Those whose connection has ended; nobody is asked sooner than `LOOK_S` after the last time."""

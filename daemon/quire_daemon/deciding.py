@@ -216,8 +216,7 @@ class Deciding:
         looks = self._looking.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._answering.read_only:
-            self._leasing.look()
-            self._bursting.look()
+            self._look_at_connections()
         if (call.tool.writes or call.tool.journals) and not self._answering.read_only:
             self._recorder.introduce(call.who.writer)
         with self._recorder.history() as history:
@@ -403,6 +402,14 @@ class Deciding:
         call.caught_up = True
         if call.tool.all_noted:
             self._commit_noted()
+
+    def _look_at_connections(self) -> None:
+        """What is bound to one that has ended is over. Where the log takes no more, it is told as it is."""
+        try:
+            self._leasing.look()
+            self._bursting.look()
+        except StoreFailed as error:
+            self._answering.store_failed(error)
 
     def _commit_noted(self) -> None:
         """Put into the log what nobody waited for: a refusal, a read. Where it takes no more, it is told as it is."""

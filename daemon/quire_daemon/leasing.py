@@ -97,7 +97,10 @@ class Leasing:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> None:
-        """Before a decision: make known who waits, and release what is bound to connections that have ended."""
+        """Before a decision: make known who waits, and release what is bound to connections that have ended.
+
+        Raises as `commit` does.
+        """
         if self._unknown:
             self._unknown = False
             self._recorder.commit()
@@ -106,11 +109,11 @@ class Leasing:
             return
         with self._recorder.history() as history:
             leases = [history.lease(number) for number in gone]
-        for number, lease in zip(gone, leases, strict=True):
-            del self._bound[number]
+        for lease in leases:
             if lease is not None and not lease.broken:
                 self._release(lease)
         self._recorder.commit()
+        self._bound.forget(gone)  # only now: what the log does not take is found again
 
     def tidy(self) -> None:
         """Note which leases are over, for those who read the log."""

@@ -234,6 +234,26 @@ def test_the_end_of_a_connection_ends_nothing_that_bears_the_number_of_what_was_
     assert still.get("state", "open") == "open"
 
 
+def test_a_lease_whose_connection_ends_while_the_disk_is_full_is_released_when_there_is_room(daemon: Daemon) -> None:
+    """And nobody is refused a read for it meanwhile."""
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    (daemon.root / "b").write_text("text\n")
+    assert daemon.turn(eve=read("b"))["eve"]["ok"]
+    claim = {"path": "a", "kind": "exclusive", "bind": "connection"}
+    assert daemon.turn(ann=("claim", claim))["ann"]["ok"]
+    daemon.server.gone.add(b"ann")
+    daemon.store.fault = full
+    for _ in range(2):
+        daemon.clock.passed_s += LOOK_S
+        assert daemon.turn(eve=read("b"))["eve"]["ok"]
+    daemon.store.fault = None
+    daemon.clock.passed_s += LOOK_S
+    assert daemon.turn(eve=write("a"))["eve"]["ok"]
+
+
 def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:
     """As the commands of git, which go on telling of themselves."""
 
