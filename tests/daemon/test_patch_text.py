@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from cases import every
-from quire_daemon.dialects.patch_text import FilePatch, Hunk, parse_patch
+from quire_daemon.dialects.patch_parts import FilePatch, Hunk
+from quire_daemon.dialects.patch_text import parse_patch
 from quire_journal.refusals import Refused
 
 

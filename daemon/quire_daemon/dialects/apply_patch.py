@@ -24,7 +24,7 @@ import msgspec
 
 from quire_daemon.dialects.base import Plan
 from quire_daemon.dialects.matching import nearest
-from quire_daemon.dialects.patch_text import FilePatch, Hunk, Line
+from quire_daemon.dialects.patch_parts import FilePatch, Hunk, Line
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply
 from quire_journal.text import BOM, Text, shown

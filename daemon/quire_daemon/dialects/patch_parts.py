@@ -1,0 +1,171 @@
+"""What a patch is made of, whichever way it is written (files, hunks, lines), and what its readers share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final, Literal, NoReturn
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_journal.refusals import Refused
+from quire_journal.text import BOM, Text
+
+_OWN_LINES: Final = (b"*** ", b"diff --git ", b"--- ", b"+++ ", b"@@")
+_HEREDOC: Final = re.compile(r"""\s*<<(EOF|'EOF'|"EOF")\s*""")
+BEGIN: Final = "*** Begin Patch"
+
+HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
+"""The head of a hunk that names lines by their numbers."""
+
+Kind = Literal["add", "update", "delete", "move"]
+
+QUOTED_CHARS: Final = 60
+"""How much of a line a refusal quotes."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A line of a hunk, which is one of the file, too: what a lone CR ends is a line."""
+
+    mark: str  # " ", "-" or "+"
+    text: bytes
+    ends: bytes  # its break in the patch; b"" where the patch says that there is none
+
+    @property
+    def old(self) -> bool:
+        """Is it a line of the file before?"""
+        return self.mark != "+"
+
+    @property
+    def new(self) -> bool:
+        """Is it a line of the file afterwards?"""
+        return self.mark != "-"
+
+
+class Hunk(msgspec.Struct, frozen=True):
+    """Lines that stand together in a file, and what becomes of them."""
+
+    number: int  # of its first line in the patch, 1-based
+    lines: tuple[Line, ...]
+    headers: tuple[str, ...] = ()  # texts behind `@@`: lines that it stands under
+    at_end: bool = False  # `*** End of File`
+    start: int | None = None  # the line (0-based) of the file before at which it stands, as its header says
+
+    @property
+    def old(self) -> list[Line]:
+        """The lines of the file before."""
+        return [line for line in self.lines if line.old]
+
+    @property
+    def new(self) -> list[Line]:
+        """The lines of the file afterwards."""
+        return [line for line in self.lines if line.new]
+
+    @property
+    def opens(self) -> bool:
+        """Does it say of its last line, before or afterwards, that it has no break?"""
+        return any(not line.ends for line in self.lines)
+
+
+class FilePatch(msgspec.Struct, frozen=True):
+    """What a patch does to one file."""
+
+    kind: Kind
+    path: str
+    number: int  # of the line in the patch that begins it, 1-based
+    to: str = ""  # the new name, of a "move"
+    hunks: tuple[Hunk, ...] = ()
+    content: bytes = b""  # of an "add"
+    executable: bool = False  # of an "add"
+    unified: bool = False  # the line ends of its lines are those of the file; a "delete" names all lines
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The names that it touches."""
+        return (self.path, self.to) if self.to else (self.path,)
+
+
+class Lines:
+    """The lines of a patch. Where its own lines end with CRLF, the CR is not part of any."""
+
+    def __init__(self, patch: str) -> None:
+        self.raw = patch.encode().split(b"\n")
+        if not self.raw[-1]:
+            self.raw.pop()
+        own = next((line for line in self.raw if line.startswith(_OWN_LINES)), b"")
+        if own.endswith(b"\r"):
+            self.raw = [line.removesuffix(b"\r") for line in self.raw]
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def at(self, index: int) -> str:
+        """Line `index` (0-based); "" behind the end."""
+        return self.raw[index].decode() if index < len(self.raw) else ""
+
+    def blank(self, index: int) -> bool:
+        """Is there nothing on that line?"""
+        return not self.raw[index].strip()
+
+    def unwrap(self) -> None:
+        """Leave out the first and the last line of a here-document; the others keep their numbers."""
+        filled = [index for index in range(len(self)) if not self.blank(index)]
+        if len(filled) > 1 and _HEREDOC.fullmatch(self.at(filled[0])) and self.at(filled[-1]).strip() == "EOF":
+            self.raw[filled[0]] = self.raw[filled[-1]] = b""
+
+    def last_filled(self) -> int:
+        """The last line that is not blank; there is one."""
+        return next(index for index in reversed(range(len(self))) if not self.blank(index))
+
+    def first_filled(self) -> int:
+        """The first line that is not blank."""
+        found = next((index for index in range(len(self)) if not self.blank(index)), None)
+        if found is None:
+            fail(1, "it is empty.")
+        return found
+
+
+def sent(mark: str, text: bytes) -> list[Line]:
+    """The lines of the file that a line of the patch stands for: several, where it holds a lone CR."""
+    if b"\r" not in text and not text.startswith(BOM):
+        return [Line(mark, text, b"\n")]
+    split = Text.of(text + b"\n")
+    texts = list(split.lines)
+    if split.bom:
+        texts[0] = BOM + texts[0]
+    return [Line(mark, line, ends) for line, ends in zip(texts, split.breaks, strict=True)]
+
+
+def fail(number: int, message: str, **details: object) -> NoReturn:
+    """Refuse the patch because of its line `number`, 1-based."""
+    raise Refused("patch_parse_error", f"Line {number} of the patch: {message}", "fix_patch", line=number, **details)
+
+
+def quoted(line: str) -> str:
+    """A line of a patch as a refusal shows it."""
+    return repr(line if len(line) <= QUOTED_CHARS else line[:QUOTED_CHARS] + "…")
+
+
+NO_NEWLINE: Final = "\\ "
+"""How the line begins that says that the one before it has no break (diff translates the rest)."""
+
+
+def start_of(numbers: re.Match[str]) -> int:
+    """The line (0-based) of the file before that a hunk's header names; of an insertion, the one it comes before."""
+    return int(numbers[1]) - (numbers[2] is None or int(numbers[2]) > 0)
+
+
+def open_last(lines: list[Line], number: int) -> None:
+    """The last line has no break."""
+    if not lines or not lines[-1].ends:
+        fail(number, "there is no line that this could be said of.")
+    # What looks like CRLF in the patch is a CR: the LF belongs to the patch.
+    lines[-1] = replace(lines[-1], ends=lines[-1].ends.removesuffix(b"\n"))
+
+
+def require_one_end(lines: Sequence[Line], number: int) -> None:
+    """A line without a break is the last of its side."""
+    for side in ([line for line in lines if line.old], [line for line in lines if line.new]):
+        if any(not line.ends for line in side[:-1]):
+            fail(number, "a line without newline is followed by another one.")
