@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Decision, FileNow, Implied, Move, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.base import MOST_INSIDE, Decision, FileNow, Implied, Move, Put, Remove, Tool, Who, World
 from quire_daemon.handlers.notices import decided
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_daemon.wrong_arguments import refusal
@@ -150,8 +150,9 @@ class Playbook:
         if data is None:
             inside = tuple(sorted(other for other in self.files if other.startswith(path + "/")))
             kind = "folder" if inside else "missing"
-            as_folder = given.endswith("/")
-            return FileNow(path, kind, version=head, uncaptured=lost, as_folder=as_folder, inside=inside)
+            cut = len(inside) > MOST_INSIDE
+            now = FileNow(path, kind, version=head, uncaptured=lost, as_folder=given.endswith("/"))
+            return replace(now, inside=inside[:MOST_INSIDE], inside_cut=cut)
         now = FileNow(path, "file", Text.of(data), head, 0o644, 7, len(data), resolved_from=linked)
         return replace(now, version=None, uncaptured=lost) if lost else now
 

@@ -24,12 +24,8 @@ _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | 
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
 
 
-SHOWN_LEVELS: Final = 2
-"""How deep a caller that views a folder is shown it."""
-
-
 MOST_LISTED: Final = 10_000
-"""Names of one folder that are looked at for that: the others wait meanwhile, and far fewer are shown."""
+"""Names of a folder that are looked at to show some: the others wait meanwhile."""
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
@@ -117,25 +113,37 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
         os.close(root_fd)
 
 
-def names_in(root: Path, ignore: Rules, path: str, most: int) -> Iterator[str]:
-    """What is in the folder at `path`, two levels deep and in order, at most `most`: paths, of folders with "/" behind.
+def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
+    """What is in the folder at `path`, two levels deep and in order, and whether that is not all.
 
-    Without names that begin with a dot, and without what is in folders that are ignored. A folder that cannot be
-    listed is shown, and nothing in it. Raises `OSError` when the root cannot be opened.
+    At most `most` paths, those of folders with "/" behind. The folder's own names come before what is in its folders,
+    of which each is shown whole or closed. Names that begin with a dot are left out, and so is what is in ignored
+    folders and in those that cannot be listed. Raises `OSError` when the root cannot be opened.
     """
     root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
     try:
-        yield from islice(_names(root_fd, ignore, path, SHOWN_LEVELS), most)
+        first, cut = _names(root_fd, path, most)
+        left = most - len(first)
+        shown: list[str] = []
+        for name in first:
+            shown.append(name)
+            if name.endswith("/") and not ignore.ignored(name[:-1], True):
+                inside, more = _names(root_fd, name[:-1], left)
+                cut = cut or more
+                if not more:
+                    shown += inside
+                    left -= len(inside)
+        return shown, cut
     finally:
         os.close(root_fd)
 
 
-def _names(root_fd: int, ignore: Rules, path: str, levels: int) -> Iterator[str]:
-    """What `names_in` tells of one folder, and of those in it."""
+def _names(root_fd: int, path: str, most: int) -> tuple[list[str], bool]:
+    """The names in one folder, as `names_in` tells them, and whether there are more than `most`."""
     try:
         folder = _open_below(root_fd, path)
         if folder is None:
-            return
+            return [], False
         try:
             with os.scandir(folder) as found:
                 some = islice(found, MOST_LISTED)
@@ -143,14 +151,10 @@ def _names(root_fd: int, ignore: Rules, path: str, levels: int) -> Iterator[str]
         finally:
             os.close(folder)
     except OSError:
-        return
-    for name, is_folder in entries:
-        below = f"{path}/{name}" if path else name
-        if name.startswith("."):
-            continue
-        yield f"{below}/" if is_folder else below
-        if is_folder and levels > 1 and not ignore.ignored(below, True):
-            yield from _names(root_fd, ignore, below, levels - 1)
+        return [], False
+    prefix = f"{path}/" if path else ""
+    names = [f"{prefix}{name}/" if is_folder else prefix + name for name, is_folder in entries if name[0] != "."]
+    return names[:most], len(names) > most
 
 
 class _Folder:

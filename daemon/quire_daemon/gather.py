@@ -141,6 +141,8 @@ class Gather:
         signature = sighting.signature
         if sighting.disk.kind != "file" or signature is None:
             secret = sighting.disk.kind == "missing" and self.ignore.secret(place.path)
+            shows = inside and sighting.disk.kind == "folder"
+            names, cut = self._inside(place.path) if shows else ((), False)
             return FileNow(
                 name,
                 sighting.disk.kind,
@@ -148,7 +150,8 @@ class Gather:
                 uncaptured="secret" if secret else "",
                 resolved_from=journal_path(place.resolved_from),
                 as_folder=given.endswith(("/", "/.")),
-                inside=self._inside(place.path) if inside and sighting.disk.kind == "folder" else (),
+                inside=names,
+                inside_cut=cut,
             )
         text = self._text(sighting)
         if text is not None and head is not None and not head.uncaptured:
@@ -167,10 +170,10 @@ class Gather:
             proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
         )
 
-    def _inside(self, path: str) -> tuple[str, ...]:
-        """What is in a folder, as far as a caller is shown it."""
-        found = names_in(self.workspace.root, self.ignore, "" if path == "." else path, MOST_INSIDE + 1)
-        return tuple(journal_path(name) for name in found)
+    def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
+        """What is in a folder, as far as a caller is shown it, and whether that is not all."""
+        found, cut = names_in(self.workspace.root, self.ignore, "" if path == "." else path, MOST_INSIDE)
+        return tuple(journal_path(name) for name in found), cut
 
     def _text(self, sighting: _Sighting) -> Text | None:
         """What was read; or the journal's own copy, where a signature proved that it is what is on disk.

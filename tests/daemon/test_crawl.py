@@ -267,26 +267,27 @@ def test_a_tree_deeper_than_a_path_may_be_long(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_shown_two_levels_deep_without_hidden_names_and_what_is_ignored(tmp_path: Path) -> None:
-    write(tmp_path, "z", ".hidden", ".d/x", "src/a.py", "src/deep/er/b.py", "build/out/o", ".gitignore")
+    write(tmp_path, "z", ".hidden", ".d/x", "src/a.py", "src/deep/er/b.py", "build/out/o")
     (tmp_path / ".gitignore").write_text("/build/\n")
     (tmp_path / "bare").mkdir()
-    assert list(names_in(tmp_path, Ignore(tmp_path), "", 99)) == [
-        "bare/",
-        "build/",
-        "src/",
-        "src/a.py",
-        "src/deep/",
-        "z",
-    ]
-    assert list(names_in(tmp_path, Ignore(tmp_path), "src", 99)) == ["src/a.py", "src/deep/", "src/deep/er/"]
+    whole = ["bare/", "build/", "src/", "src/a.py", "src/deep/", "z"]
+    assert names_in(tmp_path, Ignore(tmp_path), "", 99) == (whole, False)
+    assert names_in(tmp_path, Ignore(tmp_path), "", 6) == (whole, False)
+    assert names_in(tmp_path, Ignore(tmp_path), "src", 99) == (["src/a.py", "src/deep/", "src/deep/er/"], False)
 
 
-def test_of_a_folder_no_more_is_shown_than_asked_for_and_nothing_behind_a_link(tmp_path: Path) -> None:
+def test_where_there_is_no_room_folders_are_shown_closed_and_none_in_part(tmp_path: Path) -> None:
+    write(tmp_path, "a/1", "a/2", "a/3", "b/1", "c")
+    assert names_in(tmp_path, Nothing(), "", 5) == (["a/", "b/", "b/1", "c"], True)
+    assert names_in(tmp_path, Nothing(), "", 3) == (["a/", "b/", "c"], True)
+    assert names_in(tmp_path, Nothing(), "", 2) == (["a/", "b/"], True)
+
+
+def test_nothing_is_shown_of_what_is_behind_a_link(tmp_path: Path) -> None:
     write(tmp_path / "out", "secret")
-    write(tmp_path / "in", "d/a", "d/b", "d/c")
+    write(tmp_path / "in", "d/a")
     (tmp_path / "in" / "link").symlink_to(tmp_path / "out")
-    assert list(names_in(tmp_path / "in", Nothing(), "", 3)) == ["d/", "d/a", "d/b"]
-    assert list(names_in(tmp_path / "in", Nothing(), "", 9))[-1] == "link"
     before = open_descriptors()
-    assert list(names_in(tmp_path / "in", Nothing(), "link", 9)) == []
+    assert names_in(tmp_path / "in", Nothing(), "", 9) == (["d/", "d/a", "link"], False)
+    assert names_in(tmp_path / "in", Nothing(), "link", 9) == ([], False)
     assert open_descriptors() == before

@@ -6,6 +6,7 @@ from typing import Any
 
 from cases import every
 from playbook import Playbook
+from quire_daemon.handlers.base import MOST_INSIDE
 
 FIVE = "one 1\ntwo 2\nthree 3\nfour 4\nfive 5\n"
 
@@ -58,8 +59,9 @@ def test_view_of_a_folder_shows_what_is_in_it() -> None:
 
 
 def test_view_of_a_folder_has_an_end() -> None:
-    reply = editor(Playbook({f"src/{n:04}": "x\n" for n in range(1_001)}), "view", path="src")
-    assert (len(reply["lines"]), reply["truncated"]) == (1_000, True)
+    reply = editor(Playbook({f"src/{n:04}": "x\n" for n in range(MOST_INSIDE + 1)}), "view", path="src")
+    assert (len(reply["lines"]), reply["truncated"]) == (MOST_INSIDE, True)
+    assert f"{MOST_INSIDE} names in it, and there are more" in reply["message"]
 
 
 def test_a_folder_has_no_lines_and_is_not_edited() -> None:

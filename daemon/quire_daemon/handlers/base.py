@@ -37,8 +37,8 @@ class Who(msgspec.Struct, frozen=True):
     introduction: WriterIntroduced | None = None  # of one that the journal did not know when it called
 
 
-MOST_INSIDE: Final = 1_000
-"""Names of a folder that a caller is shown."""
+MOST_INSIDE: Final = 400
+"""Names of a folder that a caller is shown: some 16 kB, which is what the editor that agents know shows of one."""
 
 
 class FileNow(msgspec.Struct, frozen=True):
@@ -61,7 +61,8 @@ class FileNow(msgspec.Struct, frozen=True):
     links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
     as_folder: bool = False  # the caller's name for it ends with a "/"
-    inside: tuple[str, ...] = ()  # of a folder, for a tool that shows it (`crawl.names_in`); at most `MOST_INSIDE` + 1
+    inside: tuple[str, ...] = ()  # of a folder, for a tool that shows it (`crawl.names_in`)
+    inside_cut: bool = False  # and that is not all
 
 
 class Present(msgspec.Struct, frozen=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from quire_daemon.handlers import read
-from quire_daemon.handlers.base import MOST_INSIDE, Decision, FileNow, Tool, World
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.read import ReadParams
 from quire_journal.refusals import Refused
 
@@ -20,21 +20,21 @@ def _folder(params: ReadParams, now: FileNow) -> Decision:
     if params.start_line is not None:
         message = f"view_range: {now.path} is a folder, which has no lines; view it without a range."
         raise Refused("schema_invalid", message, argument="view_range")
-    names, cut = list(now.inside[:MOST_INSIDE]), len(now.inside) > MOST_INSIDE
     reply: dict[str, Any] = {
         "ok": True,
-        "message": _sentence(now, len(names), cut),
+        "message": _sentence(now),
         "path": now.path,
-        "lines": names,
-        "truncated": cut,
+        "lines": list(now.inside),
+        "truncated": now.inside_cut,
     }
     return Decision(reply)
 
 
-def _sentence(now: FileNow, shown: int, cut: bool) -> str:
-    many = f"the first {shown} names" if cut else f"{shown} name{'' if shown == 1 else 's'}"
-    more = "; view the folders in it one by one" if cut else ""
-    return f"{now.path} is a folder: {many}, two levels deep, without hidden ones{more}."
+def _sentence(now: FileNow) -> str:
+    many = f"{len(now.inside)} name{'' if len(now.inside) == 1 else 's'}"
+    if now.inside_cut:
+        return f"{now.path} is a folder: {many} in it, and there are more; view the folders in it one by one."
+    return f"{now.path} is a folder: {many}, two levels deep, without hidden ones."
 
 
 VIEW_TOOL: Final = Tool("view", ReadParams, lambda params: (params.path,), decide)
