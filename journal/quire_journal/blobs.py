@@ -14,8 +14,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
@@ -264,17 +263,6 @@ def forget_chains(w: Writing, paths: Iterable[str]) -> None:
         chain = None if found is None else _decode_chain(found)
         if chain is not None and any(addresses.find(w, blob) != n for n, blob in (chain.first, *chain.levels)):
             w.delete("chains", key)
-
-
-def chains_to(r: Reading, numbers: Collection[int]) -> list[bytes]:
-    """The keys of the chains that lead to one of these blobs: that of a moved file leads to one of its earlier name."""
-    found: list[bytes] = []
-    for key, value in r.scan("chains") if numbers else ():
-        with suppress(msgspec.MsgspecError):  # one that cannot be read leads nowhere
-            chain = _decode_chain(value)
-            if any(number in numbers for number, _ in (chain.first, *chain.levels)):
-                found.append(key)
-    return found
 
 
 def stored_at(r: Reading, number: int) -> Stored:

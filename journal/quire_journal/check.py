@@ -337,7 +337,10 @@ def _blob(
 
 
 def _chains(r: Reading) -> Iterator[Finding]:
-    """Where chains stand matters for space only, yet a wrong one is a sign of damage."""
+    """Where chains stand matters for space only, yet a wrong one is a sign of damage.
+
+    One may lead to what was dropped or purged: that of a file which was moved begins with a blob of its earlier name.
+    """
     for key, value in r.scan("chains"):
         try:
             chain = _decode_chain(value)
@@ -345,7 +348,8 @@ def _chains(r: Reading) -> Iterator[Finding]:
             yield Finding(f"The chain {key.hex()} cannot be decoded ({error}).", "chains", key)
             continue
         for number, blob in (chain.first, *chain.levels):
-            if addresses.find(r, blob) != number:
+            gone = r.get("blobs", u64(number)) is None and losses.gone(r, blob) is not None
+            if addresses.find(r, blob) != number and not gone:
                 yield Finding(f"The chain {key.hex()} names blob {number} by another address.", "chains", key)
                 break
 

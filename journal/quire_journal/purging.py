@@ -216,9 +216,7 @@ class Looking:
         """What has to be written so that nothing is left of what was found with the same `r`."""
         found, done = self.found, Change([], [], [])
         done.dropped = list(found.blobs)
-        numbers = {blobs.number_of(r, blob) for blob in found.blobs}
-        done.rows = _keyframes(r, numbers)
-        done.rows += [("chains", key, None) for key in blobs.chains_to(r, numbers)]
+        done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
         replaced: list[tuple[int, bytes]] = []
         instead: dict[bytes, bytes] = {}
         masked: set[type[Event]] = set()

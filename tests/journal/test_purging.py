@@ -108,7 +108,7 @@ def test_rows_of_views_that_told_of_it_change_with_the_records_and_no_view_is_fo
     note(CheckpointNamed("one", 2, "before token=x1y2z3 came"), CheckpointNamed("two", 2, "other"))
     wanted = Wanted(matching=re.compile(rb"token=\w+"))
     change = looked(store, wanted)
-    assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints", "chains"}
+    assert {table for table, _, _ in change.rows} == {"records", "replies", "checkpoints"}
     entries = [Entry(event, WriterId(1), 9, BatchId(journal.head + 1)) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
     assert [str(finding) for finding in check(store)] == []
@@ -193,8 +193,8 @@ def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too:
     assert [str(finding) for finding in check(store)] == []
 
 
-def test_the_chain_of_a_file_that_was_moved_with_edits_does_not_lead_to_what_is_purged() -> None:
-    """No version of it names that blob, so its chain was left as it was, and `verify` took it for damage."""
+def test_the_chain_of_a_file_that_was_moved_with_edits_may_lead_to_what_is_purged() -> None:
+    """No version of it names that blob, so that nobody finds the chain; `verify` took it for damage."""
     store = MemoryStore()
     journal = Journal.open(store, 1)
 
