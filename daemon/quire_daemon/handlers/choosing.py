@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from quire_daemon.handlers.base import Who
+from quire_daemon.handlers.batches import Batches, Fits, in_paths
 from quire_daemon.handlers.log_filter import (
     VERSION_KINDS,
     named_burst,
     named_paths,
-    path_filter,
-    paths_of,
     writer_filter,
 )
-from quire_journal.events import FOLDER, BatchUndone
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token
 from quire_journal.points import parse_point
-from quire_journal.records import Record
 from quire_journal.refusals import Refused
-from quire_journal.views.files import Version
 
 Paths = tuple[str, ...]
 """Files, folders and globs; none stands for everything."""
@@ -40,9 +36,6 @@ MAX_BATCHES: Final = 5000
 
 SCAN_RECORDS: Final = 200_000
 """Records that are looked through for another writer's batches."""
-
-SPARSE: Final = 8
-"""Records for each wanted batch: where there are more, each batch is looked up by itself."""
 
 
 Conflicts = Literal["skip", "markers", "abort"]
@@ -262,9 +255,6 @@ def _undone_there(known: Batches, batch: int, undoing: Sequence[int], paths: Pat
     return all(any(fits(path) for fits in filters) for path, _ in known.starts(batch) if inside(path))
 
 
-Fits = Callable[[str], bool]
-"""Is a path meant?"""
-
 _Admits = Callable[["Batches", int, Fits, set[int]], bool]
 """Is a batch to be chosen, by how it stands? The set are those that are chosen already, all of them newer."""
 
@@ -364,128 +354,6 @@ def _writer_choice(params: _Choosing, history: History, who: Who) -> Callable[[i
         )
 
     return fits
-
-
-class Batches:
-    """What the journal knows of batches, each asked once."""
-
-    def __init__(self, history: History) -> None:
-        self.history = history
-        self._records: dict[int, tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]] = {}
-        self._undoers: dict[int, list[int]] = {}
-        self._in_force: dict[int, bool] = {}
-
-    def prepare(self, wanted: Sequence[int]) -> None:
-        """Ask about all of these at once: their records, and what undid them, stand beside each other."""
-        first, last = min(wanted, default=0), max(wanted, default=0)
-        if not 0 < last - first <= len(wanted) * SPARSE:
-            return
-        asked = {*wanted} - self._records.keys()
-        found: dict[int, list[Record]] = {batch: [] for batch in asked}
-        for record in self.history.records(after=first - 1):
-            if record.batch in asked:
-                found[record.batch].append(record)
-            if record.seq > last and record.batch != last:
-                break
-        for batch, records in found.items():
-            if {*self.history.batch_writes(batch)} <= {record.seq for record in records}:
-                self._take(batch, records)
-        undoers = self.history.undoers_within(first, last)
-        for batch in asked - self._undoers.keys():
-            self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
-
-    def mark(self, batch: int) -> BatchUndone | None:
-        """What says that the batch undid others; None for any other batch."""
-        return self._of(batch)[0]
-
-    def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
-        """(path, seq) of the versions that a batch made and that stand."""
-        return self._of(batch)[1]
-
-    def writer(self, batch: int) -> int:
-        """Who made it."""
-        return self._of(batch)[2]
-
-    def is_undo(self, batch: int) -> bool:
-        """Is the batch one that `redo` is for? A restore or a rollback is undone like an edit."""
-        mark = self.mark(batch)
-        return mark is not None and mark.how in ("undo", "redo")
-
-    def undid(self, batch: int) -> tuple[int, ...]:
-        """The batches that this one undid."""
-        mark = self.mark(batch)
-        return () if mark is None else tuple(b for b in mark.undone if b < batch)
-
-    def undoers(self, batch: int) -> list[int]:
-        """The batches that undid this one, in force or not, newest first; abandoned ones never were."""
-        if batch not in self._undoers:
-            self._undoers[batch] = self._not_abandoned(self.history.undoers(batch))
-        return self._undoers[batch]
-
-    def _not_abandoned(self, batches: Iterable[int]) -> list[int]:
-        return [batch for batch in batches if self.history.batch_state(batch) != "abandoned"]
-
-    def standing_undoers(self, batch: int) -> list[int]:
-        """Those of them that are in force."""
-        return [by for by in self.undoers(batch) if self.in_force(by)]
-
-    def in_force(self, batch: int) -> bool:
-        """Is the batch not undone?"""
-        if batch not in self._in_force:
-            self._in_force[batch] = not self.undoers(batch) or self.history.undone_by(batch) is None
-        return self._in_force[batch]
-
-    def stands(self, batch: int, in_path: Fits) -> bool:
-        """Did the batch change a file that is meant, and was it not undone there?"""
-        undone = self._undone_at(batch)
-        return any(in_path(path) and not undone(path) for path, _ in self.starts(batch))
-
-    def undone(self, batch: int, in_path: Fits) -> bool:
-        """Did the batch change a file that is meant, and was it undone there?"""
-        undone = self._undone_at(batch)
-        return any(in_path(path) and undone(path) for path, _ in self.starts(batch))
-
-    def _undone_at(self, batch: int) -> Fits:
-        marks = (self.mark(by) for by in self.standing_undoers(batch))
-        filters = [in_paths(mark.paths, self.history) for mark in marks if mark is not None]
-        return lambda path: any(fits(path) for fits in filters)
-
-    def _of(self, batch: int) -> tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]:
-        if batch not in self._records:
-            self._take(batch, self.history.batch(batch))
-        return self._records[batch]
-
-    def _take(self, batch: int, records: Iterable[Record]) -> None:
-        mark: BatchUndone | None = None
-        places: list[tuple[str, int]] = []
-        writer = 0
-        for record in records:
-            writer = record.writer
-            if record.kind == BatchUndone.kind:
-                event = record.event()
-                mark = event if isinstance(event, BatchUndone) else None
-            places += _places(record)
-        stand = tuple((path, seq) for path, seq in places if _stands(self.history.version(path, seq)))
-        self._records[batch] = mark, stand, writer
-
-
-def _places(record: Record) -> Iterator[tuple[str, int]]:
-    """(path, seq) of what a record changed."""
-    if record.kind in VERSION_KINDS:
-        yield from ((path, record.seq) for path in paths_of(record.event()))
-
-
-def _stands(version: Version | None) -> bool:
-    """Is it one of a file? Empty folders are recorded so that the tree can be told, and left alone by undo."""
-    return version is not None and not version.displaced and version.entry != FOLDER
-
-
-def in_paths(given: Sequence[str], history: History) -> Fits:
-    """Does a path match one of these files, folders and globs? Where there is none, every path does."""
-    if not given:
-        return lambda path: True
-    filters = [path_filter(one, history) for one in given]
-    return lambda path: any(fits(path) for fits in filters)
 
 
 def _choose_restore(params: RestoreParams, history: History) -> Choice:

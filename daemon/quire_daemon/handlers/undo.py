@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.choosing import (
-    Batches,
     Choice,
     How,
     Params,

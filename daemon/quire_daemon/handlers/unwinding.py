@@ -14,15 +14,14 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_daemon.handlers.base import Implied, Who
+from quire_daemon.handlers.batches import Batches, in_paths
 from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.choosing import (
-    Batches,
     Choice,
     Params,
     RedoParams,
     UndoParams,
     choose,
-    in_paths,
 )
 from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
 from quire_journal.blobs import NotHeld
