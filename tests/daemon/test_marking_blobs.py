@@ -16,6 +16,7 @@ from quire_journal.events import (
     CheckpointNamed,
     CheckpointSaved,
     Event,
+    FileMoved,
     FileWritten,
     LeaseGranted,
     ReadServed,
@@ -23,6 +24,7 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
+from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
 from quire_journal.retention import Policy
@@ -55,6 +57,17 @@ class Writing:
         seq = self.note(FileWritten(path, blob_id(data), len(data), 0o644), [(data, path)])
         self.note(WritesSettled(seq))
         return seq
+
+    def step(self, path: str, number: int, moved_from: str) -> None:
+        """A write; or a move with edits, where there is a file to be moved, and none in its way."""
+        data = text("shared", number)
+        with self.journal.store.reading() as r:
+            there = {name: head.seq for name, head in History(r).paths() if not head.gone}
+        if path in there or moved_from not in there:
+            self.write(path, data)
+            return
+        event = FileMoved(moved_from, path, blob_id(data), len(data), 0o644, there[moved_from])
+        self.note(WritesSettled(self.note(event, [(data, path)])))
 
     def marks(self, policy: Policy = LAST) -> Marks:
         marks = Marks(self.journal.store, policy, LATER)
@@ -163,25 +176,26 @@ def test_a_checkpoint_of_the_past_that_is_named_meanwhile_asks_for_new_marks() -
     assert "'then'" in needed.look_again
 
 
-STEP = st.tuples(st.sampled_from("abc"), st.integers(1, 12))
+Step = tuple[str, int, str]
+STEP = st.tuples(st.sampled_from("abcd"), st.integers(1, 12), st.sampled_from("-abcd"))
 
 
 @given(st.lists(STEP, min_size=1, max_size=60), st.lists(STEP, max_size=8), st.integers(1, 3), st.integers(0, 4))
 def test_wherever_a_collection_ends_everything_that_is_left_can_be_unpacked(
-    before: list[tuple[str, int]], meanwhile: list[tuple[str, int]], keep: int, ended_after: int
+    before: list[Step], meanwhile: list[Step], keep: int, ended_after: int
 ) -> None:
     """Files share contents, so that a blob of one is made from a blob of another."""
     writing = Writing()
-    for path, number in before:
-        writing.write(path, text("shared", number))
+    for step in before:
+        writing.step(*step)
     marks = writing.marks(Policy(keep_last=keep))
     needed = Needed(marks)
     small = [Chunk((blob,), chunk.paths) for chunk in marks.chunks(lambda: None) for blob in chunk.blobs]
     for at, chunk in enumerate(small):
         if at == len(small) - ended_after:
             break
-        for path, number in meanwhile[at : at + 1]:
-            writing.write(path, text("shared", number))
+        for step in meanwhile[at : at + 1]:
+            writing.step(*step)
         writing.drop(chunk, needed)
     writing.sound()
     assert all(keep for keep, _ in writing.reasons(Policy(keep_last=-1)).values())
