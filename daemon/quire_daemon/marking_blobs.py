@@ -19,9 +19,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_journal import addresses, blobs
+from quire_journal import addresses, blob_rows, blobs
 from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
-from quire_journal.frames import Stored
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.log import Reading, Store, u64
@@ -44,7 +43,6 @@ _ROWS: Final = 100
 _CHUNK_BLOBS: Final = 4
 _CHUNK_PATHS: Final = 4
 
-_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
 _decode_shown: Final = msgspec.msgpack.Decoder(Shown).decode
 
 Breathe = Callable[[], None]
@@ -249,7 +247,7 @@ class Marks:
                 rows = list(islice(r.scan("blobs", b"", u64(at), reverse=True), _ROWS))
             for key, value in rows:
                 at = int.from_bytes(key, "big")
-                stored = _decode_stored(value)
+                stored = blob_rows.read(at, value)
                 base, size = stored.base, len(value) + stored.rest
                 if self._mark[at] == DROP:
                     totals.dropped += 1
@@ -359,7 +357,7 @@ class Needed:
             self._event(r, history, event)
         for key, value in r.scan("blobs", u64(self._newest + 1)):
             self._newest = int.from_bytes(key, "big")
-            self._with_bases(r, _decode_stored(value).base)
+            self._with_bases(r, blob_rows.read(self._newest, value).base)
 
     def _event(self, r: Reading, history: History, event: Event | None) -> None:
         """Keep the bytes that the event names, and those of the versions that it is about or stands on."""

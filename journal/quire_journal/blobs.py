@@ -1,10 +1,11 @@
 """Blobs: bytes by their sha256, each stored once, most of them as a delta against an earlier version of the path.
 
 A blob has a number (its place in the table) and an address (its sha256). What is stored is a *frame* (see `frames`):
-the bytes themselves, or what tells them from the bytes of another blob, its *base*. Bases follow skip-deltas: of the
-blobs of one path, counted from its last keyframe, blob i is made against i - 1, and when 32 divides i against
-i - 32^k with the largest 32^k that divides i. So a chain has at most 31 links for each digit of i to that base,
-and every blob is the base of few others.
+the bytes themselves, or what tells them from the bytes of another blob, its *base*. Bases follow skip-deltas: a version
+is made from the one that stood at its path before, and after a run of 31 such short links from the one in front of the
+run, as long as that is like it. So of a thousand versions each has at most 62 links to its keyframe, and nothing but
+the row of the blob before says where a chain stands. The first version of a path is made from one that is likely to be
+like it (`kin`), or is a keyframe.
 
 Nothing that comes out of a frame is trusted, and every blob's sha256 is computed when it is read.
 """
@@ -19,16 +20,24 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import addresses, frames, pieces
-from quire_journal.frames import MADE_OF_BASE, Frame, Stored
+from quire_journal import addresses, blob_rows, frames, pieces
+from quire_journal.blob_rows import RUN, Stored
+from quire_journal.frames import MADE_OF_BASE, Frame
 from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, u64
 
 MAX_CHAIN: Final = 64
 """Most links from a blob to its keyframe; a further one becomes a keyframe."""
 
-RADIX: Final = 32
-"""Of the skip-deltas."""
+
+_WORTH_A_LONG_LINK: Final = 0.5
+"""Of a keyframe, which the next 64 versions need; 32 more can be made from those before."""
+
+KIN_LINKS: Final = 8
+"""Most links from what a first version is made from: those after it need them."""
+
+KIN_BYTES: Final = 1 << 17
+"""Of a first version, and of what it is made from; above that, looking takes longer than it is worth."""
 
 _NEWEST: Final = b"newest_blob"
 """In `meta`: the highest number that a blob had which is dropped."""
@@ -43,42 +52,6 @@ class NotHeld(KeyError):
 
     def __str__(self) -> str:
         return f"the journal does not hold the bytes with sha256 {self.blob.hex()}"
-
-
-class Chain(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the deltas of a path stand. `levels[k]` is the newest blob whose place 32^k divides, where not `first`."""
-
-    count: int  # blobs since the keyframe, which has place 0
-    first: tuple[int, bytes]  # number and address of that keyframe
-    levels: tuple[tuple[int, bytes], ...]
-
-    @classmethod
-    def starting(cls, number: int, blob: bytes) -> Chain:
-        return cls(1, (number, blob), ())
-
-    @property
-    def base(self) -> tuple[int, bytes]:
-        """Number and address of the blob that the next one should be made against."""
-        level = _level(self.count)
-        return self.levels[level] if level < len(self.levels) else self.first
-
-    def longer(self, number: int, blob: bytes) -> Chain:
-        """The chain with one more blob."""
-        levels = list(self.levels)
-        top = _level(self.count)
-        levels += [self.first] * (top + 1 - len(levels))
-        for level in range(top + 1):
-            levels[level] = (number, blob)
-        return Chain(self.count + 1, self.first, tuple(levels))
-
-
-def _level(place: int) -> int:
-    """The largest k such that 32^k divides `place`, which is not 0."""
-    level = 0
-    while place % RADIX == 0:
-        place //= RADIX
-        level += 1
-    return level
 
 
 class Addressed(msgspec.Struct, frozen=True):
@@ -125,50 +98,40 @@ class BlobCache:
             self._bytes -= len(self._held.popitem(last=False)[1])
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
-_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
-_decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
-
-
 def put(
     w: Writing,
     data: bytes,
-    path: str | None = None,
     cache: BlobCache | None = None,
     blob: BlobId | None = None,
     before: Callable[[], bytes] = bytes,
+    like: Callable[[], Iterable[bytes]] = tuple,
     bytes_of: Callable[[Reading, bytes], bytes] | None = None,
 ) -> BlobId:
     """Store `data`, once, and say its address.
 
-    `path` is the path that it is a version of: the delta is made against an earlier one of the same path, or where none
-    was stored under it (frames made ready, a path that was moved), against the blob that `before` names, if any. `blob`
-    is the address, where it is known already; `bytes_of` gives the bytes of a base, say from what is at hand. Raises
-    `ValueError` over `MAX_BYTES`, `log.StoreFailed` as every write does. A base that is damaged is not built upon.
+    The delta is made against the blob that `before` names, which stood at the path, or where it names none, against the
+    first of those that `like` names of which it is worth it. `blob` is the address, where it is known already;
+    `bytes_of` gives the bytes of a base, say from what is at hand. Raises `ValueError` over `MAX_BYTES`,
+    `log.StoreFailed` as every write does. A base that is damaged is not built upon.
     """
     frames.require_size(data)
     blob = blob or blob_id(data)
-    chain = _chain(w, path)
-    if chain is None and path is not None:
-        chain = _starting(w, before())
-    if not _join(w, blob, path, chain):
+    if addresses.find(w, blob) is None:
         whole = frames.Whole(data)
         base_of = bytes_of or functools.partial(get, cache=cache)
-        stored = _delta(w, data, chain, base_of, whole) if chain is not None else None
+        last = before()
+        stored = _after(w, data, last, base_of, whole) if last else _like(w, data, like, base_of, whole)
         if stored is None:
             kind, frame = whole()
             stored = Stored(0, 0, len(data), kind, frame)
-        _add(w, _next_number(w), blob, stored, path, chain)
+        _add(w, _next_number(w), blob, stored)
     if cache is not None:
         cache.keep(blob, data)
     return blob
 
 
 def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
-    """Store frames from `compress`, as they are. Where their paths have earlier versions, `put` stores less.
-
-    No chain begins: most files never get a second version, and the one who has one says what stood `before`.
-    """
+    """Store frames from `compress`, as they are. Where their paths have earlier versions, `put` stores less."""
     first = _next_number(w)
     new: dict[bytes, Frame] = {}
     for frame in frames:
@@ -237,7 +200,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
 def drop(w: Writing, blob: bytes) -> int:
     """Remove the bytes of `blob`; how many the frame took, 0 when they are not held.
 
-    The caller sees to it that nothing that stays is made from it, and calls `forget_chains`.
+    The caller sees to it that nothing that stays is made from it.
     """
     found = addresses.find(w, blob)
     if found is None:
@@ -252,19 +215,6 @@ def drop(w: Writing, blob: bytes) -> int:
     return size
 
 
-def forget_chains(w: Writing, paths: Iterable[str]) -> None:
-    """After a drop: a chain that leads to something that is not there ends, and the next blob begins another.
-
-    `paths` are those that may have such a chain; with none, every chain is looked at.
-    """
-    keys = [_chain_key(path) for path in paths] or [key for key, _ in w.scan("chains")]
-    for key in keys:
-        found = w.get("chains", key)
-        chain = None if found is None else _decode_chain(found)
-        if chain is not None and any(addresses.find(w, blob) != n for n, blob in (chain.first, *chain.levels)):
-            w.delete("chains", key)
-
-
 def stored_at(r: Reading, number: int) -> Stored:
     """Blob `number` as it is stored. Raises `NotHeld` or `log.Damaged`."""
     stored = _stored(r, number)
@@ -274,56 +224,29 @@ def stored_at(r: Reading, number: int) -> Stored:
 
 
 def _stored(r: Reading, number: int) -> Stored | None:
+    stored = _row(r, number)
+    if stored is None or not stored.rest:
+        return stored
+    return msgspec.structs.replace(stored, frame=pieces.joined(r, number, stored.rest), rest=0)
+
+
+def _row(r: Reading, number: int) -> Stored | None:
+    """The blob without the part of its frame that stands in pieces."""
     found = r.get("blobs", u64(number))
     if found is None:
         return None
     try:
-        stored = _decode_stored(found)
-    except msgspec.MsgspecError as error:
+        return blob_rows.read(number, found)
+    except ValueError as error:
         raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
-    if not stored.rest:
-        return stored
-    return msgspec.structs.replace(stored, frame=stored.frame + pieces.joined(r, number, stored.rest), rest=0)
 
 
 def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes]]]:
     """The row of blob `number`, and the rows in `pieces` that belong to it."""
-    base, links, size, kind, frame = stored.base, stored.links, stored.size, stored.kind, stored.frame
+    frame = stored.frame
     if len(frame) <= pieces.IN_ROW:
-        return _encode((base, links, size, kind, frame)), []
-    return _encode(Stored(base, links, size, kind, b"", len(frame))), pieces.cut(number, frame)
-
-
-@functools.lru_cache(maxsize=16)  # asked for and written, one after the other
-def _chain_key(path: str) -> bytes:
-    # Not the path's number: chains outlive the views, and the first blob of a path comes before its number.
-    return hashlib.sha256(path.encode("utf-8", "surrogateescape")).digest()[:16]
-
-
-def _chain(r: Reading, path: str | None) -> Chain | None:
-    found = None if path is None else r.get("chains", _chain_key(path))
-    if found is None:
-        return None
-    try:
-        return _decode_chain(found)
-    except msgspec.MsgspecError:
-        return None  # it only ever saves space: the next blob begins another
-
-
-def _starting(r: Reading, blob: bytes) -> Chain | None:
-    """A chain that begins with this blob, if it is held."""
-    number = addresses.find(r, blob)
-    return None if number is None else Chain.starting(number, blob)
-
-
-def _join(w: Writing, blob: bytes, path: str | None, chain: Chain | None) -> bool:
-    """Is `blob` stored already? A path without versions then begins its chain with it, as after a rename."""
-    number = addresses.find(w, blob)
-    if number is None:
-        return False
-    if path is not None and chain is None:
-        w.put("chains", _chain_key(path), _encode(Chain.starting(number, blob)))
-    return True
+        return blob_rows.row(number, stored), []
+    return blob_rows.row(number, msgspec.structs.replace(stored, frame=b"", rest=len(frame))), pieces.cut(number, frame)
 
 
 def _next_number(r: Reading) -> int:
@@ -331,33 +254,91 @@ def _next_number(r: Reading) -> int:
     return int.from_bytes(max(last, r.get("meta", _NEWEST) or b""), "big") + 1
 
 
-def _add(w: Writing, number: int, blob: bytes, stored: Stored, path: str | None, chain: Chain | None) -> None:
-    """Store the blob under the next number, and give the path its place in the chain: a keyframe begins another."""
+def _add(w: Writing, number: int, blob: bytes, stored: Stored) -> None:
     row, parts = rows_of(number, stored)
     w.append("blobs", u64(number), row)
     if parts:
         w.append_all("pieces", parts)
     addresses.put(w, blob, number)
-    if path is not None:
-        grown = chain.longer(number, blob) if chain is not None and stored.base else Chain.starting(number, blob)
-        w.put("chains", _chain_key(path), _encode(grown))
 
 
-def _delta(
+def _after(
     r: Reading,
     data: bytes,
-    chain: Chain,
+    last: bytes,
     bytes_of: Callable[[Reading, bytes], bytes],
     whole: Callable[[], tuple[int, bytes]],
 ) -> Stored | None:
-    """`data` against its base in `chain`; None where a keyframe, which `whole` makes, is better."""
-    number, blob = chain.base
+    """`data` as what comes after `last` at the same path; None where a keyframe, which `whole` makes, is better."""
+    number = addresses.find(r, last)
     try:
-        base_stored = _stored(r, number)
-        if base_stored is None or base_stored.links >= MAX_CHAIN:
+        row = None if number is None else _row(r, number)
+        if number is None or row is None or row.links >= MAX_CHAIN:
             return None
-        base = bytes_of(r, blob)
+        if row.run == RUN - 1:
+            stored = _long_link(r, number, row, data, whole)
+            if stored is not None:
+                return stored
+        base = bytes_of(r, last)
     except (Damaged, NotHeld):
         return None
     made = frames.delta(data, base, whole)
-    return None if made is None else Stored(number, base_stored.links + 1, len(data), *made)
+    return None if made is None else Stored(number, row.links + 1, len(data), *made, run=(row.run + 1) % RUN)
+
+
+def _long_link(
+    r: Reading, number: int, row: Stored, data: bytes, whole: Callable[[], tuple[int, bytes]]
+) -> Stored | None:
+    """`data` as what comes after a whole run of versions; None where the file has become another meanwhile.
+
+    Then another run follows behind the first, for which there are links enough.
+    """
+    at, first = _back(r, number, row, lambda one: one.run == 0)
+    made = frames.delta(data, _checked(r, at), whole)
+    if made is None or len(made[1]) > _WORTH_A_LONG_LINK * len(whole()[1]):
+        return None
+    return Stored(at, first.links + 1, len(data), *made)
+
+
+def _like(
+    r: Reading,
+    data: bytes,
+    like: Callable[[], Iterable[bytes]],
+    bytes_of: Callable[[Reading, bytes], bytes],
+    whole: Callable[[], tuple[int, bytes]],
+) -> Stored | None:
+    """`data` as what tells it from one of those; None where a keyframe, which `whole` makes, is better."""
+    for blob in like():
+        number = addresses.find(r, blob)
+        try:
+            row = None if number is None else _row(r, number)
+            if number is None or row is None or max(len(data), row.size) > KIN_BYTES or b"\0" in data:
+                continue
+            at, row = _back(r, number, row, lambda one: one.links <= KIN_LINKS)
+            base = bytes_of(r, blob) if at == number else _checked(r, at)
+        except (Damaged, NotHeld):
+            continue
+        made = frames.delta(data, base, whole)
+        if made is not None:
+            return Stored(at, row.links + 1, len(data), *made)
+    return None
+
+
+def _back(r: Reading, number: int, row: Stored, enough: Callable[[Stored], bool]) -> tuple[int, Stored]:
+    """The blob that this one is made from over as many links as it takes. Raises `Damaged`."""
+    while row.base and not enough(row):
+        if not 0 < row.base < number:
+            raise Damaged(f"blob {number} names blob {row.base} as its base; run `quire verify`")
+        base = _row(r, row.base)
+        if base is None:
+            raise Damaged(f"blob {row.base}, which blob {number} is made from, is gone; run `quire verify`")
+        number, row = row.base, base
+    return number, row
+
+
+def _checked(r: Reading, number: int) -> bytes:
+    """The bytes of a blob of which the address is not known. Raises `Damaged` when they lead to another one."""
+    data = unpack(r, number)
+    if addresses.find(r, blob_id(data)) != number:
+        raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
+    return data

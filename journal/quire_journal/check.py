@@ -25,12 +25,11 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, addresses, blobs, frames, replay, watermarks
+from quire_journal import FORMAT, addresses, blob_rows, blobs, frames, replay, watermarks
 from quire_journal.addresses import KEY_BYTES
 from quire_journal.beside import Beside, unlike
-from quire_journal.blobs import BlobCache, Chain, NotHeld
+from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
-from quire_journal.frames import Stored
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
@@ -51,9 +50,6 @@ _FEW: Final = 5
 
 _CACHE_BYTES: Final = 32 * 1024 * 1024
 """Unpacked bytes kept at hand, because a blob is mostly the base of the next one."""
-
-_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
-_decode_chain: Final = msgspec.msgpack.Decoder(Chain).decode
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -93,7 +89,6 @@ def check(
             if log.overtaken:
                 log = log.anew(r)
             tell("views", 0, len(VIEWS))
-            yield from _chains(r)
             older = _older(r)
             if "files" not in older:
                 yield from _versions_held(r, again, log.uncaptured)
@@ -299,8 +294,8 @@ def _pieces(r: Reading) -> Iterator[Finding]:
             continue
         owner, row = number, r.get("blobs", key[:8])
         try:
-            known = row is not None and _decode_stored(row).rest
-        except msgspec.MsgspecError:
+            known = row is not None and blob_rows.read(number, row).rest
+        except ValueError:
             continue  # that is told of the blob itself
         if not known:
             yield Finding(f"A piece of the frame of blob {number} stands there, which it does not have.", "pieces", key)
@@ -313,8 +308,8 @@ def _blob(
     if address is None:
         yield Finding(f"Blob {number} has no address: nothing leads to it.", "blobs", key)
     try:
-        stored = _decode_stored(value)
-    except msgspec.MsgspecError as error:
+        stored = blob_rows.read(number, value)
+    except ValueError as error:
         yield Finding(f"Blob {number} is not a blob ({error}).", "blobs", key)
         return
     if not (0 < stored.base < number if stored.kind in frames.MADE_OF_BASE else stored.base == 0):
@@ -334,24 +329,6 @@ def _blob(
         yield Finding(
             f"The bytes of blob {number} do not have the sha256 that begins with {address.hex()}: lost.", "blobs", key
         )
-
-
-def _chains(r: Reading) -> Iterator[Finding]:
-    """Where chains stand matters for space only, yet a wrong one is a sign of damage.
-
-    One may lead to what was dropped or purged: that of a file which was moved begins with a blob of its earlier name.
-    """
-    for key, value in r.scan("chains"):
-        try:
-            chain = _decode_chain(value)
-        except msgspec.MsgspecError as error:
-            yield Finding(f"The chain {key.hex()} cannot be decoded ({error}).", "chains", key)
-            continue
-        for number, blob in (chain.first, *chain.levels):
-            gone = r.get("blobs", u64(number)) is None and losses.gone(r, blob) is not None
-            if addresses.find(r, blob) != number and not gone:
-                yield Finding(f"The chain {key.hex()} names blob {number} by another address.", "chains", key)
-                break
 
 
 def _never_kept(event: CaptureFailed | FileWritten) -> bool:

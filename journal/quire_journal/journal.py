@@ -6,16 +6,16 @@ into every view; when it returns, all of that is durable, and when it raises, no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, VERSION, blobs, pieces, replay
+from quire_journal import FORMAT, VERSION, bases, blobs, kin, pieces, replay
 from quire_journal.beside import Row
 from quire_journal.blobs import Addressed, BlobCache
-from quire_journal.events import BytesGone, Event, FileMoved, OutsideMoved
+from quire_journal.events import Event, FileMoved, OutsideMoved
 from quire_journal.frames import Frame
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
@@ -23,7 +23,6 @@ from quire_journal.migrating import HEAD_KEY, head_row, migrate
 from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
-from quire_journal.views import files
 from quire_journal.views.paths import path_id
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
@@ -145,12 +144,10 @@ class Journal:
             for blob in dropped:  # first, so that no new blob is made from one of them
                 blobs.drop(w, blob)
                 self._cache.forget(blob)
-            for _, event in sealed:
-                if isinstance(event, BytesGone):
-                    blobs.forget_chains(w, event.paths)
             if prepared:
                 blobs.put_prepared(w, prepared)
             named: dict[bytes, bytes] = {}
+            latest: bases.Latest = {}
 
             def bytes_of(r: Reading, blob: bytes) -> bytes:
                 if blob in named:
@@ -163,8 +160,12 @@ class Journal:
                     continue
                 plain = data.data if isinstance(data, Text | Addressed) else data
                 address = data.blob if isinstance(data, Text | Addressed) else None
-                before = partial(_head_blob, w, path, moved)
-                named[blobs.put(w, plain, path, self._cache, address, before, bytes_of)] = plain
+                before = partial(bases.before, w, path, moved, latest)
+                like = partial(bases.like, w, path, latest)
+                blob = blobs.put(w, plain, self._cache, address, before, like, bytes_of)
+                named[blob] = plain
+                if path is not None:
+                    latest[kin.path_key(path)] = blob
             for table, key, value in instead:
                 if table == "blobs":
                     pieces.forget(w, int.from_bytes(key, "big"))
@@ -197,13 +198,6 @@ class Journal:
     def close(self) -> None:
         """Close the store. Idempotent."""
         self._store.close()
-
-
-def _head_blob(r: Reading, path: str | None, moved: Mapping[str, str]) -> bytes:
-    """The bytes that stand at a path, or at the one that is moved there (`moved`: to → from); b"" for none."""
-    number = None if path is None else path_id(r, moved.get(path, path))
-    head = None if number is None else files.head(r, number)
-    return b"" if head is None else head.blob
 
 
 def _create(store: Store, now_ns: int, workspace_id: str) -> None:

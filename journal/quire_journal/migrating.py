@@ -34,10 +34,16 @@ def _say_where_the_log_ends(w: Writing) -> None:
     w.put("meta", HEAD_KEY, head_row(0, GENESIS))
 
 
+def _forget_chains(w: Writing) -> None:
+    """Format 5: the row of a blob says what a chain said. Those that stand there are read as they are."""
+    w.clear("chains")
+
+
 MIGRATIONS: Final[Mapping[int, Step]] = {
     1: _say_where_the_log_ends,
     2: watermarks.gather,  # an older Quire would look for a row of each view, find none, and fold all records twice
     3: addresses.shorten,  # and an older Quire would not know the shape that records have from here on (`records`)
+    4: _forget_chains,  # and an older Quire would read neither rows nor frames of blobs from here on (`blob_rows`)
 }
 """Format → what makes the next one of it."""
 

@@ -19,9 +19,10 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal import addresses, blobs, frames
+from quire_journal import addresses, blob_rows, blobs, frames
 from quire_journal.any_of import any_of
 from quire_journal.beside import Again, Row
+from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Event, Purged, ReplyKept
 from quire_journal.ids import blob_id
@@ -44,8 +45,6 @@ SHORT_FILE: Final = 64
 """Bytes of a file that can be guessed from its sha256, if it is a password and nothing else."""
 
 _CACHE_BYTES: Final = 32 << 20
-
-_decode_stored: Final = msgspec.msgpack.Decoder(frames.Stored).decode
 
 
 class Expression(Protocol):
@@ -351,10 +350,10 @@ def _keyframes(r: Reading, going: Collection[int]) -> list[Row]:
         return rows
     for key, value in r.scan("blobs"):
         number = int.from_bytes(key, "big")
-        stored = _decode_stored(value)
+        stored = blob_rows.read(number, value)
         if stored.base in going and number not in going:
             frame = frames.compress(blobs.unpack(r, number))
-            row, parts = blobs.rows_of(number, frames.Stored(0, 0, frame.size, frame.kind, frame.body))
+            row, parts = blobs.rows_of(number, Stored(0, 0, frame.size, frame.kind, frame.body))
             rows.append(("blobs", key, row))
             rows += [("pieces", *part) for part in parts]
     return rows

@@ -18,10 +18,9 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from quire_journal import FORMAT, addresses, blobs, pieces, replay
+from quire_journal import FORMAT, addresses, blob_rows, blobs, pieces, replay
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
-from quire_journal.frames import Stored
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import Damaged, Reading, Store, Writing, u64
@@ -39,14 +38,8 @@ _CACHE_BYTES: Final = 32 * 1024 * 1024
 _RECORDS_OF_A_PAGE: Final = 128  # more do not fit: a row is 18 bytes and a record, which holds a time and half a hash
 _FURTHEST: Final = 1 << 40  # no record has such a number: it is not one
 
-_decode_stored: Final = msgspec.msgpack.Decoder(Stored).decode
-
-
 Parts = Mapping[bytes, list[bytes]]
 """Key of a piece → the values that were found there."""
-
-_OF_BLOB: Final = (b"\x95", b"\x96")
-"""How the row of a blob begins: an array of five, or of six where its frame stands in pieces."""
 
 
 class Row(NamedTuple):
@@ -203,7 +196,7 @@ class _Found:
                 self.records.setdefault(number, []).append(row)
                 for seq, was in losses.replacing(record.event()) if row.live else ():
                     self.replaced.setdefault(seq, set()).add(link(was))
-            elif value[:1] in _OF_BLOB:
+            elif blob_rows.may_be(value):
                 self.blobs.setdefault(number, []).append(row)
         elif len(row.key) == pieces.KEY_BYTES:
             number = int.from_bytes(row.key[:8], "big")
@@ -392,10 +385,10 @@ def _store_blob(
     spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
     for value, some in ((value, some) for value in values for some in _choices(parts)):
         try:
-            _decode_stored(value)
+            blob_rows.read(number, value)
             _put_blob(w, number, value, some)
             address = blob_id(blobs.unpack(w, number, cache))
-        except (msgspec.MsgspecError, Damaged, NotHeld, ValueError):
+        except (Damaged, NotHeld, ValueError):
             continue
         if address in wanted and not blobs.holds(w, address):
             addresses.put(w, address, number)
@@ -418,7 +411,7 @@ def _put_blob(w: Writing, number: int, value: bytes, some: list[tuple[bytes, byt
         w.delete("blobs", u64(number))
         return
     w.put("blobs", u64(number), value)
-    if _decode_stored(value).rest:
+    if blob_rows.read(number, value).rest:
         w.put_all("pieces", some)
 
 

@@ -6,10 +6,10 @@ Every commit along first parents is told to a journal, each file that it changed
 own library: records, blobs and views are those that edits make. Then: bytes a version, by table. Beside it stands the
 same linear history in git, loose as it comes to be, and packed (`git gc --aggressive`).
 
-Content is the tables of blobs and their pieces, with what finds them (addresses, chains). A page that is used but not
-full counts whole; the file also has pages that are free, to be used again. What content consists of is told apart: no
-store makes a delta of a file's first version, or of most that are no text. Histories differ in these more than in
-anything else, so more than one can be named; `--json` prints a line for each.
+Content is the tables of blobs and their pieces, with what finds them (addresses) and what a new file is likely to be
+like (kin). A page that is used but not full counts whole; the file also has pages that are free, to be used again. What
+content consists of is told apart: of most files that are no text, and of many first versions, no store makes a delta.
+Histories differ in these more than in anything else, so more than one can be named; `--json` prints a line for each.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from quire_journal.journal import Journal
 from quire_journal.repacking import Repacking
 from quire_journal.stores.lmdb import LmdbStore
 
-CONTENT = ("blobs", "pieces", "addresses", "chains")
+CONTENT = ("blobs", "pieces", "addresses", "kin")
 TARGETS = {"content": 300, "all": 800}
 
 

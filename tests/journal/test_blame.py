@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -314,7 +315,7 @@ class Model:
 
 @given(EDITS)
 def test_blame_is_what_a_plain_replay_of_the_splices_says(edits: Sequence[Edit]) -> None:
-    scribe, model, path = Scribe().introduce(), Model(), "f0"
+    scribe, model, path, blob = Scribe().introduce(), Model(), "f0", b""
     cache = blobs.BlobCache(1 << 20)
     uniform = len({ending for *_, ending in edits}) == 1  # else the break of an unfinished last line is a guess
     for number, (splices, writer, how, final_break, bom, ending) in enumerate(edits):
@@ -324,7 +325,7 @@ def test_blame_is_what_a_plain_replay_of_the_splices_says(edits: Sequence[Edit])
                 model.splice(where, removed, added, BREAKS[ending], seq)
         data = model.data(final_break or not uniform, bom)
         with scribe.store.writing() as w:
-            blob = blobs.put(w, data, path, cache)  # as a delta, as the daemon does
+            blob = blobs.put(w, data, cache, before=partial(bytes, blob))  # as a delta, as the daemon does
         if "move" in how and number:
             to = f"f{number}"
             scribe.note(FileMoved(path, to, blob, len(data), 0o644, seq - 1), writer=writer)

@@ -12,18 +12,32 @@ from hypothesis import strategies as st
 
 from cases import every
 from quire_journal import blobs, frames, zstd
+from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.frames import Stored
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Store, u64
+from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.stores.memory import MemoryStore
 
-PATH = "src/app.py"
 
-
-def put(store: Store, data: bytes, path: str | None = PATH, cache: BlobCache | None = None) -> bytes:
+def put(store: Store, data: bytes, cache: BlobCache | None = None, *, before: bytes | None = None) -> bytes:
+    """Store `data` as what comes after the blob `before`; None: after the one that was stored last."""
     with store.writing() as w:
-        return blobs.put(w, data, path, cache)
+        return blobs.put(w, data, cache, before=lambda: newest(w) if before is None else before)
+
+
+def in_turn(store: Store, history: Sequence[bytes]) -> list[bytes]:
+    """Store these as versions of one file, the first of which is new."""
+    cache, ids = BlobCache(1 << 20), [b""]
+    with store.writing() as w:
+        for data in history:
+            ids.append(blobs.put(w, data, cache, before=lambda: ids[-1]))
+    return ids[1:]
+
+
+def newest(r: Reading) -> bytes:
+    """The address of the blob that was stored last; b"" for none."""
+    number = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
+    return blob_id(blobs.unpack(r, number)) if number else b""
 
 
 def get(store: Store, blob: bytes) -> bytes:
@@ -80,7 +94,7 @@ def test_bytes_of_every_kind_come_back_alone_and_as_a_delta(data: bytes) -> None
 
 def test_the_same_bytes_are_stored_once_under_any_path() -> None:
     store = MemoryStore()
-    assert put(store, b"same", "a") == put(store, b"same", "b") == put(store, b"same", None)
+    assert put(store, b"same") == put(store, b"same") == put(store, b"same", before=b"")
     assert len(stored(store)) == 1
 
 
@@ -95,10 +109,9 @@ def test_a_version_costs_about_its_change_and_not_the_file() -> None:
 
 
 def test_of_4200_versions_each_is_at_most_64_links_from_a_keyframe_and_there_are_few_of_those() -> None:
-    store, cache = MemoryStore(), BlobCache(1 << 20)
+    store = MemoryStore()
     history = versions(4200, lines=60)
-    with store.writing() as w:
-        ids = [blobs.put(w, data, PATH, cache) for data in history]
+    ids = in_turn(store, history)
     kept = stored(store)
     assert max(one.links for one in kept) <= blobs.MAX_CHAIN == 64
     assert sum(not one.base for one in kept) < 4200 // 64
@@ -108,10 +121,8 @@ def test_of_4200_versions_each_is_at_most_64_links_from_a_keyframe_and_there_are
 
 
 def test_bases_are_the_skip_deltas_of_radix_32() -> None:
-    store, cache = MemoryStore(), BlobCache(1 << 20)
-    with store.writing() as w:
-        for data in versions(600, lines=1500):
-            blobs.put(w, data, PATH, cache)
+    store = MemoryStore()
+    in_turn(store, versions(600, lines=1500))
     for place, one in enumerate(stored(store)):
         step = 1
         while place and place % (step * 32) == 0:
@@ -139,27 +150,76 @@ def test_a_delta_is_kept_where_it_saves_a_fifth_of_a_keyframe() -> None:
     assert [one.base for one in stored(store)] == [0, 1, 0]
 
 
-def test_a_renamed_file_goes_on_from_the_bytes_it_had() -> None:
+def test_a_file_that_became_another_in_a_run_goes_on_with_another_run_and_one_keyframe_serves_twice_as_many() -> None:
     store = MemoryStore()
+    lines = versions(1, lines=60)[0].split(b"\n")
+    history = []
+    for number in range(92):  # after twenty of them nothing is left of what was there before
+        for place in range(3):
+            lines[(3 * number + place) % 60] = (
+                b"%d %d " % (number, place) + random.Random(number).randbytes(9).hex().encode()
+            )
+        history.append(b"\n".join(lines))
+    ids = in_turn(store, history)
+    kept = stored(store)
+    assert [number for number, one in enumerate(kept) if not one.base] == [0, 65]
+    assert [one.links for one in kept[:65]] == [*range(65)]
+    assert [one.run for one in kept[:65]] == [*range(32), *range(32), 0]
+    assert [get(store, blob) for blob in ids] == history
+
+
+def test_a_version_that_came_back_is_what_the_next_one_is_made_from() -> None:
+    store = MemoryStore()
+    first, second, third, fourth = versions(4)
+    for data in (first, second, third):
+        put(store, data)
+    put(store, fourth, before=blob_id(first))
+    assert [(one.base, one.links, one.run) for one in stored(store)] == [(0, 0, 0), (1, 1, 1), (2, 2, 2), (1, 1, 1)]
+
+
+def test_a_new_file_is_made_from_the_first_that_it_is_like() -> None:
+    store, cache = MemoryStore(), BlobCache(1 << 20)
     first, second = versions(2)
-    put(store, first, "old name")
-    put(store, first, "new name")
-    put(store, second, "new name")
-    assert [one.base for one in stored(store)] == [0, 1]
-
-
-def test_a_chain_does_not_grow_without_end_when_a_file_is_renamed_at_every_version() -> None:
-    store = MemoryStore()
-    before = b""
+    other = versions(1, seed=9)[0]
     with store.writing() as w:
-        for n, data in enumerate(versions(300, lines=60)):
-            if before:
-                blobs.put(w, before, f"name {n}")
-            blobs.put(w, data, f"name {n}")
-            before = data
-    links = [one.links for one in stored(store)]
-    assert 60 < max(links) <= blobs.MAX_CHAIN
-    assert links.count(0) < 10
+        for data in (first, other):
+            blobs.put(w, data)
+        blobs.put(w, second, cache, like=lambda: [blob_id(b"not held"), blob_id(other), blob_id(first)])
+    assert [(one.base, one.links, one.run) for one in stored(store)] == [(0, 0, 0), (0, 0, 0), (1, 1, 0)]
+    assert get(store, blob_id(second)) == second
+
+
+def test_what_a_new_file_is_made_from_has_few_links_itself() -> None:
+    store = MemoryStore()
+    *history, new = versions(31)
+    in_turn(store, history)
+    with store.writing() as w:
+        blobs.put(w, new, like=lambda: [blob_id(history[-1])])
+    assert stored(store)[29].links == 29
+    assert (stored(store)[30].base, stored(store)[30].links) == (blobs.KIN_LINKS + 1, blobs.KIN_LINKS + 1)
+    assert get(store, blob_id(new)) == new
+
+
+@every("first, new", [(b"\0" * 3000, b"\0" * 3001), (b"long " * 40_000, b"long " * 41_000)])
+def test_a_new_file_that_is_no_text_or_is_long_is_not_compared(first: bytes, new: bytes) -> None:
+    store = MemoryStore()
+    with store.writing() as w:
+        base = blobs.put(w, first)
+        blobs.put(w, new, like=lambda: [base])
+    assert [one.base for one in stored(store)] == [0, 0]
+
+
+def test_no_base_is_built_upon_that_does_not_have_its_bytes_any_more() -> None:
+    store = MemoryStore()
+    *history, new, last = versions(34, lines=40)
+    in_turn(store, history)
+    other = frames.compress(versions(1, seed=9, lines=40)[0])
+    tamper(store, 1, frame=other.body, size=other.size)
+    put(store, new, before=blob_id(history[-1]))
+    with store.writing() as w:
+        blobs.put(w, last, like=lambda: [blob_id(history[20])])
+    assert [one.base for one in stored(store)[32:]] == [0, 0]
+    assert (get(store, blob_id(new)), get(store, blob_id(last))) == (new, last)
 
 
 def test_a_large_file_with_a_small_change_stays_a_small_delta() -> None:
@@ -178,7 +238,7 @@ def test_a_frame_that_was_made_outside_is_stored_as_it_is_and_built_upon() -> No
     with store.writing() as w:
         blobs.put_prepared(w, [frame, frame])
         blobs.put_prepared(w, [frame])
-        blobs.put(w, second, PATH, before=lambda: frame.blob)
+        blobs.put(w, second, before=lambda: frame.blob)
     assert [one.base for one in stored(store)] == [0, 1]
     assert (get(store, blob_id(first)), get(store, blob_id(second))) == (first, second)
 
@@ -207,7 +267,7 @@ def test_a_transaction_that_is_rolled_back_does_not_mislead_the_next_delta() -> 
 
     def fail() -> None:
         with store.writing() as w:
-            blobs.put(w, lost, PATH, cache)
+            blobs.put(w, lost, cache, before=lambda: blob_id(first))
             raise InterruptedError
 
     with pytest.raises(InterruptedError):
@@ -222,14 +282,16 @@ def tamper(store: Store, number: int, **fields: object) -> None:
     """Change what is stored of a blob."""
     with store.writing() as w:
         changed = msgspec.structs.replace(blobs.stored_at(w, number), **fields)
-        w.put("blobs", u64(number), msgspec.msgpack.encode(changed))
+        # As format 4 wrote them: that one can name any base.
+        w.put("blobs", u64(number), msgspec.msgpack.encode(msgspec.structs.astuple(changed)[:5]))
 
 
-@pytest.fixture(params=[frames.SPLICED, frames.BARE_DELTA], ids=["spliced", "delta"])
+@pytest.fixture(params=[frames.SPLICED, frames.TABLED_BLOCK, frames.BARE_DELTA], ids=["spliced", "delta", "long delta"])
 def two(request: pytest.FixtureRequest) -> tuple[Store, bytes]:
     """A keyframe, blob 1, and what is made from it, blob 2, one line away or many; the store and the address of 2."""
     store = MemoryStore()
-    first, *_, second = versions(2 if request.param == frames.SPLICED else 12, lines=200)
+    lines = 2500 if request.param == frames.BARE_DELTA else 200
+    first, *_, second = versions(2 if request.param == frames.SPLICED else 12, lines=lines)
     put(store, first)
     blob = put(store, second)
     assert stored(store)[1].kind == request.param
@@ -260,7 +322,7 @@ def test_a_short_stretch_is_stored_as_it_is_and_a_long_one_as_a_delta() -> None:
     for data in (first, second, third):
         put(store, data)
     kept = stored(store)
-    assert [one.kind for one in kept] == [frames.BARE_PACKED, frames.SPLICED, frames.BARE_DELTA]
+    assert [one.kind for one in kept] == [frames.BARE_PACKED, frames.SPLICED, frames.TABLED_BLOCK]
     assert len(kept[1].frame) < 40
 
 
@@ -269,8 +331,8 @@ def test_frames_with_the_first_bytes_of_every_frame_are_read_as_before() -> None
     first, *_, second = versions(40)
     put(store, first)
     blob = put(store, second)
-    for number, kind in ((1, frames.PACKED), (2, frames.DELTA)):
-        tamper(store, number, kind=kind, frame=b"\x28\xb5\x2f\xfd" + stored(store)[number - 1].frame)
+    tamper(store, 1, kind=frames.PACKED, frame=b"\x28\xb5\x2f\xfd" + stored(store)[0].frame)
+    tamper(store, 2, kind=frames.DELTA, frame=frames.pack_after(second, first))
     assert get(store, blob) == second
     tamper(store, 2, frame=b"\x29" + stored(store)[1].frame[1:])
     with pytest.raises(Damaged):
@@ -324,7 +386,8 @@ def test_a_base_that_is_gone_is_noticed_and_not_built_upon(two: tuple[Store, byt
     with pytest.raises(Damaged, match="gone"):
         get(store, blob)
     third = versions(3)[2]
-    assert get(store, put(store, third)) == third
+    assert get(store, put(store, third, before=blob)) == third
+    assert stored(store)[-1].base == 0
 
 
 def test_sound_frames_with_other_bytes_are_noticed_by_their_sha256(two: tuple[Store, bytes]) -> None:
@@ -348,8 +411,8 @@ def test_a_frame_that_would_unpack_to_more_than_it_declares_is_not_unpacked(two:
 
 def test_a_kind_of_frame_from_the_future_is_not_guessed_at(two: tuple[Store, bytes]) -> None:
     store, blob = two
-    tamper(store, 2, kind=7, base=0)
-    with pytest.raises(Damaged, match="kind 7"):
+    tamper(store, 2, kind=15, base=0)
+    with pytest.raises(Damaged, match="kind 15"):
         get(store, blob)
 
 
@@ -359,17 +422,6 @@ def test_what_is_no_blob_at_all_is_damage(two: tuple[Store, bytes]) -> None:
         w.put("blobs", u64(2), b"\xc1")
     with pytest.raises(Damaged, match="not a blob"):
         get(store, blob)
-
-
-def test_a_chain_that_cannot_be_read_costs_space_and_nothing_else() -> None:
-    store = MemoryStore()
-    first, second = versions(2)
-    put(store, first)
-    with store.writing() as w:
-        for key, _ in w.scan("chains"):
-            w.put("chains", key, b"\xc1")
-    assert get(store, put(store, second)) == second
-    assert [one.base for one in stored(store)] == [0, 0]
 
 
 def test_a_cache_holds_no_more_than_its_limit_and_lets_the_longest_unused_go() -> None:

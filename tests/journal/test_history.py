@@ -89,7 +89,9 @@ def test_the_bytes_of_many_blobs_come_in_the_order_that_was_asked_for() -> None:
     scribe = Scribe()
     said = [b"".join(b"line %d of %d\n" % (n, n // (1 + v % 7)) for n in range(40)) for v in range(60)]
     with scribe.store.writing() as w:
-        held = [blobs.put(w, data, "a") for data in said]
+        held: list[bytes] = [blobs.put(w, said[0])]
+        for data in said[1:]:
+            held.append(blobs.put(w, data, before=lambda: held[-1]))
     order = [*range(60), *range(59, -1, -13), 5, 5]
     with scribe.history() as history:
         assert list(history.bytes_in_turn(held[i] for i in order)) == [said[i] for i in order]

@@ -67,7 +67,7 @@ def test_a_journal_of_an_older_format_goes_on_with_records_and_bytes_of_this_one
     with store.reading() as r:
         now = {key: len(decode_record(stored).prev) for key, stored in r.scan("records")}
         assert now == {**old, u64(6): 16}
-        assert {*old.values()} == {32}
+        assert {*old.values()} == {32 if format < 4 else 16}
         assert History(r).bytes_of(event.blob) == new
         assert r.count("addresses") == 5  # what was there already is not stored twice
     assert list(check(store)) == []

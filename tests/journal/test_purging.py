@@ -193,8 +193,8 @@ def test_several_looks_find_what_one_at_the_end_does(cuts: list[int], bytes_too:
     assert [str(finding) for finding in check(store)] == []
 
 
-def test_the_chain_of_a_file_that_was_moved_with_edits_may_lead_to_what_is_purged() -> None:
-    """No version of it names that blob, so that nobody finds the chain; `verify` took it for damage."""
+def test_a_file_that_was_moved_with_edits_does_not_depend_on_what_is_purged() -> None:
+    """No version of it names that blob."""
     store = MemoryStore()
     journal = Journal.open(store, 1)
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 import pytest
 
 from quire_journal import blobs, frames
-from quire_journal.frames import Stored
+from quire_journal.blob_rows import Stored
 from quire_journal.ids import blob_id
 from quire_journal.log import Store, u64
 from quire_journal.repacking import AT_ONCE, Repacking
@@ -36,14 +37,15 @@ def texts(count: int, seed: int = 1) -> list[bytes]:
 
 def filled(history: list[bytes]) -> MemoryStore:
     store = MemoryStore()
-    add(store, history, "a")
+    add(store, history)
     return store
 
 
-def add(store: Store, history: list[bytes], name: str) -> None:
+def add(store: Store, history: list[bytes]) -> None:
     with store.writing() as w:
+        last = b""
         for number, data in enumerate(history):
-            blobs.put(w, data, f"{name}{number // 4}")
+            last = blobs.put(w, data, before=partial(bytes, last if number % 4 else b""))
 
 
 def rows(store: Store) -> list[Stored]:
@@ -91,7 +93,7 @@ def test_a_blob_is_tried_once_in_its_life() -> None:
     assert len(tried) == AT_ONCE + 3
     assert repacked(store, lambda: tried.append(1)).blobs == 0
     assert len(tried) == AT_ONCE + 3
-    add(store, texts(5, seed=2), "b")
+    add(store, texts(5, seed=2))
     repacked(store, lambda: tried.append(1))
     assert len(tried) == AT_ONCE + 8
 
@@ -128,8 +130,8 @@ def test_of_long_blobs_fewer_are_tried_at_once() -> None:
     draw = random.Random(6)
     long = [draw.randbytes(1 << 20) for _ in range(5)]
     store, tried = MemoryStore(), list[int]()
-    for number, data in enumerate(long):
-        add(store, [data], f"file {number}")
+    for data in long:
+        add(store, [data])
     repacking = Repacking(store)
     assert repacking.next(lambda: tried.append(1)) is not None
     assert len(tried) == 2
@@ -142,8 +144,8 @@ def test_long_frames_leave_nothing_behind() -> None:
     draw = random.Random(4)
     long = [b" ".join(draw.choices(WORDS, k=3000)) for _ in range(3)]
     store = filled(long[:1])
-    add(store, long[1:2], "b")
-    add(store, long[2:], "c")
+    add(store, long[1:2])
+    add(store, long[2:])
     repacked(store)
     assert held(store, long)
     assert parts(store) == sum(len(one.frame) for one in rows(store))
@@ -152,8 +154,8 @@ def test_long_frames_leave_nothing_behind() -> None:
 def test_a_blob_that_went_or_was_made_anew_meanwhile_stays_as_it_is_then() -> None:
     first, second, third = texts(12)[::4]
     store = filled([first])
-    add(store, [second], "b")
-    add(store, [third], "c")
+    add(store, [second])
+    add(store, [third])
     repacking = Repacking(store)
     tried = repacking.next()
     assert tried is not None
@@ -173,11 +175,11 @@ def test_a_blob_that_went_or_was_made_anew_meanwhile_stays_as_it_is_then() -> No
 def test_a_damaged_blob_and_those_made_of_it_are_left_for_verify_and_all_others_repacked() -> None:
     history, others = texts(20), texts(20, seed=3)
     store = filled(history)
-    add(store, others, "b")
+    add(store, others)
     with store.writing() as w:
         stored = blobs.stored_at(w, 5)
         damaged = msgspec.structs.replace(stored, frame=stored.frame[:-3] + b"???")
-        w.put("blobs", u64(5), msgspec.msgpack.encode(damaged))
+        w.put("blobs", u64(5), blobs.rows_of(5, damaged)[0])
     before = rows(store)
     repacked(store)
     after = rows(store)

@@ -71,6 +71,12 @@ def path_id(r: Reading, path: str) -> PathId | None:
     return known
 
 
+def path_id_by(r: Reading, start: bytes) -> PathId | None:
+    """The number of the first path whose key (`key_of`) begins with `start`; None for none."""
+    key, value = next(r.scan("path_ids", start), (b"", b""))
+    return PathId(int.from_bytes(value, "big")) if key.startswith(start) else None
+
+
 def path_of(r: Reading, number: int) -> str | None:
     """The path with this number; None when there is none."""
     found = r.get("paths", u32(number))

@@ -1,0 +1,83 @@
+"""Rows of blobs: what is said comes back, in as few bytes as it takes, and what says nothing is told so."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cases import every
+from quire_journal import blob_rows, frames
+from quire_journal.blob_rows import RUN, Stored
+
+NUMBER = st.integers(1, 1 << 40)
+
+
+@st.composite
+def blobs(draw: st.DrawFn) -> tuple[int, Stored]:
+    number = draw(NUMBER)
+    run = draw(st.integers(0, RUN - 1))
+    stored = Stored(
+        draw(st.integers(0, number - 1)),
+        run + draw(st.integers(0, 64)),
+        draw(st.integers(0, frames.MAX_BYTES)),
+        draw(st.integers(0, 15)),
+        draw(st.binary(max_size=40)),
+        draw(st.one_of(st.just(0), NUMBER)),
+        run,
+    )
+    return number, stored
+
+
+@given(blobs())
+def test_whatever_a_row_says_comes_back(one: tuple[int, Stored]) -> None:
+    number, stored = one
+    row = blob_rows.row(number, stored)
+    assert blob_rows.may_be(row)
+    assert blob_rows.read(number, row) == stored
+    assert len(row) <= len(msgspec.msgpack.encode(msgspec.structs.astuple(stored)))
+
+
+@given(st.binary(max_size=60))
+def test_of_any_bytes_a_row_is_read_or_refused(row: bytes) -> None:
+    for begins in (b"", b"\x87", b"\xa7", b"\x95"):
+        try:
+            stored = blob_rows.read(7, begins + row)
+        except ValueError:
+            continue
+        assert blob_rows.may_be(begins + row)
+        assert 0 <= stored.run < RUN
+
+
+def test_a_row_of_a_short_delta_takes_five_bytes_beside_the_frame() -> None:
+    assert len(blob_rows.row(1000, Stored(990, 3, 12_000, frames.TABLED_BLOCK, b"frame", run=3))) == 5 + 5
+
+
+@every(
+    "row", [b"", b"\x00", b"\xc1", b"\x87", b"\x87\x01", b"\x87" + b"\xff" * 20, b"\x95\x01", b"\x94\x00\x00\x01\x00"]
+)
+def test_what_is_no_row_is_told_so(row: bytes) -> None:
+    with pytest.raises(ValueError):
+        blob_rows.read(7, row)
+
+
+def test_rows_of_format_4_are_read() -> None:
+    row = msgspec.msgpack.encode([3, 40, 5000, frames.SPLICED, b"frame"])
+    assert blob_rows.read(9, row) == Stored(3, 40, 5000, frames.SPLICED, b"frame", 0, 40 % RUN)
+    row = msgspec.msgpack.encode([0, 0, 5000, frames.PACKED, b"", 1234])
+    assert blob_rows.read(9, row) == Stored(0, 0, 5000, frames.PACKED, b"", 1234)
+
+
+@every(
+    "stored",
+    [
+        Stored(8, 1, 2, 3, b""),
+        Stored(1, 1, 2, 16, b""),
+        Stored(1, 1, 2, 3, b"", run=32),
+        Stored(1, 1, 2, 3, b"", run=2),
+    ],
+)
+def test_what_cannot_be_is_not_written(stored: Stored) -> None:
+    with pytest.raises(ValueError):
+        blob_rows.row(7, stored)
