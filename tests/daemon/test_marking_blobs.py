@@ -211,8 +211,10 @@ def abandoned(it: Writing, path: str, data: bytes) -> int:
 def test_bytes_of_writes_that_were_taken_back_go_as_displaced_ones_do() -> None:
     it = Writing()
     it.write("a", text("a", 1))
-    seq = abandoned(it, "a", text("a", 2))
-    it.write("a", text("a", 3))  # made from what was taken back
+    data = text("a", 2)
+    seq = it.note(FileWritten("a", blob_id(data), len(data), 0o644), [(data, "a")])
+    it.write("a", text("a", 3))  # made from what is taken back
+    it.note(WritesAbandoned((seq,), "changed"))
     alone = abandoned(it, "b", text("b", 1))
     within = it.reasons(Policy(keep_last=1, keep_within_ns=3 * DAY))
     assert within["b", alone] == (True, "within 3d")
