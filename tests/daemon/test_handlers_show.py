@@ -13,7 +13,7 @@ from cases import every
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
 from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
-from quire_journal.events import CaptureFailed, CheckpointNamed
+from quire_journal.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
 from quire_journal.ids import journal_path
 from quire_journal.text import Text
 
@@ -187,6 +187,15 @@ def test_a_patch_names_its_files_so_that_they_are_found_again(name: str, head: s
     patch = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:2"})["patch"]
     assert f"\n+++ {head}\n" in patch
     assert [file.path for file in parse_patch(patch)] == [path]
+
+
+def test_an_empty_folder_is_told_and_has_no_part_in_the_patch() -> None:
+    """Else who applies the patch makes a file of it."""
+    desk = Desk()
+    desk.note(OutsideWritten("d", b"", 0, 0o755, "watched", entry=FOLDER))
+    reply = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:2"})
+    (file,) = reply["files"]
+    assert (file["path"], file["status"], file["entry"], reply["patch"]) == ("d", "added", "folder", "")
 
 
 def patched(text: Text, parts: list[dict[str, Any]]) -> list[str]:

@@ -183,7 +183,7 @@ def difference(
     the new version, from 1; `partial` where that is not all of it.
     """
     found = _about(path_b, old, new)
-    if found["status"] in ("mode", "same"):
+    if found["status"] in ("mode", "same") or not any(_has_text(version) for version in (old, new)):
         return {**found, "hunks": []}
     a, b = text_of(old, history), text_of(new, history)
     if a is None or b is None or a.binary or b.binary:
@@ -229,13 +229,17 @@ def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any
     return found
 
 
+def _has_text(version: Version | None) -> bool:
+    return version is not None and not version.gone and version.entry != FOLDER
+
+
 ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
 """What stood at a path, as replies name it."""
 
 
 def text_of(version: Version | None, history: History) -> Text | None:
     """The text of a version, empty where there was no file; None when its bytes are not held."""
-    if version is None or version.gone or version.entry == FOLDER:
+    if version is None or not _has_text(version):
         return Text.of(b"")
     try:
         return history.text_of(version.blob)
