@@ -6,7 +6,8 @@ What is done here, and why:
 
 * engine 0.9, asked for by name: an environment variable could otherwise choose a format that the other cannot read;
 * a map of 1 TiB, never resized: growing it would end every open transaction; the file grows only as it is used;
-* full sync of data and meta page: without the second, a power cut undoes commits that were already answered;
+* in a commit only the pages are synced, and what leads to them with the next one: a power cut would undo a commit that
+  was already answered, so `stores.redo` tells what it changed, synced at the same time; a large one is synced twice;
 * no `writemap`: on a full disk it kills the process with SIGBUS, without it the commit fails cleanly;
 * appends are checked: LMDB itself answers an out-of-order append with False and stores nothing;
 * values are bytes: a buffer stays readable after its transaction and can show other content later;
