@@ -129,7 +129,7 @@ class App:
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
         self.performing = Performing(workspace, self.recorder, self.outside, clock, step, server.wake)
         self.performing.rider = self.collecting
-        self.gather.under_way = self.performing.under_way
+        self.gather.under_way, self.gather.tell_untold = self.performing.under_way, self.performing.tell
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
         self._stopping = False
         self._standing = Standing(
@@ -380,8 +380,9 @@ class App:
             outcomes = self.performing.perform(going, self.settings.journal.durability == "strict")
         except StoreFailed as error:
             reply = self.answering.store_failed(error)
-            for one in going:
-                self.answer(one.call, dict(reply))
+            for one in going:  # one that an earlier commit told of is made by the next start, should that come first
+                is_told = self.recorder.failure(one.commit) is None
+                self.answer(one.call, {**reply, **({"outcome": "unknown"} if is_told else {})})
             return
         except Damaged as error:
             reply = self.answering.damaged(error)

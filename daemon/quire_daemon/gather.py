@@ -105,6 +105,7 @@ class Gather:
         self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
+        self.tell_untold: Callable[[], None] = lambda: None  # makes the log tell of what is `untold`
 
     def asked(self, given: str) -> str:
         """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
@@ -206,11 +207,14 @@ class Gather:
     ) -> Observation:
         """Look at `path` (as on disk) and say what the journal lacks. Nothing is noted yet.
 
-        `look`: what was there this very moment, where somebody has looked already. Raises `HeldOpen`, `BeingWritten`.
+        `look`: what was there this very moment, where somebody has looked already. Raises `HeldOpen`, `BeingWritten`;
+        and as `commit` does where the log has to be told first that it holds a write that was not made.
         """
         name = journal_path(path)
         if name in self.under_way.decided or name in self.under_way.paths:
             raise BeingWritten(name)
+        if name in self.under_way.untold:
+            self.tell_untold()
         head = self._head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
         return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)

@@ -30,7 +30,7 @@ from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, to_end
 from quire_daemon.recorder import Recorder
-from quire_daemon.under_way import UnderWay
+from quire_daemon.under_way import UnderWay, paths_of
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
 from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
 from quire_journal.ids import Seq, WriterId, blob_id, disk_path, journal_path
@@ -209,6 +209,7 @@ class Performing:
             for each in going:
                 if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
                     self._abandoned += [(part, each.call.who.writer) for part in _abandoned(each, "not_begun")]
+                    self.under_way.untold.update(paths_of(each))
             raise
         self._step("after_commit")
         for one in long:
@@ -377,8 +378,9 @@ class Performing:
                 self._recorder.commit()
             except BaseException:
                 self._abandoned += parts
+                self.under_way.untold.update(paths_of(going))
                 raise
-            self._abandoned.clear()
+            self._all_told()
             self._step("after_abandon")
             yield False
 
@@ -397,6 +399,16 @@ class Performing:
         """Also what a commit that failed has dropped: the next one must not call these writes settled without it."""
         for event, writer in self._abandoned:
             self._recorder.note(event, writer)
+
+    def _all_told(self) -> None:
+        self._abandoned.clear()
+        self.under_way.untold.clear()
+
+    def tell(self) -> None:
+        """Say in the log what it does not tell yet of writes that were not made, or taken back. Raises as `commit`."""
+        self._note_abandoned()
+        self._recorder.commit()
+        self._all_told()
 
     def _abandon_temporary(self, one: _Progress) -> None:
         landed = {step.name for step in one.landed}
@@ -452,7 +464,7 @@ class Performing:
             if rider is not None:
                 rider.failed()
             raise
-        self._abandoned.clear()
+        self._all_told()
         if rider is not None:
             rider.committed(self._clock.mono_s() - began)
 

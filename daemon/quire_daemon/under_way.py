@@ -16,11 +16,14 @@ from quire_daemon.handlers.base import names
 
 
 class UnderWay(msgspec.Struct):
-    """Of all requests that are written over several turns, and the files of those that this turn has decided."""
+    """Of all requests that are written over several turns; the files of those that this turn has decided, and of those
+    that were not made, or taken back, of which the log says nothing yet.
+    """
 
     going: list[Going] = msgspec.field(default_factory=list)  # in the order in which they were decided
     paths: set[str] = msgspec.field(default_factory=set)  # as in the log
     decided: set[str] = msgspec.field(default_factory=set)  # of this turn, until it has performed what it decided
+    untold: set[str] = msgspec.field(default_factory=set)  # the log has to be told before anybody looks at them
 
     def begin(self, one: Going) -> None:
         """The log has it, and its writes come."""

@@ -326,6 +326,30 @@ def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(
     assert daemon.app.stopping
 
 
+def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outside_version(daemon: Daemon) -> None:
+    """Another call had it committed, then the disk was full: first the log has to say that it stands nowhere."""
+    full = [False, True, True]
+
+    def now_and_then() -> None:
+        if full and full.pop(0):
+            raise StoreFailed("the disk is full", disk_full=True)
+
+    (daemon.root / "a").write_text("old\n")
+    base = daemon.turn(ann=read("a"))["ann"]["version"]
+    assert daemon.turn(joe=write("c"))["joe"]["ok"]
+    daemon.store.fault = now_and_then
+    edit = ("write_file", {"path": "a", "content": "new\n", "base": base})
+    reply = daemon.turn(ann=edit, ben=("claim", {"path": "b"}))["ann"]
+    assert (reply["error"], reply["outcome"]) == ("disk_full", "unknown"), "a start would make it now"
+    assert daemon.turn(eve=read("a"))["eve"]["error"] == "disk_full"
+    reply = daemon.turn(eve=read("a"))["eve"]
+    assert (reply["content"], reply["version"]) == ("old\n", base)
+    daemon.app.settle()
+    with daemon.app.recorder.history() as history:
+        assert [version.type for version in history.versions("a")] == ["outside"]
+        assert history.unsettled() == []
+
+
 @pytest.fixture
 def no_more_threads() -> Iterator[None]:
     """None can begin until `threading.stack_size(0)`: there is no room for their stacks."""
@@ -495,16 +519,17 @@ def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_
             path, text = chance.choice(names), f"{who} {number}\n"
             base = {"base": versions[path]} if path in versions else {}
             edit = ("write_file", {"path": path, "content": text, **base})
-            calls[who] = edit if chance.random() < 0.6 else read(path)
+            claim = ("claim", {"path": f"for {who}"})  # has everything committed that is noted
+            calls[who] = chance.choice([edit, edit, edit, edit, read(path), read(path), claim])
         before = {name: daemon.text(name) for name in names}
         replies = daemon.turn(**calls)
         for who, (tool, args) in calls.items():
             reply, path = replies.get(who, {}), args["path"]
-            if reply.get("ok"):
+            if reply.get("ok") and tool != "claim":
                 versions[path] = reply["version"]
                 if tool == "write_file":
                     applied.append((path, args["content"]))
-        written = {args["path"] for who, (tool, args) in calls.items() if tool != "read_file" and replies[who]["ok"]}
+        written = {args["path"] for who, (tool, args) in calls.items() if tool == "write_file" and replies[who]["ok"]}
         assert {name: daemon.text(name) for name in names if name not in written} == {
             name: text for name, text in before.items() if name not in written
         }
@@ -519,6 +544,7 @@ def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_
             told = history.text_of(head.blob).data.decode() if head is not None and not head.gone else None
             assert told == daemon.text(name)
         past = [(name, version) for name in names for version in history.versions(name) if not version.gone]
-        kept = {(name, history.text_of(version.blob).data.decode()) for name, version in past}
-    assert {*applied} <= kept
+        kept = {(name, history.text_of(version.blob).data.decode()): version.type for name, version in past}
+    assert {*applied} <= {*kept}
+    assert all(text.startswith("outside") for (_, text), kind in kept.items() if kind == "outside")
     assert [str(finding) for finding in check(daemon.store)] == []
