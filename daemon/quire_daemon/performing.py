@@ -63,6 +63,12 @@ SLICE_S: Final = 0.01
 LONGER_SLICE_S: Final = 0.04
 """And while nobody does: each turn has a price."""
 
+TRIED: Final = 4
+"""Of the temporary files of a long request so many are made at once, to see how long it takes."""
+
+SLOW_S: Final = 0.0001
+"""If one takes longer than that, the others are made on a thread."""
+
 EXPECTED_S: Final = 5.0
 """So long what was made ready for a long request waits for it."""
 
@@ -165,9 +171,14 @@ class Performing:
 
     def expect(self, writes: int) -> None:
         """A call that is being looked at implies so many files: of many, temporary ones are made meanwhile."""
-        if writes >= MANY:
-            self._expected_s = self._clock.mono_s()
-            self._preparing.expect(min(writes, max(most_open() - SPARE_FILES, 0) // 2))
+        most = min(writes, max(most_open() - SPARE_FILES, 0) // 2)
+        if writes < MANY or most < TRIED:
+            return
+        began = self._clock.mono_s()
+        self._workspace.expect(TRIED)
+        self._expected_s = self._clock.mono_s()
+        if self._expected_s - began > TRIED * SLOW_S:
+            self._preparing.expect(most)
 
     @property
     def landed(self) -> Seq:

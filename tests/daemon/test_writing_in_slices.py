@@ -21,7 +21,18 @@ from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking, NotYet
-from quire_daemon.performing import EXPECTED_S, MANY, SLICE_S, Done, Failed, Outcome, Overtaken, Performing, Unknown
+from quire_daemon.performing import (
+    EXPECTED_S,
+    MANY,
+    SLICE_S,
+    TRIED,
+    Done,
+    Failed,
+    Outcome,
+    Overtaken,
+    Performing,
+    Unknown,
+)
 from quire_daemon.preparing import AT_ONCE
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
@@ -50,6 +61,13 @@ class Ticking:
 
     def mono_s(self) -> float:
         self.now_s += SLICE_S * 1.5
+        return self.now_s
+
+
+class Standing(Ticking):
+    """A clock that is moved by hand."""
+
+    def mono_s(self) -> float:
         return self.now_s
 
 
@@ -200,6 +218,22 @@ def test_the_temporary_files_of_a_long_request_are_made_while_it_is_looked_at(sc
         scene.performing.sweep()
     assert scene.workspace.lingering() == 0
     assert descriptors() - before <= 5  # those of the journal and of threads
+
+
+def test_where_the_disk_has_them_at_once_each_is_made_when_it_is_needed(scene: Scene) -> None:
+    """Threads that take turns would cost more."""
+    still: Any = Standing()
+    outside: Any = scene.outside
+    performing = Performing(scene.workspace, scene.recorder, outside, still, scene.steps.append)
+    before, threads = descriptors(), threading.active_count()
+    performing.expect(len(FILES))
+    assert (descriptors() - before, threading.active_count()) == (TRIED, threads)
+    performing.sweep()
+    assert descriptors() - before == TRIED  # it may still come
+    still.now_s += 2 * EXPECTED_S
+    performing.sweep()
+    performing.close()
+    assert descriptors() == before
 
 
 def test_nothing_is_made_ahead_for_a_request_of_few_files_or_for_a_plan(scene: Scene) -> None:
