@@ -56,6 +56,14 @@ class Sync:
             raise self._error
 
 
+def done(work: Callable[[], None]) -> Sync:
+    """The same work, done by the caller, for who waits for either."""
+    sync = Sync(work)
+    sync.run()
+    sync.end()
+    return sync
+
+
 class Syncer:
     """The thread. It begins with the first work. For the loop's thread only."""
 

@@ -13,6 +13,7 @@ import pytest
 from power import PAGE, Rows, commit, lose_the_last_commit, rows
 from quire_journal.log import StoreFailed
 from quire_journal.stores import Durability, redo
+from quire_journal.stores.disk import in_memory
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.redo import SLOT_BYTES, Entry, Redo
 
@@ -48,9 +49,14 @@ def after_power_cut(folder: Path, into: Path, on_disk: bytes = b"") -> Rows:
     return found
 
 
-def test_each_commit_outlives_a_power_cut_that_takes_back_what_leads_to_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("beside", [True, False])
+def test_each_commit_outlives_a_power_cut_that_takes_back_what_leads_to_it(tmp_path: Path, beside: bool) -> None:
     chance, store = random.Random(1), LmdbStore.open(tmp_path / "now")
-    for n in range(60):
+    put(store, b"key", b"one")
+    assert store._redo is not None
+    store._redo.close()
+    store._redo = Redo(os.open(tmp_path / "now" / "db" / "redo", os.O_RDWR), beside)
+    for n in range(40):
         commit(store, chance, n, large=0)
         assert after_power_cut(tmp_path / "now", tmp_path / str(n)) == rows(store)
     store.close()
@@ -212,6 +218,11 @@ def test_who_only_reads_leaves_the_entries_as_they_are(tmp_path: Path) -> None:
     put(store, b"key", b"x" * SLOT_BYTES)
     assert redo.entries(tmp_path / "db" / "redo") == []
     store.close()
+
+
+def test_a_folder_in_memory_is_told_from_one_on_a_disk(small_disk: Path) -> None:
+    assert in_memory(small_disk)
+    assert not in_memory(Path("/proc"))
 
 
 def test_what_is_no_entry_is_none(tmp_path: Path) -> None:

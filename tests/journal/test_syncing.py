@@ -6,19 +6,19 @@ import threading
 
 import pytest
 
-from quire_journal.syncing import Syncer
+from quire_journal.syncing import Syncer, done
 
 
 def test_work_is_done_on_another_thread_before_its_result_is_there() -> None:
-    syncer, done = Syncer(), list[threading.Thread]()
+    syncer, threads = Syncer(), list[threading.Thread]()
     for _ in range(3):
-        sync = syncer.begin(lambda: done.append(threading.current_thread()))
+        sync = syncer.begin(lambda: threads.append(threading.current_thread()))
         assert sync is not None
         sync.result()
         sync.result()  # it can be asked for again
     syncer.close()
-    assert len(done) == 3
-    assert threading.current_thread() not in done
+    assert len(threads) == 3
+    assert threading.current_thread() not in threads
 
 
 def test_what_the_work_raises_is_raised_where_its_result_is_asked_for() -> None:
@@ -38,19 +38,33 @@ def test_what_the_work_raises_is_raised_where_its_result_is_asked_for() -> None:
     syncer.close()
 
 
+def test_work_of_which_the_caller_does_all_raises_where_its_result_is_asked_for_too() -> None:
+    at_work: list[threading.Thread] = []
+    done(lambda: at_work.append(threading.current_thread())).result()
+    assert at_work == [threading.current_thread()]
+
+    def full() -> None:
+        raise OSError(28, "no space")
+
+    sync = done(full)
+    assert sync.done()
+    with pytest.raises(OSError, match="no space"):
+        sync.result()
+
+
 def test_while_it_is_at_work_it_takes_no_other_and_when_it_ends_it_waits_for_that() -> None:
-    syncer, gate, done = Syncer(), threading.Event(), list[str]()
+    syncer, gate, ended = Syncer(), threading.Event(), list[str]()
 
     def slow() -> None:
         gate.wait()
-        done.append("slow")
+        ended.append("slow")
 
     assert syncer.begin(slow) is not None
-    assert syncer.begin(lambda: done.append("other")) is None
+    assert syncer.begin(lambda: ended.append("other")) is None
     gate.set()
     syncer.close()
     syncer.close()
-    assert done == ["slow"]
+    assert ended == ["slow"]
 
 
 def test_a_syncer_that_was_never_needed_has_no_thread() -> None:

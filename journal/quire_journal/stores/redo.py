@@ -26,7 +26,8 @@ from typing import Final
 import msgspec
 
 from quire_journal.stores.compacting import Change
-from quire_journal.syncing import Sync, Syncer
+from quire_journal.stores.disk import in_memory
+from quire_journal.syncing import Sync, Syncer, done
 
 NAME: Final = "redo"
 """Of the file, beside the database's."""
@@ -76,8 +77,10 @@ def _entry(slot: bytes) -> Entry | None:
 class Redo:
     """The file, and the thread that syncs it. For one writer at a time."""
 
-    def __init__(self, file: int) -> None:
+    def __init__(self, file: int, beside: bool = True) -> None:
+        """`beside`: syncing takes time, so that a thread is worth its while."""
         self._file = file
+        self._beside = beside
         self._syncer = Syncer()
 
     @classmethod
@@ -86,7 +89,7 @@ class Redo:
         if not hasattr(os, "fdatasync"):  # macOS, where only the whole disk can be synced
             return None
         try:
-            redo = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            redo = cls(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), not in_memory(path.parent))
         except OSError:
             return None
         try:
@@ -103,8 +106,11 @@ class Redo:
         if _HEAD.size + len(said) > SLOT_BYTES:
             return None
         head = _HEAD.pack(_MAGIC, base, len(said), _digest(said))
+        write = partial(self._write, head + said, _slot(base))
+        if not self._beside:
+            return done(write)
         try:
-            return self._syncer.begin(partial(self._write, head + said, _slot(base)))
+            return self._syncer.begin(write)
         except RuntimeError:
             return None
 
