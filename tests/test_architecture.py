@@ -71,18 +71,23 @@ def modules() -> dict[str, Path]:
     return found
 
 
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where statements hold statements. Expressions are most of a tree, and hold none."""
+
+
 def is_type_checking(node: ast.AST) -> bool:
     """Is this `if TYPE_CHECKING:`, whose imports never run?"""
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in (
+        getattr(node.test, "id", ""),
+        getattr(node.test, "attr", ""),
+    )
 
 
 def statements(node: ast.AST, runs: bool = True) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
     """The import statements below `node`, each with whether it runs at import time: not those in the body of a
     function or below `if TYPE_CHECKING`."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.expr):
-            continue  # most of a tree, and none of it a statement
-        elif isinstance(child, ast.Import | ast.ImportFrom):
+    for child in (child for block in BLOCKS for child in getattr(node, block, ())):
+        if isinstance(child, ast.Import | ast.ImportFrom):
             yield child, runs
         elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or is_type_checking(child):
             yield from statements(child, runs=False)
