@@ -271,7 +271,7 @@ def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any
     return {**done, **places, "deleted": done["deleted"] and not undone}
 
 
-IN_A_RACE = {"perform.conflict", "perform.put_back", "discard.unlinked", "revert.base_held"}
+IN_A_RACE = {"perform.conflict", "perform.put_back", "discard.unlinked", "revert.base_held", "after_abandon"}
 """Steps that come when an outside program is faster (`test_outside_race.py` kills there), or in the recovery."""
 
 GROUPS: dict[str, list[str]] = {}

@@ -73,6 +73,42 @@ def test_a_kill_within_a_long_undo_leaves_all_of_it_done_and_every_edit_beside_i
         eventually("nothing is left of it", lambda: not [*(at.root / ".quire/tmp").iterdir()])
 
 
+@pytest.mark.skipif(not live.LONG, reason="tests/daemon/test_writing_in_slices.py has it without a process")
+@pytest.mark.parametrize("passing", [1, 2])
+def test_a_kill_while_the_log_is_told_that_it_was_taken_back_leaves_none_of_it(daemon, passing: int) -> None:
+    at = daemon()
+    for name in FILES:
+        at.write(name, "before\n")
+    with at.connect("ada") as ada:
+        eventually("the first capture", lambda: ok(ada.call("status", {}))["capture"]["finished"])
+        for name in FILES:
+            ok(ada.call("edit_replace", {"file": name, "old_text": "before", "new_text": "after"}))
+    at.kill()
+    with at.fault("after_abandon", passing), at.connect("ada", timeout_s=20) as ada:
+        ok(ada.call("read_file", {"path": FILES[0]}))
+        stop = threading.Event()
+
+        def save() -> None:
+            saves = 0
+            while not stop.wait(0.002):
+                saves += 1
+                at.write(FILES[-1], f"saved {saves}\n\n\n\nafter\n")
+
+        saving = threading.Thread(target=save)
+        saving.start()
+        reply = ada.call("undo", {"last": len(FILES)})
+        stop.set()
+        saving.join()
+    at.kill()
+    with at.connect("boss") as boss:
+        assert reply["outcome"] == "unknown", reply
+        assert ok(boss.call("op_status", {"op": reply["op"]}))["outcome"] == "not_applied"
+        assert {at.read(name) for name in FILES[:-1]} == {b"after\n"}
+        assert at.read(FILES[-1]).endswith(b"\n\n\nafter\n")
+        caught_up(boss)
+        verified(boss)
+
+
 def test_an_edit_of_a_file_that_is_being_undone_waits_and_stands_on_the_outcome(daemon) -> None:
     at = daemon()
     for name in FILES:
