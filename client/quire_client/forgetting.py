@@ -8,6 +8,7 @@ that is none is cleared away the next time.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import time
@@ -25,8 +26,8 @@ ANSWER_S: Final = 1.0
 """How long a daemon may take to say its version; a list does not wait for one that hangs."""
 
 _ASIDE: Final = ".forgotten-"
-_OURS: Final = ("journal", "lock", "start.", "daemon.log", "workspace.json", "reserve", "mcp", "import")
-"""How the names in a state folder begin."""
+_OURS: Final = re.compile(r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mcp\.token)(\..*)?", re.DOTALL)
+"""The names in a state folder."""
 
 
 class Known(NamedTuple):
@@ -83,7 +84,7 @@ def forget(journal: Known) -> int:
     """
     state, identity = journal.state, journal.identity
     at_home = state.parent == Path(os.path.realpath(state_home()))
-    strange = [name for name in os.listdir(state) if not name.startswith(_OURS)]
+    strange = [name for name in os.listdir(state) if not _OURS.fullmatch(name)]
     if strange and not at_home:
         message = f"{state} holds {sorted(strange)[0]!r}, which is not Quire's; nothing was removed."
         raise Refused("config_unusable", message, "look_there", path=str(state))

@@ -162,12 +162,13 @@ def test_a_state_folder_of_ones_own_goes_only_when_nothing_else_is_in_it(quire: 
     (tmp_path / "site").mkdir()
     place = place_of(tmp_path / "site", tmp_path / "state")
     settle(place)
-    (place.state / "thesis.txt").write_text("mine\n")
     words = ["forget", str(place.root), "--state-dir", str(place.state), "--yes"]
-    reply = quire(*words)
-    assert (reply["status"], reply["error"]) == (1, "config_unusable")
-    assert "'thesis.txt'" in reply["message"]
-    (place.state / "thesis.txt").unlink()
+    for name in ("thesis.txt", "journals of 2025", "imported"):
+        (place.state / name).write_text("mine\n")
+        reply = quire(*words)
+        assert (reply["status"], reply["error"]) == (1, "config_unusable")
+        assert repr(name) in reply["message"]
+        (place.state / name).unlink()
     notes = tmp_path / ".forgotten-notes" / "mine.txt"  # called as what an interrupted removal leaves
     notes.parent.mkdir()
     notes.write_text("mine\n")
