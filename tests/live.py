@@ -160,10 +160,12 @@ class Live:
 
     # ── clients ──
 
-    def connect(self, agent: str = "tester", session: str = "s1", timeout_s: float = 20.0) -> quire_client.Client:
-        """A client; it starts a daemon when none runs."""
+    def connect(
+        self, agent: str = "tester", session: str = "s1", timeout_s: float = 20.0, start: bool = True
+    ) -> quire_client.Client:
+        """A client; it starts a daemon when none runs, unless `start` says no."""
         client = quire_client.connect(
-            self.root, agent=agent, session=session, state_dir=self.state_dir, timeout_s=timeout_s
+            self.root, agent=agent, session=session, state_dir=self.state_dir, timeout_s=timeout_s, start=start
         )
         self._clients.append(client)
         return client

@@ -124,6 +124,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon import examining, faults, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
+    from quire_daemon.forgotten import bring_back
     from quire_daemon.ignore import Ignore
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
@@ -189,7 +190,10 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             if workspace.read_only:  # what was not finished waits for a daemon that can finish it
                 log.warning("checkout_read_only", reason=workspace.read_only)
             else:
-                recover(Recorder(journal, clock), workspace, log, settings.capture.max_bytes)
+                recorder = Recorder(journal, clock)
+                recover(recorder, workspace, log, settings.capture.max_bytes)
+                if not found.machine_ran:
+                    bring_back(recorder, workspace, log, settings.capture.max_bytes)
             epoch = secrets.token_hex(8)
             inherited = _inherited_listener()
             if inherited is not None:

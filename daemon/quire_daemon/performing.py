@@ -5,7 +5,8 @@
     2. each write is performed as a compare-and-swap on its path, the writes of one request all or none.
 
 What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the app answers. That writes are on disk
-(`writes_settled`) is noted later and rides on the next commit.
+(`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
+writes the names down is its own affair, and what a power cut makes of that is that of `forgotten`.
 
 A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So only its records
 are committed at once; then it is staged and swapped in slices of time, over several turns (`go_on`), and others are

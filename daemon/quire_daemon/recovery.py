@@ -70,7 +70,7 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
             writes = _planned(record, recorder, history, workspace, limit, torn)
         if not writes:
             continue
-        done = all(_roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
+        done = all(roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
         rolled += done
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
     for record in records:
@@ -102,7 +102,7 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
             workspace.finish_folder(path, event.mode)
 
 
-def _roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
+def roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
     """Perform a promised write; False when something stands in the way, which the scan will journal."""
     try:
         staged = workspace.stage(on_disk(step))
@@ -135,7 +135,7 @@ def _planned(
     if isinstance(event, FileWritten | ModeChanged):
         return _at_most(_put(record, event, history, workspace, limit))
     if isinstance(event, FileDeleted):
-        over = _base(event.path, event.base, event.inode, history, workspace, limit)
+        over = base_there(event.path, event.base, event.inode, history, workspace, limit)
         return (Remove(record.seq, event.path, over),) if over is not None and over.kind == "file" else ()
     if isinstance(event, FileMoved):
         return _move(record, event, history, workspace, limit)
@@ -148,7 +148,7 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 def _move(record: Record, event: FileMoved, history: History, workspace: Workspace, limit: int) -> Sequence[Write]:
     """A rename; one that changed the bytes too was a new file first, then the end of the old one."""
-    over = _base(event.path, event.base, event.inode, history, workspace, limit)
+    over = base_there(event.path, event.base, event.inode, history, workspace, limit)
     if over is None or over.kind != "file" or over.text is None:
         return ()
     free = workspace.look(disk_path(event.to)).kind == "missing"
@@ -182,7 +182,7 @@ def _put(
     record: Record, event: FileWritten | ModeChanged, history: History, workspace: Workspace, limit: int
 ) -> Put | None:
     inode = event.inode if isinstance(event, FileWritten) else 0
-    over = _base(event.path, event.base, inode, history, workspace, limit)
+    over = base_there(event.path, event.base, inode, history, workspace, limit)
     if over is None:
         return None
     try:
@@ -194,7 +194,7 @@ def _put(
     return Put(record.seq, event.path, data, event.mode, over)
 
 
-def _base(path: str, base: int, inode: int, history: History, workspace: Workspace, limit: int) -> FileNow | None:
+def base_there(path: str, base: int, inode: int, history: History, workspace: Workspace, limit: int) -> FileNow | None:
     """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
     look = workspace.look(disk_path(path))
     version = history.version(path, base) if base else None
@@ -287,7 +287,7 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
         written = OutsideWritten(event.path, blob_id(kept.data), len(kept.data), over.mode, "displaced", event.base)
         seq = recorder.note(written)
         recorder.commit()
-        _roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over))
+        roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over))
 
 
 def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept) -> bool:
@@ -308,7 +308,7 @@ def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept) -> b
     mode = signature.mode & 0o7777
     seq = recorder.note(OutsideWritten(event.path, blob, len(kept.data), mode, "displaced"))
     recorder.commit()
-    return _roll_forward(workspace, recorder, Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing")))
+    return roll_forward(workspace, recorder, Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing")))
 
 
 def _save_to_put_back(

@@ -61,6 +61,7 @@ class Prepared(NamedTuple):
     views_differ: bool = False  # they have to be folded again
     found: tuple[str, ...] = ()  # the first few of what was wrong, each a sentence
     salvaged: str = ""  # the sentence that says what was lost
+    machine_ran: bool = False  # it was not started anew since the last daemon ended: the disk is as that left it
 
 
 def looks_of(journal: Path) -> Looks | None:
@@ -78,22 +79,25 @@ def leave_mark(journal: Path) -> None:
         return
     new = journal / "clean.new"
     with open(new, "w", encoding="ascii") as file:
-        json.dump({"size": looks.size, "mtime_ns": looks.mtime_ns}, file)
+        json.dump({"size": looks.size, "mtime_ns": looks.mtime_ns, "boot": afterimage.boot_id()}, file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, journal / "clean")
     mistrust(journal)  # an image says less
 
 
-def _has_mark(journal: Path) -> bool:
-    """Is there a mark, for a database that looks as it does now?"""
+def _mark(journal: Path) -> Prepared | None:
+    """What the mark says, where there is one for a database that looks as it does now."""
     try:
         fields = json.loads((journal / "clean").read_bytes())
         left = int(fields["size"]), int(fields["mtime_ns"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        boot = str(fields.get("boot", ""))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
     looks = looks_of(journal)
-    return looks is not None and left == (looks.size, looks.mtime_ns)
+    if looks is None or left != (looks.size, looks.mtime_ns):
+        return None
+    return Prepared(trusted=True, machine_ran=bool(boot) and boot == afterimage.boot_id())
 
 
 def _is_as_left(journal: Path) -> bool:
@@ -159,16 +163,17 @@ def prepare(
     asked = (journal / _REPAIR).exists()
     if not (journal / "db").exists():
         return Prepared()
-    if _has_mark(journal) and not asked:
+    mark = _mark(journal)
+    if mark is not None and not asked:
         _take_marks(journal)
-        return Prepared(trusted=True)
+        return mark
     if _is_as_left(journal) and not asked:
         say("checking the end of the journal, because the daemon was killed")
         examined = examine(CheckTask(str(journal), end_only=True), begin=begin)
         _require_known(examined)
         if not examined.count:
             _take_marks(journal)
-            return Prepared(checked=True, whole=False, end_only=True)
+            return Prepared(checked=True, whole=False, end_only=True, machine_ran=True)
     say("checking the journal, because it was not closed in good order")
     task = CheckTask(str(journal), most_records=0 if asked else MOST_RECORDS)
     examined = examine(task, _in_words(say, "checking the journal"), begin)

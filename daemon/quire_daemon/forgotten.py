@@ -1,0 +1,136 @@
+"""After an end of the machine: writes that were answered, and that the file system had not written down.
+
+A write syncs the new bytes before they get their name. The exchange of names itself, a new name, a removal are for the
+file system to write down, which it does in its time: ext4 within 5 seconds, XFS and btrfs within 30. Only `durability
+= "strict"` waits for it before it answers. So a power cut can leave a path as it was before a write that was answered,
+and that the log calls settled, for it was on disk as everybody saw it.
+
+That the file system went back, and nobody else did it, is told by what stands there:
+
+* the very file that a write replaced or removed (its inode and its bytes), not changed since the record of the write;
+* or nothing, as before the write that made the path, in a folder that was not changed since.
+
+Such a path gets its newest version, whose bytes the journal has. Anything else is somebody's doing, stays, and becomes
+an outside version when the tree is compared. Which start asks is told by `soundness.Prepared.machine_ran`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from quire_daemon.handlers.base import FileNow, Make, Put, Remove, Write
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import base_there, roll_forward
+from quire_daemon.workspace import Workspace
+from quire_journal.events import LINK, REGULAR, FileDeleted, FileMoved, FileWritten, ModeChanged
+from quire_journal.history import History
+from quire_journal.ids import disk_path
+from quire_journal.records import Record
+from quire_journal.refusals import Refused
+from quire_journal.views.files import Version
+
+UNWRITTEN_NS: Final = 120_000_000_000
+"""Before the end of the log: what is older has been written down by any file system."""
+
+
+class _Promise(NamedTuple):
+    """What a write found at a path when it was decided."""
+
+    at_ns: int
+    base: int  # seq of the version; 0: nothing was there
+    inode: int  # of the file; 0: not known
+
+
+def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> int:
+    """Perform again what the file system forgot; how many paths that were. Files over `limit` bytes are left."""
+    with recorder.history() as history:
+        promises = _latest(history)
+        found = (_step(path, promises[path], history, workspace, limit) for path in sorted(promises))
+        steps = [step for step in found if step is not None]
+    done = 0
+    for step in sorted(steps, key=lambda step: isinstance(step, Remove)):  # nothing goes before what takes its place
+        there = roll_forward(workspace, recorder, step)
+        done += there
+        log.info("brought_back", seq=step.seq, path=step.path, done=there)
+    return done
+
+
+def _latest(history: History) -> dict[str, list[_Promise]]:
+    """What the writes of the last moments found, by path."""
+    promises: dict[str, list[_Promise]] = {}
+    since_ns: int | None = None
+    for record in history.records(reverse=True):
+        since_ns = record.at_ns - UNWRITTEN_NS if since_ns is None else since_ns
+        if record.at_ns < since_ns:
+            break
+        for path, promise in _promises(record):
+            promises.setdefault(path, []).append(promise)
+    return promises
+
+
+def _promises(record: Record) -> Iterator[tuple[str, _Promise]]:
+    event = record.event()
+    if isinstance(event, FileWritten | FileDeleted | FileMoved):
+        yield event.path, _Promise(record.at_ns, event.base, event.inode)
+    elif isinstance(event, ModeChanged):
+        yield event.path, _Promise(record.at_ns, event.base, 0)
+    if isinstance(event, FileMoved):
+        yield event.to, _Promise(record.at_ns, 0, 0)
+
+
+def _step(path: str, promises: list[_Promise], history: History, workspace: Workspace, limit: int) -> Write | None:
+    """What makes `path` its newest version again; None where it is that, or somebody else has been there."""
+    head = history.file(path)
+    over = None if head is None else _as_before(path, promises, history, workspace, limit)
+    if head is None or over is None:
+        return None
+    if head.gone:
+        return Remove(head.seq, path, over) if over.kind == "file" else None
+    try:
+        data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_of(head.blob)
+    except KeyError:
+        return None  # a secret, or too large: the bytes were never kept
+    if head.entry != REGULAR:
+        return Make(head.seq, path, head.entry, data, head.mode, over) if over.kind == "missing" else None
+    if over.text is not None and over.text.data == data and over.mode == head.mode:
+        return None
+    return Put(head.seq, path, data, head.mode, over)
+
+
+def _as_before(
+    path: str, promises: list[_Promise], history: History, workspace: Workspace, limit: int
+) -> FileNow | None:
+    """What is at `path`, if that is what one of the writes found, and was not changed since."""
+    with contextlib.suppress(Refused):
+        look = workspace.look(disk_path(path))
+        if look.kind == "missing":
+            changed_ns = _folder_changed_ns(disk_path(path), workspace)
+            was_nothing = any(p.at_ns > changed_ns and _nothing(path, p.base, history) for p in promises)
+            return FileNow(path, "missing") if was_nothing else None
+        if look.kind != "file" or look.signature is None:
+            return None
+        for promise in promises:
+            if promise.inode in (0, look.signature.ino) and look.signature.ctime_ns < promise.at_ns:
+                there = base_there(path, promise.base, promise.inode, history, workspace, limit)
+                if there is not None:
+                    return there
+    return None
+
+
+def _nothing(path: str, base: int, history: History) -> bool:
+    version: Version | None = history.version(path, base) if base else None
+    return version is None or version.gone
+
+
+def _folder_changed_ns(path: str, workspace: Workspace) -> int:
+    """When a name came or went last in the folder of `path`; where that is gone, too, in the one that it was in."""
+    while path:
+        path = os.path.dirname(path)
+        signature = workspace.look(path or ".").signature
+        if signature is not None and signature.kind == "folder":
+            return max(signature.mtime_ns, signature.ctime_ns)
+    return 0

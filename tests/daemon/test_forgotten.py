@@ -1,0 +1,208 @@
+"""After an end of the machine: what the file system forgot is made again, what somebody did stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from quire_daemon.forgotten import UNWRITTEN_NS, bring_back
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.workspace import Workspace
+from quire_journal.events import (
+    FOLDER,
+    LINK,
+    Event,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    ModeChanged,
+    OutsideWritten,
+    WritesAbandoned,
+    WritesSettled,
+)
+from quire_journal.ids import Seq, WriterId, blob_id
+from quire_journal.journal import Journal
+from quire_journal.stores.memory import MemoryStore
+
+LIMIT = 1 << 20
+V0, V1, V2, THEIRS = b"v0\n", b"v1\n", b"v2\n", b"theirs\n"
+
+
+@dataclass
+class Clock:
+    """It stands still until a test moves it: what is on the disk is from before, unless the test says otherwise."""
+
+    ns: int = field(default_factory=lambda: time.time_ns() + 1_000_000_000)
+
+    def now_ns(self) -> int:
+        return self.ns
+
+    def mono_s(self) -> float:
+        return 0.0
+
+
+@dataclass
+class Scene:
+    """A checkout, and a log that tells of writes whose names never came to the disk."""
+
+    root: Path
+    workspace: Workspace
+    recorder: Recorder
+    clock: Clock
+
+    def told(self, event: Event, data: bytes = b"") -> Seq:
+        """The log tells of it, and calls it settled."""
+        if data:
+            self.recorder.note_blob(data, getattr(event, "path", None))
+        seq = self.recorder.note(event, WriterId(1))
+        self.recorder.note(WritesSettled(seq))
+        self.recorder.commit()
+        return seq
+
+    def stood(self, path: str, data: bytes = V0) -> Seq:
+        """A file that is on the disk and in the log."""
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_bytes(data)
+        return self.told(OutsideWritten(path, blob_id(data), len(data), 0o644, "captured"), data)
+
+    def written(self, path: str, data: bytes, base: int, inode: int | None = None) -> Seq:
+        """A tool wrote `data` over what stands on the disk."""
+        found = self.inode(path) if inode is None else inode
+        return self.told(FileWritten(path, blob_id(data), len(data), 0o644, base, inode=found), data)
+
+    def inode(self, path: str) -> int:
+        return (self.root / path).stat().st_ino
+
+    def read(self, path: str) -> bytes:
+        return (self.root / path).read_bytes()
+
+    def later(self) -> None:
+        """Whoever does something to the disk now does it after all records."""
+        self.clock.ns = time.time_ns() - 1_000_000_000
+
+    def bring_back(self) -> int:
+        return bring_back(self.recorder, self.workspace, Log(), LIMIT)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    workspace, clock = Workspace(tmp_path), Clock()
+    yield Scene(tmp_path, workspace, Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock), clock)
+    workspace.close()
+
+
+def test_a_file_that_went_back_gets_the_bytes_of_its_newest_version(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    scene.written("f.txt", V1, v0)
+    assert scene.bring_back() == 1
+    assert scene.read("f.txt") == V1
+    assert scene.bring_back() == 0
+
+
+def test_of_several_writes_that_were_forgotten_the_last_counts(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    v1 = scene.written("f.txt", V1, v0)
+    scene.written("f.txt", V2, v1, inode=1)  # of a file that never came to the disk under this name
+    assert scene.bring_back() == 1
+    assert scene.read("f.txt") == V2
+
+
+def test_what_an_outside_program_wrote_on_top_comes_back_with_it(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    v1 = scene.written("f.txt", V1, v0)
+    scene.told(OutsideWritten("f.txt", blob_id(THEIRS), len(THEIRS), 0o644, "noticed", v1), THEIRS)
+    scene.bring_back()
+    assert scene.read("f.txt") == THEIRS
+
+
+def test_a_file_in_a_new_folder_is_made_again(scene: Scene) -> None:
+    scene.told(FileWritten("new/er/f.txt", blob_id(V1), len(V1), 0o755), V1)
+    assert scene.bring_back() == 1
+    assert scene.read("new/er/f.txt") == V1
+    assert scene.root.joinpath("new/er/f.txt").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_link_and_an_empty_folder_are_made_again(scene: Scene) -> None:
+    scene.told(FileWritten("empty", blob_id(b""), 0, 0o750, entry=FOLDER))
+    scene.told(FileWritten("link", blob_id(b"empty"), 5, 0o777, entry=LINK), b"empty")
+    assert scene.bring_back() == 2
+    assert os.readlink(scene.root / "link") == "empty"
+    assert (scene.root / "empty").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_file_that_is_there_again_is_removed_again(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    scene.told(FileDeleted("f.txt", v0, inode=scene.inode("f.txt")))
+    assert scene.bring_back() == 1
+    assert not (scene.root / "f.txt").exists()
+
+
+def test_a_file_that_has_its_old_name_again_gets_the_new_one(scene: Scene) -> None:
+    v0 = scene.stood("old.txt")
+    scene.told(FileMoved("old.txt", "new.txt", blob_id(V0), len(V0), 0o644, v0, inode=scene.inode("old.txt")))
+    assert scene.bring_back() == 2
+    assert not (scene.root / "old.txt").exists()
+    assert scene.read("new.txt") == V0
+
+
+def test_permissions_that_went_back_are_set_again(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    scene.told(ModeChanged("f.txt", blob_id(V0), len(V0), 0o755, v0))
+    assert scene.bring_back() == 1
+    assert (scene.root / "f.txt").stat().st_mode & 0o777 == 0o755
+
+
+def test_equal_bytes_that_somebody_put_there_stay(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    scene.written("f.txt", V1, v0)
+    (scene.root / "again").write_bytes(V0)
+    (scene.root / "again").rename(scene.root / "f.txt")
+    assert scene.bring_back() == 0
+    assert scene.read("f.txt") == V0
+
+
+def test_a_file_that_somebody_touched_after_the_write_stays(scene: Scene) -> None:
+    """Its number alone proves little: a file system gives numbers anew."""
+    scene.later()
+    v0 = scene.stood("f.txt")
+    scene.written("f.txt", V1, v0)
+    assert scene.bring_back() == 0
+    assert scene.read("f.txt") == V0
+
+
+def test_what_somebody_removed_after_it_was_made_stays_away(scene: Scene) -> None:
+    scene.later()
+    (scene.root / "folder").mkdir()
+    scene.told(FileWritten("folder/f.txt", blob_id(V1), len(V1), 0o644), V1)
+    assert scene.bring_back() == 0
+    assert not (scene.root / "folder/f.txt").exists()
+
+
+def test_a_write_that_was_taken_back_is_not_made(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    v1 = scene.written("f.txt", V1, v0)
+    scene.told(WritesAbandoned((v1,), "overtaken"))
+    assert scene.bring_back() == 0
+    assert scene.read("f.txt") == V0
+
+
+def test_a_write_whose_bytes_were_never_kept_is_left(scene: Scene) -> None:
+    v0 = scene.stood(".env")
+    scene.told(FileWritten(".env", blob_id(V1), len(V1), 0o644, v0, inode=scene.inode(".env"), uncaptured="secret"))
+    assert scene.bring_back() == 0
+    assert scene.read(".env") == V0
+
+
+def test_what_is_older_than_any_file_system_waits_is_not_asked(scene: Scene) -> None:
+    v0 = scene.stood("f.txt")
+    scene.written("f.txt", V1, v0)
+    scene.clock.ns += UNWRITTEN_NS + 1
+    scene.stood("later.txt")
+    assert scene.bring_back() == 0
+    assert scene.read("f.txt") == V0

@@ -1,0 +1,57 @@
+"""How a start knows that the disk is as the last daemon left it, and that it need not ask what the disk forgot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from quire_daemon import soundness
+from quire_daemon.examining import Forked
+from quire_daemon.soundness import Prepared
+from quire_journal.journal import Journal
+from quire_journal.stores.afterimage import boot_id
+from quire_journal.stores.lmdb import LmdbStore
+
+needs_boot_id = pytest.mark.skipif(not boot_id(), reason="the system does not say when it was started")
+
+
+def closed(folder: Path) -> None:
+    """A daemon served the journal, and ended in good order."""
+    Journal.open(LmdbStore.open(folder), 1, "0" * 32).close()
+    soundness.leave_mark(folder)
+
+
+def start(folder: Path) -> Prepared:
+    return soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
+
+
+@needs_boot_id
+def test_after_a_good_end_the_machine_has_run_on(journals: Path) -> None:
+    closed(journals / "journal")
+    assert start(journals / "journal") == Prepared(trusted=True, machine_ran=True)
+
+
+@pytest.mark.parametrize("boot", ["another", "", None])
+def test_after_a_good_end_the_machine_may_have_ended_all_the_same(journals: Path, boot: str | None) -> None:
+    """The last writes were answered, and the file system had some seconds left to write their names down."""
+    closed(journals / "journal")
+    mark = journals / "journal" / "clean"
+    said = json.loads(mark.read_bytes())
+    del said["boot"]
+    mark.write_text(json.dumps(said if boot is None else {**said, "boot": boot}))
+    assert start(journals / "journal") == Prepared(trusted=True, machine_ran=False)
+
+
+@needs_boot_id
+def test_after_a_kill_the_image_tells_that_the_machine_has_run_on(journals: Path) -> None:
+    store = LmdbStore.open(journals / "journal")
+    store.leave_image(unproven=False)
+    Journal.open(store, 1, "0" * 32).close()
+    assert start(journals / "journal").machine_ran
+
+
+def test_without_mark_and_image_nothing_is_known(journals: Path) -> None:
+    Journal.open(LmdbStore.open(journals / "journal"), 1, "0" * 32).close()
+    assert not start(journals / "journal").machine_ran
