@@ -70,6 +70,8 @@ def run(call: Call, host: Host) -> None:
         raise Refused("busy", "A purge is going on already; wait for its end.", "retry", retry_after_ms=1000)
     if host.collecting.going_on and not call.params.plan:  # it relies on what stands in the journal
         raise Refused("busy", "A collection is going on; purge when it has ended.", "retry", retry_after_ms=1000)
+    if not call.params.plan:
+        host.recorder.introduce(call.who.writer)  # now: a record that comes later is one more to be looked at
     host.settle()
     _Purge(call, host, task).begin()
 
@@ -114,6 +116,8 @@ class _Purge:
 
     def _find(self) -> Callable[[], None]:
         looked = self._look()
+        if self._call.params.plan:
+            self._purger.close()  # here, where nobody waits for its end
         return lambda: self._change(looked)
 
     def _look(self) -> Looked:
@@ -128,7 +132,6 @@ class _Purge:
         if self._call.params.plan:
             self._answer(self._body())
             return
-        recorder.introduce(self._call.who.writer)
         self._host.settle()
         if not self._stands(looked):  # what came meanwhile may hold it, too
             if self._looks < MOST_LOOKS:
@@ -246,9 +249,10 @@ def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
             purger.ask(MaskTask(texts, limit_ms, _logs(host)))
         except (Refused, StoreFailed) as error:
             why = str(error)
-    until = host.clock.mono_s() + TMP_S
-    while host.clock.mono_s() < until and not host.stopping and _any_file(host.root / ".quire" / "tmp"):
+    until, left = host.clock.mono_s() + TMP_S, _files(host.root / ".quire" / "tmp")
+    while left and host.clock.mono_s() < until and not host.stopping:  # what is displaced from now on goes in its time
         host.clock.sleep(0.1)
+        left &= _files(host.root / ".quire" / "tmp")
     return why
 
 
@@ -256,11 +260,11 @@ def _logs(host: Host) -> tuple[str, ...]:
     return tuple(map(os.fspath, (*host.state_dir.glob("daemon.log*"), host.state_dir / "start.err")))
 
 
-def _any_file(folder: Path) -> bool:
+def _files(folder: Path) -> set[str]:
     try:
-        return any(entry.is_file(follow_symlinks=False) for entry in os.scandir(folder))
+        return {entry.name for entry in os.scandir(folder) if entry.is_file(follow_symlinks=False)}
     except OSError:
-        return False
+        return set()
 
 
 PURGE: Final = Service("purge", PurgeParams, run, asks=("path",))
