@@ -12,8 +12,11 @@ from typing import Final
 
 import msgspec
 
-TRIES: Final = 3
+TRIES: Final = 10
 """So often one file of several may change between the look at it and the swap, before it is left out."""
+
+TRIES_OF_LONG: Final = 3
+"""And so often one of many."""
 
 MOST: Final = 50
 """Races that one call loses, before it is told `busy`."""
@@ -35,7 +38,7 @@ class LostRaces(msgspec.Struct):
         `several`: it was to write more than one file. `long`: so many that it is written in slices.
         """
         self.count += 1
-        tries = 1 if long and self.count > MOST_OF_LONG // 2 else TRIES
+        tries = TRIES if not long else TRIES_OF_LONG if self.count <= MOST_OF_LONG // 2 else 1
         for path in paths:
             self._by_path[path] = self._by_path.get(path, 0) + 1
             if several and self._by_path[path] >= tries:
