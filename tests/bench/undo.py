@@ -6,7 +6,10 @@ One agent edits every file within a burst; `undo` of the burst plans and carries
 all or nothing. Beside it git writes the same files back (`git checkout -- .`), which syncs nothing, and which knows
 nothing of what others did meanwhile. What another caller waits for its edits while a burst is undone is measured in a
 second run. What the files' own bytes cost on this disk, when each is synced before it gets its name, is measured too:
-that is the floor of everyone who does not lose them in a power cut.
+that is the floor of everyone who does not lose them in a power cut. The floor of what an undo promises besides, that
+nothing is overwritten which another program saved meanwhile, is the system calls of that alone (`promised`), by turns
+with git. A file system without a journal passes over inodes that were removed in the last minutes, one by one: each
+edit of the burst has removed one, and so has each file that git wrote back in the round before.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -30,11 +34,18 @@ from processes import cpu_s
 
 from live import Live, caught_up, eventually, ok, verified
 from quire_client import Client
+from quire_daemon.workspace import kernel
 
 
 def text(lines: int, n: int) -> str:
     """A source-like text in which every line is unique."""
     return "".join(f"    value_{i} = compute({i}, {n})  # as long as code is, more or less\n" for i in range(lines))
+
+
+def raise_the_limit() -> None:
+    """Each displaced file is a descriptor, here as in the daemon."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def timed(act: Callable[[], object]) -> float:
@@ -167,6 +178,70 @@ def floor(files: int, lines: int, rounds: int, workers: int) -> list[float]:
         return [timed(lambda: list(pool.map(put, range(files)))) for _ in range(rounds)]
 
 
+@contextmanager
+def promised(files: int, lines: int) -> Iterator[Callable[[], float]]:
+    """A tree of the same files: each call writes all of them anew as an undo does, and tells how long that takes.
+
+    Nothing is decided and nothing journaled; what was displaced is let go of afterwards, as there.
+    """
+    with tempfile.TemporaryDirectory(prefix="quire-bench-") as folder:
+        root, tmp_path = Path(folder), Path(folder, ".tmp")
+        for name in names(files):
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text("before")
+        tmp_path.mkdir()
+        data = {name: text(lines, n).encode() for n, name in enumerate(names(files))}
+        top, tmp = (os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (root, tmp_path))
+
+        def write_anew() -> float:
+            displaced: list[int] = []
+            took = timed(lambda: displaced.extend(_exchanged(top, tmp, data)))
+            for fd in displaced:
+                kernel.give_lease_back(fd)
+                os.close(fd)
+            for name in os.listdir(tmp):
+                os.unlink(name, dir_fd=tmp)
+            return took
+
+        try:
+            yield write_anew
+        finally:
+            os.close(top)
+            os.close(tmp)
+
+
+def _exchanged(top: int, tmp: int, data: dict[str, bytes]) -> list[int]:
+    """Put `data` in the place of the files: staged, synced together, exchanged under a lease, and looked at."""
+    folders: dict[str, int] = {}
+    staged: list[tuple[str, int]] = []
+    for path, content in data.items():
+        folder = path.rpartition("/")[0]
+        if folder not in folders:
+            rules = kernel.BENEATH | kernel.NO_SYMLINKS
+            folders[folder] = kernel.openat2(top, folder.encode(), os.O_PATH | os.O_DIRECTORY, rules)
+        fd = os.open(".", os.O_TMPFILE | os.O_RDWR, 0o600, dir_fd=tmp)
+        os.pwrite(fd, content, 0)
+        os.fchmod(fd, 0o644)
+        staged.append((path, fd))
+    kernel.sync_file_system(tmp)
+    os.fsync(staged[-1][1])
+    displaced: list[int] = []
+    for number, (path, fd) in enumerate(staged):
+        folder, _, name = path.rpartition("/")
+        kernel.name_unnamed(fd, tmp, str(number))
+        base = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folders[folder])
+        kernel.take_lease(base)
+        kernel.rename_flags(folders[folder], name, tmp, str(number), kernel.EXCHANGE)
+        came = os.stat(str(number), dir_fd=tmp, follow_symlinks=False)
+        assert os.path.samestat(came, os.fstat(base))
+        assert kernel.lease_stands(base)
+        displaced.append(base)
+        os.close(fd)
+    for opened in folders.values():
+        os.close(opened)
+    return displaced
+
+
 def main() -> None:
     """Measure, and print a table or JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -179,22 +254,33 @@ def main() -> None:
     if options.folder:
         tempfile.tempdir = os.path.abspath(options.folder)
     sizes = options.files, options.lines, options.rounds
-    with git(options.files, options.lines) as write_back:
-        by_git: list[float] = []
-        rows = quire(*sizes, lambda: by_git.append(write_back()))  # by turns, for what else the machine does
-    rows["git checkout of as many files"] = by_git
+    raise_the_limit()
+    by_git, floors = list[float](), list[float]()
+    with git(options.files, options.lines) as write_back, promised(options.files, options.lines) as write_anew:
+
+        def beside() -> None:
+            """By turns, for what else the machine does."""
+            by_git.append(write_back())
+            floors.append(write_anew())
+
+        rows = quire(*sizes, beside)
+    rows["git checkout of as many files"], rows["the system calls of what an undo promises"] = by_git, floors
     rows |= waits(*sizes)
     rows["as many files written, synced, renamed, 1 at a time"] = floor(*sizes, 1)
     rows["the same, 8 at a time"] = floor(*sizes, 8)
     figures = {name: round(statistics.median(took), 1) for name, took in rows.items()}
-    ratio = round(statistics.median(a / b for a, b in zip(rows["undo of the burst"], by_git, strict=True)), 2)
+    ratio, over = (
+        round(statistics.median(a / b for a, b in zip(rows["undo of the burst"], other, strict=True)), 2)
+        for other in (by_git, floors)
+    )
+    ratios = {"undo / git checkout": ratio, "undo / the system calls alone": over}
     if options.json:
-        print(json.dumps({"files": options.files, "median_ms": figures, "undo / git checkout": ratio}))
+        print(json.dumps({"files": options.files, "median_ms": figures, **ratios}))
         return
     for name, figure in figures.items():
         print(f"{name:56}{figure:>10.1f} ms")
     sizes_told = f"{options.files} files of {options.lines} lines, {options.rounds} rounds"
-    print(f"undo / git checkout {ratio:.2f} ×    ({sizes_told})")
+    print(f"undo / git checkout {ratio:.2f} ×, / the system calls of its promises {over:.2f} ×    ({sizes_told})")
 
 
 if __name__ == "__main__":
