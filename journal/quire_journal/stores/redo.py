@@ -25,6 +25,7 @@ from typing import Final
 
 import msgspec
 
+from quire_journal.lasting import sync_path
 from quire_journal.stores.compacting import Change
 from quire_journal.stores.disk import in_memory
 from quire_journal.syncing import Sync, Syncer, done
@@ -94,6 +95,7 @@ class Redo:
             return None
         try:
             redo.empty()
+            sync_path(path.parent)  # an entry in a file whose name a power cut takes away tells nobody
         except OSError:
             redo.close()
             path.unlink(missing_ok=True)
