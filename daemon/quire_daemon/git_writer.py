@@ -44,9 +44,8 @@ class GitWriter:
             self._head.forget()
             command.head_before = str(self._head.now)
         self._commands.begun.clear()
-        for command in self._commands.ended:
-            self._note(command)
-        self._commands.ended.clear()
+        while self._commands.ended:  # each once, also where one cannot be noted
+            self._note(self._commands.ended.pop(0))
 
     def tidy(self) -> None:
         """Note a move of HEAD that writes were labelled by."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
 from test_git_trace import MS, Gits, lines
 from test_leasing import SetClock
 
@@ -12,7 +13,9 @@ from quire_daemon.git_head import EXPECTED_NS, GitHead, git_folder
 from quire_daemon.git_writer import NOTICED_NS, GitWriter
 from quire_daemon.recorder import Recorder
 from quire_journal.events import GitRan, WriterIntroduced
+from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
+from quire_journal.log import Damaged
 from quire_journal.stores.memory import MemoryStore
 
 A, B = "a" * 40, "b" * 40
@@ -102,6 +105,28 @@ def test_a_change_without_a_stamp_may_have_been_noticed_a_moment_later(tmp_path:
     assert scene.hint(exact=False) == "git checkout (pid 7)"
     scene.clock.ns += MS
     assert scene.hint(exact=False) == ""
+
+
+def test_each_command_is_recorded_once_though_one_of_them_cannot_be(tmp_path: Path) -> None:
+    """What cannot be read of the journal is told; the commands before it were noted again at each look."""
+    scene = Scene(tmp_path)
+    for number in (7, 8, 9):
+        scene.starts(number, lines("checkout", sid=str(number)))
+    for number in (7, 8, 9):
+        scene.gits.ends(number, scene.clock.ns)
+    known = scene.recorder.writer
+
+    def writer(who: WriterIntroduced) -> WriterId:
+        if who.pid == 8:
+            raise Damaged("a row cannot be read")
+        return known(who)
+
+    scene.recorder.writer = writer  # type: ignore[method-assign]
+    with pytest.raises(Damaged):
+        scene.git.look()
+    scene.git.look()
+    pids = {event.id: event.pid for _, event in scene.records() if isinstance(event, WriterIntroduced)}
+    assert [pids[number] for number, event in scene.records() if isinstance(event, GitRan)] == [7, 9]
 
 
 def test_a_command_that_ended_is_recorded_by_a_writer_whose_process_the_kernel_attests(tmp_path: Path) -> None:
