@@ -154,6 +154,20 @@ def test_nothing_is_left_of_what_was_deleted_before_a_compaction(tmp_path: Path)
     store.close()
 
 
+def test_beside_a_compaction_a_large_commit_has_no_entry_either(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path)
+    compaction = store.compacting()
+    put(store, b"large", b"x" * (SLOT_BYTES + 1))
+    assert redo.entries(tmp_path / "db" / "redo") == []
+    put(store, b"small", b"x")
+    assert len(redo.entries(tmp_path / "db" / "redo")) == 1
+    compaction.copy()
+    compaction.finish()
+    compaction.release()
+    assert [key for _, key, _ in rows(store)] == [b"large", b"small"]
+    store.close()
+
+
 def test_a_commit_lasts_also_where_its_entry_cannot_be_synced(tmp_path: Path) -> None:
     store = LmdbStore.open(tmp_path)
     put(store, b"key", b"one")

@@ -18,7 +18,7 @@ from quire_journal.log import TABLES, Damaged, JournalGone, StoreFailed
 from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
 from quire_journal.stores.afterimage import Afterimage, looks_of
-from quire_journal.stores.compacting import ByCopy, Target, Tee, apply
+from quire_journal.stores.compacting import ByCopy, Change, Target, Tee, apply
 from quire_journal.stores.disk import is_full, require_fit, require_room
 from quire_journal.stores.files import ADVICE, require_whole
 from quire_journal.stores.in_use import InUse
@@ -206,9 +206,8 @@ class LmdbStore:
         transaction.end()
         if self._image is not None:
             self._image.committing()
-        base, noted, entry = txn.id() - 1, transaction.noted, None
-        if self._redo is not None and noted:
-            entry = self._redo.begin(base, witness, noted)
+        base, noted = txn.id() - 1, transaction.noted
+        entry = self._tell(base, witness, noted) if noted else None
         try:
             txn.commit()
         except lmdb.Error as error:
@@ -228,6 +227,14 @@ class LmdbStore:
             self._tee.add(noted)
         if noted != []:
             self._make_last(opened, entry)
+
+    def _tell(self, base: int, witness: bytes, noted: list[Change]) -> Sync | None:
+        """Begin to write down what a commit changes; None where that is too much."""
+        if self._redo is None:
+            return None
+        if self._tee is not None and sum(len(value or b"") for _, _, value in noted) > SLOT_BYTES:
+            return None  # noted for the compaction, whatever its size
+        return self._redo.begin(base, witness, noted)
 
     def _make_last(self, opened: Opened, entry: Sync | None) -> None:
         """Wait until a power cut cannot take a commit back any more. Raises `StoreFailed`."""
