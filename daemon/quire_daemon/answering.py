@@ -28,7 +28,7 @@ WITH_PATHS: Final = frozenset(
     {
         *("files", "records", "record", "entries", "versions", "batch_files", "superseded_by", "diff", "not_captured"),
         *("leases", "conflicts", "waiting", "released", "broken", "writers", "on", "bursts", "contents"),
-        *("changes", "changed_since_your_read", "news"),
+        *("changes", "changed_since_your_read", "news", "warnings"),
     }
 )
 """Parts of replies that have paths, or parts that have."""

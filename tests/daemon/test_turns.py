@@ -307,6 +307,17 @@ def test_a_refusal_that_names_a_path_which_is_not_utf8_is_told_and_journaled(dae
     assert refusals == [EditRefused("write_file", "caf%E9 1/b.txt", "not_a_file", reply["message"])]
 
 
+def test_a_warning_spells_a_path_that_is_not_utf8_as_the_rest_of_the_reply_does(daemon: Daemon) -> None:
+    name = "caf%E9.py"
+    file = daemon.root / os.fsdecode(b"caf\xe9.py")
+    file.write_text("one = 1\ntwo = 2\n")
+    assert daemon.turn(ann=read(name))["ann"]["ok"]
+    edits = f"*** Update File: {name}\n@@\n one = 1\n+two = 2\n two = 2\n*** Add File: b\n+b\n"
+    reply = daemon.turn(ann=("apply_patch", {"patch": f"*** Begin Patch\n{edits}*** End Patch\n"}))["ann"]
+    assert [one["path"] for one in reply["files"]] == [name, "b"]
+    assert [(one["type"], one["path"]) for one in reply["warnings"]] == [("duplicate_line", name)]
+
+
 def test_a_reply_that_cannot_be_said_is_a_fault_that_is_told(daemon: Daemon) -> None:
     call = daemon.app.accepting.accept(incoming("ann", *write("a"), b"an operation id."))
     assert call is not None
