@@ -1,6 +1,7 @@
 """Unwinding: what a file would be now if some of its versions had never been made.
 
-A `Life` is one file through time: it follows moves, and goes on through a deletion and what is made there later.
+A `Life` is one file through time: it follows moves, and goes on through a deletion and what is made there later, but
+not into a file that comes there from another name: that has a life of its own.
 Its steps are undone or kept. From the first undone step on two states run side by side: the file as it was, and
 as it would have been (`rest`). An undone step changes only the first; a kept one changes both, the second by
 three-way merge. Neighbouring kept steps count as one, so that what others did and took back is not in the way.
@@ -141,6 +142,8 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
         for version in later:
             target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
             after = State(path, version) if target is None else State(version.moved_to, target)
+            if not before.present and version.moved_from and version.seq != seq:
+                return
             yield Step(before, after, version.seq, undone(version))
             before = after
             if target is not None:

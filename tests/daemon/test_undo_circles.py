@@ -93,6 +93,32 @@ def test_a_file_waits_for_one_that_was_made_in_its_place_to_go() -> None:
     assert texts(desk) == {"f": F}
 
 
+def test_what_was_made_in_the_place_of_a_moved_file_is_made_again_when_that_has_gone_again() -> None:
+    """`mv f g; echo new > f`, both undone and redone, at once or one by one."""
+    for at_once in (True, False):
+        desk = Desk()
+        desk.outside("f", F)
+        desk.move("f", "g", desk.ann)
+        desk.write("f", b"new\n", desk.ann)
+        for last in [2] if at_once else [1, 1]:
+            ok(desk.call(UNDO_TOOL, desk.ann, last=last))
+        assert texts(desk) == {"f": F}
+        for _ in [2] if at_once else [1, 1]:
+            ok(desk.call(REDO_TOOL, desk.ann))
+        assert texts(desk) == {"g": F, "f": b"new\n"}, at_once
+
+
+def test_what_would_be_made_where_a_file_stays_is_left_alone() -> None:
+    desk = Desk()
+    desk.outside("f", F)
+    desk.write("k", b"new\n", desk.ann)
+    desk.delete("k", desk.ann)
+    desk.move("f", "k", desk.ben)
+    reply = desk.call(UNDO_TOOL, desk.ann, last=1)
+    assert (reply["error"], texts(desk)) == ("conflict", {"k": F})
+    assert reply["files"][0]["skipped"] == "occupied"
+
+
 @pytest.mark.parametrize("stays", ["f", "g"])
 def test_where_one_of_a_circle_cannot_go_the_others_stay_too(stays: str) -> None:
     """Its new name is taken: somebody made a file there that is nobody's to move."""

@@ -35,7 +35,7 @@ class Action(msgspec.Struct, frozen=True):
     text: Text | None = None  # what it will hold
     skipped: str = ""  # why nothing is done
     conflicts: tuple[Conflict, ...] = ()
-    waits: bool = False  # a move to where another file is, that goes from there first
+    waits: bool = False  # it makes or moves something to where another file is, that goes from there first
 
     @property
     def path(self) -> str:
@@ -67,14 +67,16 @@ class Action(msgspec.Struct, frozen=True):
 
 def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
     """As they can be carried out: what goes from a name before what comes to it. Files that go round in a circle have
-    one among them that steps aside first: it stands there twice, the first time marked so.
+    one among them that steps aside first: it stands there twice, the first time marked so. What is made where a file
+    was that goes is made last.
     """
     goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
     ordered: list[tuple[Action, bool]] = []
+    last: list[tuple[Action, bool]] = []
     done: set[str] = set()
     for action in actions:
         if action.do not in ("move", "delete"):
-            ordered.append((action, False))
+            (last if action.waits else ordered).append((action, False))
             continue
         chain: list[Action] = []
         one: Action | None = action
@@ -85,7 +87,7 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
         if chain and one is chain[0]:
             ordered.append((chain[0], True))
         ordered += [(each, False) for each in reversed(chain)]
-    return ordered
+    return ordered + last
 
 
 class Planning(msgspec.Struct):
@@ -127,6 +129,8 @@ class Planning(msgspec.Struct):
         if action.do in ("move", "delete"):
             self.left.add(u.now.path)
             self.reached |= {u.path} if action.do == "move" else set()
+        elif action.waits:
+            self.reached.add(u.path)
         elif not action.skipped:
             self.taken |= {u.now.path, u.path}
         return action
@@ -134,9 +138,11 @@ class Planning(msgspec.Struct):
     def _is_taken(self, u: Unwound) -> bool:
         """Do two histories end under one name? The first has it, the second would overwrite its result.
 
-        What is moved may come to where another goes from: two files that were swapped.
+        What is moved or made may come to where another goes from: two files that were swapped.
         """
-        if not u.now.present or (u.present and u.path == u.now.path):
+        if not u.now.present:
+            return not {u.now.path, u.path}.isdisjoint(self.taken | self.reached)
+        if u.present and u.path == u.now.path:
             return not {u.now.path, u.path}.isdisjoint(self.taken | self.left | self.reached)
         return u.now.path in self.taken | self.left or (u.present and u.path in self.taken | self.reached)
 
@@ -159,7 +165,8 @@ class Planning(msgspec.Struct):
         there = self.world.files.get(u.path)
         if there is None and self._protected(u.path):
             return self._skip(u, "protected")
-        if there is None or there.kind != "missing" or there.path != u.path:
+        waits = self._leaves(u.path, there) and u.entry == REGULAR
+        if there is None or there.path != u.path or not (waits or there.kind == "missing"):
             if there is not None and there.kind == "folder" and u.entry == FOLDER:
                 return Action("none", u)
             return self._occupied(u, there)
@@ -168,7 +175,12 @@ class Planning(msgspec.Struct):
             return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
         if u.entry != REGULAR:
             return Action("make", u, there)
-        return self._with_data("create", u, there)
+        made = self._with_data("create", u, FileNow(u.path, "missing") if waits else there)
+        return msgspec.structs.replace(made, waits=waits and made.do == "create")
+
+    def _leaves(self, path: str, there: FileNow | None) -> bool:
+        """Does the file that stands at `path` go from there?"""
+        return there is not None and there.kind == "file" and path in self.leaving
 
     def _file_above(self, path: str) -> Version | None:
         """What is no folder where one of the folders of `path` would be, and does not go either."""
@@ -203,7 +215,7 @@ class Planning(msgspec.Struct):
             there = self.world.files.get(u.path)
             if there is None and self._protected(u.path):
                 return self._skip(u, "protected")
-            waits = there is not None and there.kind == "file" and u.path in self.leaving
+            waits = self._leaves(u.path, there)
             if there is None or there.path != u.path or not (waits or there.kind == "missing"):
                 return self._occupied(u, there)
             above = self._file_above(u.path)
