@@ -8,6 +8,7 @@ it. Every door says so, and so does `quire doctor`. At reload the last good sett
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import msgspec
@@ -216,6 +217,17 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "retention.automatic": ("off", "over_quota", "daily"),
     **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
+_LEAST: dict[str, float] = {
+    "capture.max_bytes": 0,
+    "capture.scan_minutes": 0.1,  # a comparison goes through the whole tree
+    "limits.edit_bytes": 1,
+    "limits.edit_lines": 1,
+    "limits.reply_bytes": 1,
+    "limits.regex_ms": 1,
+    "retention.workspace_bytes": 0,
+    "retention.store_bytes": 0,
+    "retention.reserve_bytes": 0,
+}
 
 
 _FROM_THE_START: tuple[tuple[str, str], ...] = (
@@ -281,12 +293,14 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
     except msgspec.ValidationError as error:
         raise not_fitting(name, text, Settings, error) from None
     for dotted, choices in _CHOICES.items():
-        value: Any = settings
-        for part in dotted.split("."):
-            value = getattr(value, part)
+        value = _value(settings, dotted)
         if value not in choices:
             wanted = ", ".join(repr(c) for c in choices)
             raise wrong_at(name, text, dotted, f"{dotted} is {value!r}; it can be {wanted}")
+    for dotted, least in _LEAST.items():
+        value = _value(settings, dotted)
+        if not least <= value < math.inf:  # nor what is no number, which TOML can write
+            raise wrong_at(name, text, dotted, f"{dotted} is {value}; it must be a number from {least} on")
     for glob in settings.policy.forbidden_globs:
         _check_glob(glob, name, text)
     try:
@@ -299,6 +313,13 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
     except ValueError as error:
         raise wrong_at(name, text, "retention", f"retention: {error}") from None
     return settings
+
+
+def _value(settings: Settings, dotted: str) -> Any:
+    value: Any = settings
+    for part in dotted.split("."):
+        value = getattr(value, part)
+    return value
 
 
 def _check_glob(glob: str, name: str, text: str | None) -> None:

@@ -81,6 +81,10 @@ def test_the_workspace_cannot_allow_absolute_paths_that_the_user_refuses() -> No
         ("[capture]\nignore = []\n[mcp]\nignore = []\n", ["line 4: there is no key `mcp.ignore`"]),
         ("[dialects]\nedit = {low = 1}\n", ["line 2: there is no key `dialects.edit.low`"]),
         ("\n[edit]\non_stal = 1\n", ["line 3", "Did you mean on_stale?"]),
+        ("[capture]\nmax_bytes = -5\n", ["line 2: capture.max_bytes is -5; it must be a number from 0 on"]),
+        ("[capture]\nscan_minutes = nan\n", ["line 2: capture.scan_minutes is nan; it must be a number from 0.1 on"]),
+        ("[capture]\nscan_minutes = inf\n", ["line 2: capture.scan_minutes is inf"]),
+        ("[limits]\nregex_ms = 0\n", ["line 2: limits.regex_ms is 0; it must be a number from 1 on"]),
     ],
 )
 def test_a_bad_file_is_told_with_line_and_key(text: str, parts: list[str]) -> None:
