@@ -63,8 +63,11 @@ def read(number: int, row: bytes) -> Stored:
         return _read_old(row)
     if not may_be(row):
         raise ValueError("it does not begin as a blob does")
-    back, at = _read(row, 1)
-    links, at = _read(row, at)
+    if len(row) > 3 and (row[1] | row[2]) < 0x80:  # nearly always
+        back, links, at = row[1], row[2], 3
+    else:
+        back, at = _read(row, 1)
+        links, at = _read(row, at)
     size, at = _read(row, at)
     rest, at = _read(row, at) if begins >= _IN_PIECES else (0, at)
     run = links % RUN

@@ -30,11 +30,11 @@ MAX_CHAIN: Final = 64
 """Most links from a blob to its keyframe; a further one becomes a keyframe."""
 
 
-_WORTH_A_LONG_LINK: Final = 0.5
+_WORTH_A_LONG_LINK: Final = 0.7
 """Of a keyframe, which the next 64 versions need; 32 more can be made from those before."""
 
-KIN_LINKS: Final = 8
-"""Most links from what a first version is made from: those after it need them."""
+KIN_LINKS: Final = 2
+"""Most links from what a first version is made from: it and all that follow need them, and more save nothing."""
 
 KIN_BYTES: Final = 1 << 17
 """Of a first version, and of what it is made from; above that, looking takes longer than it is worth."""

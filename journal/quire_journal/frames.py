@@ -64,6 +64,8 @@ _DELTA_LEVEL: Final = 8
 """Deltas are a sixth shorter than with 3, and take a third longer; above this, twice as long for a hundredth."""
 _DELTA_SEARCH: Final = 6
 """Of what `TABLED` is made of 2^6 places are compared, instead of 2^5: for as much time, a fiftieth shorter."""
+_TABLES_LEAST: Final = 10
+_TABLES_MOST: Final = 17
 _TABLED_BYTES: Final = 1 << 16
 """Longest bytes in a `TABLED` frame: of longer ones zstd finds more where the base is a prefix."""
 _TABLED_BASE_BYTES: Final = 1 << 18
@@ -241,6 +243,10 @@ def pack_with_tables(data: bytes, base: bytes, level: int = _DELTA_LEVEL, tables
         zstd.CompressionParameter.window_log: _window_log(len(data) + len(base)),
     }
     if level == _DELTA_LEVEL:
+        # Tables of the size of what stands in them: to clear larger ones takes as long as to look.
+        tables_log = max(_TABLES_LEAST, min(_TABLES_MOST, (len(data) + len(base)).bit_length() - 1))
+        options[zstd.CompressionParameter.hash_log] = tables_log
+        options[zstd.CompressionParameter.chain_log] = tables_log
         options[zstd.CompressionParameter.search_log] = _DELTA_SEARCH
     return zstd.compress(data, options=options, zstd_dict=zstd.ZstdDict(tables + base).as_undigested_dict)
 

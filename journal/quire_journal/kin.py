@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from quire_journal.log import Reading, Writing
+from quire_journal.views.paths import key_of
 
 KEY_BYTES: Final = 8
 """Of a name's hash, and of a path's. Two that agree share a row."""
@@ -40,7 +41,7 @@ def note(w: Writing, path: str) -> None:
 
 def path_key(path: str) -> bytes:
     """What stands for a path in a row; sha256 of the path begins with it."""
-    return _hash(path)
+    return key_of(path)[:KEY_BYTES]
 
 
 @functools.lru_cache(maxsize=16)  # asked for and written, one after the other
