@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from quire_journal import addresses, watermarks
+from quire_journal import addresses, repacking, watermarks
 from quire_journal.log import Damaged, Store, Writing, u64
 from quire_journal.records import GENESIS, record_hash
 
@@ -35,8 +35,10 @@ def _say_where_the_log_ends(w: Writing) -> None:
 
 
 def _forget_chains(w: Writing) -> None:
-    """Format 5: the row of a blob says what a chain said. Those that stand there are read as they are."""
+    """Format 5: the row of a blob says what a chain said. Blobs are read as they stand, and the next compaction tries
+    all of them again, for frames with tables are shorter."""
     w.clear("chains")
+    w.delete("meta", repacking.KEY)
 
 
 MIGRATIONS: Final[Mapping[int, Step]] = {

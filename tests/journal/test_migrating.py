@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from older import PATH, VECTORS, old_journal
 
 from cases import every
-from quire_journal import FORMAT
+from quire_journal import FORMAT, addresses, blobs, frames, repacking
 from quire_journal.check import check
 from quire_journal.events import FileWritten
 from quire_journal.export import FORMATS
@@ -105,6 +106,32 @@ def test_the_views_of_format_2_are_taken_over_and_only_those_with_another_fold_a
         assert not r.get("versions", b"a mark")
         assert not r.count("continuity")
         assert not list(r.scan("meta", b"view:", b"view;"))
+
+
+def test_blobs_of_format_4_are_made_shorter_by_the_next_compaction_also_those_that_were_tried_before() -> None:
+    store = old_journal(MemoryStore(), 4)
+    last = b""
+    with store.writing() as w:
+        for number in range(5, 15):
+            lines = [b"line %d of %d, which is %d" % (n, number if n % 7 == 0 else 0, n * n) for n in range(90)]
+            data = b"\n".join(lines)
+            frame = frames.pack_after(data, last) if last else frames.compress(data).body
+            kind = frames.DELTA if last else frames.BARE_PACKED
+            row = [number - 1 if last else 0, number - 5, len(data), kind, frame]
+            w.put("blobs", u64(number), msgspec.msgpack.encode(row))
+            addresses.put(w, blob_id(data), number)
+            last = data
+        w.put("meta", repacking.KEY, u64(14))
+    journal = Journal.open(store, 1)
+    tried = repacking.Repacking(store).next()
+    assert tried is not None
+    assert {one.number for one in tried.made} >= {*range(6, 15)}
+    with journal.store.writing() as w:
+        repacking.Repacking(store).write(w, tried)
+    with store.reading() as r:
+        assert blobs.get(r, blob_id(last)) == last
+        assert {blobs.stored_at(r, number).kind for number in range(6, 15)} == {frames.TABLED_BLOCK}
+    assert list(check(store)) == []
 
 
 def test_a_step_that_fails_leaves_the_journal_as_it_was() -> None:
