@@ -16,7 +16,7 @@ from quire_journal.blob_rows import Stored
 from quire_journal.entropy import TABLES
 from quire_journal.log import Damaged
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
+sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`
 import entropy
 
 SOURCES = b"".join(path.read_bytes() for path in sorted(Path(frames.__file__).parent.glob("[c-j]*.py")))
