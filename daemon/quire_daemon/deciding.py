@@ -74,7 +74,7 @@ class Deciding:
         lost_root: Callable[[], None],
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
-        self._looking = Looking(gather, performing.expect)
+        self._looking = Looking(gather)
         self._watcher, self._outside, self._performing = watcher, outside, performing
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._searching, self._reserve, self._answering = searching, reserve, answering

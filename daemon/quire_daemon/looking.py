@@ -8,7 +8,7 @@ something else now. What the disk did since a look and nobody has told of is the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from quire_daemon.call import Call, Looks
@@ -31,9 +31,7 @@ class NotYet(Exception):
 class Looking:
     """Looks at what calls name and imply."""
 
-    def __init__(self, gather: Gather, expecting: Callable[[int], None] = lambda files: None) -> None:
-        """`expecting` is told how many files a call implies that is going to write."""
-        self._expecting = expecting
+    def __init__(self, gather: Gather) -> None:
         self._gather, self._recorder, self._clock = gather, gather.recorder, gather.recorder.clock
 
     def looks(self, call: Call) -> Looks:
@@ -85,8 +83,6 @@ class Looking:
                 looks.implied = still
             elif call.tool.implies is not None:
                 looks.implied = call.tool.implies(call.params, history, call.who)
-                if not any(getattr(call.params, only, False) for only in ("plan", "dry_run")):
-                    self._expecting(len(looks.implied.paths))
             looks.files = {n: file for n, file in looks.files.items() if file.version == history.file(file.path)}
 
     def _named(self, call: Call, name: str) -> FileNow:

@@ -64,15 +64,6 @@ SLICE_S: Final = 0.01
 LONGER_SLICE_S: Final = 0.04
 """And while nobody does: each turn has a price."""
 
-TRIED: Final = 4
-"""Of the temporary files of a long request so many are made at once, to see how long it takes."""
-
-SLOW_S: Final = 0.0001
-"""If one takes longer than that, the others are made on a thread."""
-
-EXPECTED_S: Final = 5.0
-"""So long what was made ready for a long request waits for it."""
-
 LATE_S: Final = 1.0
 """Between two tries to journal what a late writer wrote, where the journal does not take it."""
 
@@ -166,20 +157,8 @@ class Performing:
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
         self._late: list[Late] = []  # what late writers wrote and the journal has not taken
         self._late_s = 0.0  # not before
-        self._expected_s = 0.0  # when a long request was expected last
         self.under_way = UnderWay()
         self.rider: Rider | None = None
-
-    def expect(self, writes: int) -> None:
-        """A call that is being looked at implies so many files: of many, temporary ones are made meanwhile."""
-        most = min(writes, max(most_open() - SPARE_FILES, 0) // 2)
-        if writes < MANY or most < TRIED:
-            return
-        began = self._clock.mono_s()
-        self._workspace.expect(TRIED)
-        self._expected_s = self._clock.mono_s()
-        if self._expected_s - began > TRIED * SLOW_S:
-            self._preparing.expect(most)
 
     @property
     def landed(self) -> Seq:
@@ -446,8 +425,6 @@ class Performing:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""
         now = self._clock.mono_s()
         self._late += self._workspace.sweep(now, self._preparing.submit)
-        if not self._long and now - self._expected_s > EXPECTED_S:
-            self._workspace.expect_none()
         if self._late and now >= self._late_s:
             self._late_s = now + LATE_S  # what the journal does not take stays in `.quire/tmp` as well as here
             self._keep(self._late, "late")

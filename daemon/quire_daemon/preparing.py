@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
@@ -103,11 +102,6 @@ class Preparing:
     def submit(self, work: Callable[[], None]) -> Future[None]:
         """Do it on one of the threads."""
         return self._pool.submit(work)
-
-    def expect(self, writes: int) -> None:
-        """So many are to come. Where there can be no thread for it, each makes what it needs itself."""
-        with suppress(RuntimeError):
-            self._workspace.expect(writes, self._pool.submit)
 
     def begin(self, writes: Sequence[Write]) -> Staging:
         """Begin to stage; what goes wrong is told when the result is asked for, after the log has the records."""

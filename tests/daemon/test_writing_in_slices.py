@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 import pytest
 
-import live
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
 from quire_daemon.gather import BeingWritten, Gather
@@ -22,10 +21,8 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.performing import (
-    EXPECTED_S,
     MANY,
     SLICE_S,
-    TRIED,
     Done,
     Failed,
     Outcome,
@@ -61,13 +58,6 @@ class Ticking:
 
     def mono_s(self) -> float:
         self.now_s += SLICE_S * 1.5
-        return self.now_s
-
-
-class Standing(Ticking):
-    """A clock that is moved by hand."""
-
-    def mono_s(self) -> float:
         return self.now_s
 
 
@@ -198,56 +188,6 @@ def test_while_nobody_asks_a_turn_writes_more(scene: Scene) -> None:
         landed.append(len(scene.outside.landed_at))
     assert scene.now() == {b"after\n"}
     assert max(later - earlier for earlier, later in pairwise(landed)) > AT_ONCE
-
-
-def descriptors() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
-def test_the_temporary_files_of_a_long_request_are_made_while_it_is_looked_at(scene: Scene) -> None:
-    """The loop need not wait for the disk to find an inode for each; none is left that nobody needs."""
-    before = descriptors()
-    scene.performing.expect(len(FILES) + 5)
-    live.eventually("they are made", lambda: descriptors() >= before + len(FILES) + 5)
-    assert os.listdir(scene.root / ".quire" / "tmp") == []
-    scene.begin()
-    assert [*scene.turns()][-1] == [(scene.begun, Done())]
-    assert scene.now() == {b"after\n"}
-    for _ in range(2):
-        scene.clock.now_s += EXPECTED_S + GRACE_S
-        scene.performing.sweep()
-    assert scene.workspace.lingering() == 0
-    assert descriptors() - before <= 5  # those of the journal and of threads
-
-
-def test_where_the_disk_has_them_at_once_each_is_made_when_it_is_needed(scene: Scene) -> None:
-    """Threads that take turns would cost more."""
-    still: Any = Standing()
-    outside: Any = scene.outside
-    performing = Performing(scene.workspace, scene.recorder, outside, still, scene.steps.append)
-    before, threads = descriptors(), threading.active_count()
-    performing.expect(len(FILES))
-    assert (descriptors() - before, threading.active_count()) == (TRIED, threads)
-    performing.sweep()
-    assert descriptors() - before == TRIED  # it may still come
-    still.now_s += 2 * EXPECTED_S
-    performing.sweep()
-    performing.close()
-    assert descriptors() == before
-
-
-def test_nothing_is_made_ahead_for_a_request_of_few_files_or_for_a_plan(scene: Scene) -> None:
-    before = descriptors()
-    scene.performing.expect(MANY - 1)
-    assert descriptors() == before
-    told: list[int] = []
-    looking = Looking(scene.gather, told.append)
-    scene.decide(["beside.txt"], b"edited\n")
-    scene.recorder.commit()
-    choices: list[dict[str, Any]] = [{"plan": True}, {"dry_run": True}, {}]
-    for only in choices:
-        looking.looks(scene.call("undo", last=1, **only))
-    assert told == [1]
 
 
 def test_where_each_file_is_synced_by_itself_one_that_cannot_be_ends_all_of_it(scene: Scene) -> None:

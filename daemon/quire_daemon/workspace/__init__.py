@@ -20,7 +20,6 @@ from typing import Final
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import probe
-from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
@@ -115,10 +114,10 @@ class Workspace:
         self._root_stat = os.fstat(fd)
         confined = probe.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
-        self._lingering, self._blanks = Lingering(-1), Blanks(-1)
+        self._lingering = Lingering(-1)
         try:
             self._make_home()
-            self._lingering.tmp = self._blanks.tmp = self._tmp = self._open_home(TMP)
+            self._lingering.tmp = self._tmp = self._open_home(TMP)
             self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or probe.find_protection(self._tmp, prefix, confined)
@@ -135,8 +134,7 @@ class Workspace:
         given = self.protection
         self._places = Places(self.root, self._beneath, given.folds_case)
         self._reading = Reading(self._beneath, given, wall_ns)
-        parts = self._beneath, self._reading, self._tmp, given, self._token, self._blanks
-        self._staging = Staging(self.root, *parts, steps)
+        self._staging = Staging(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
         means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
         self._swapping = Swapping(means)
 
@@ -219,15 +217,6 @@ class Workspace:
     def stage_all(self, writes: Sequence[Write]) -> list[Staged]:
         """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
         return self._staging.stage(writes)
-
-    def expect(self, writes: int, later: Callable[[Callable[[], None]], object] = _at_once) -> None:
-        """So many files are going to be written: `later` may make room for them on another thread meanwhile."""
-        if self.protection.tmpfile and not self.read_only and self._blanks.want(writes):
-            later(self._blanks.make)
-
-    def expect_none(self) -> None:
-        """What stands ready for writes that did not come is let go of."""
-        self._blanks.drop()
 
     def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
         """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused.
@@ -397,6 +386,5 @@ class Workspace:
     def _give_tmp_back(self) -> None:
         if self._tmp >= 0:
             self._lingering.close()
-            self._blanks.drop()
             os.close(self._tmp)
-            self._tmp = self._lingering.tmp = self._blanks.tmp = -1
+            self._tmp = self._lingering.tmp = -1
