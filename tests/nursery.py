@@ -1,10 +1,10 @@
 """Daemons for tests, forked from one process that has imported what a daemon needs (`forking`).
 
 Most of what a daemon computes until it answers is imports, and the tests start some two hundred of them. Here one
-process for each process of pytest imports once, and forks for each daemon: it has one thread and opens nothing of
-Quire's, so a fork of it is as new as a program just started. Everything that a daemon can tell about how it began is
-as `quire_client.start.apart` has it: session, folder, environment, descriptors, arguments; what others see in /proc
-(`cmdline`, `environ`) is that of the nursery, which is why it tells which processes it made.
+process imports once, and forks for each daemon: it has one thread and opens nothing of Quire's, so a fork of it is as
+new as a program just started. Everything that a daemon can tell about how it began is as `quire_client.start.apart` has
+it: session, folder, environment, descriptors, arguments; what others see in /proc (`cmdline`, `environ`) is that of the
+nursery, which is why it tells which processes it made.
 
 Who ends one way or another (a signal, an exit status) is told to whoever asked for it, as a parent would learn it.
 Tests of the start itself, the benchmarks, and `scripts/test --long` start real programs (`live.Live(forked=False)`).
