@@ -31,6 +31,10 @@ O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor do
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
 
 _RENAMEAT2: Final = {"x86_64": 316, "aarch64": 276, "riscv64": 276}
+_ENCODING: Final = sys.getfilesystemencoding()  # as `os.fsencode`, in one call where that takes four
+_HAS_LEASES: Final = hasattr(fcntl, "F_SETLEASE")
+_RING: Final = int(signal.SIGURG)
+
 _OPENAT2: Final = 437  # the same everywhere: younger than the common table
 
 
@@ -38,6 +42,9 @@ class _OpenHow(ctypes.Structure):
     """struct open_how."""
 
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+_HOW_BYTES: Final = ctypes.sizeof(_OpenHow)
 
 
 @cache
@@ -95,7 +102,7 @@ def openat2(folder: int, path: bytes, flags: int, resolve: int) -> int:
     """Open `path` from `folder` under the RESOLVE_* rules. Raises OSError (EXDEV, ELOOP: the rules forbid it)."""
     if sys.platform != "linux":
         raise OSError(errno.ENOSYS, "openat2")
-    return _check(_openat2()(_OPENAT2, folder, path, _how(flags, resolve), ctypes.sizeof(_OpenHow)))
+    return _check(_openat2()(_OPENAT2, folder, path, _how(flags, resolve), _HOW_BYTES))
 
 
 def rename_flags(from_folder: int, name: str, to_folder: int, to: str, flags: int) -> None:
@@ -105,7 +112,8 @@ def rename_flags(from_folder: int, name: str, to_folder: int, to: str, flags: in
         raise OSError(errno.ENOSYS, "renameat2")
     if sys.platform == "darwin":
         flags = _SWAP_DARWIN if flags == EXCHANGE else _EXCL_DARWIN
-    _check(call(from_folder, os.fsencode(name), to_folder, os.fsencode(to), flags))
+    before, after = name.encode(_ENCODING, "surrogateescape"), to.encode(_ENCODING, "surrogateescape")
+    _check(call(from_folder, before, to_folder, after, flags))
 
 
 def rename_new(from_folder: int, name: str, to_folder: int, to: str) -> None:
@@ -150,10 +158,10 @@ def take_lease(fd: int, write: bool = False) -> bool | None:
     default is to be ignored: that holds for this descriptor alone, in any thread, and leaves the process's own
     handlers as they are. The loop listens, so that nobody has to wait; `lease_stands` is asked where it matters.
     """
-    if not hasattr(fcntl, "F_SETLEASE"):
+    if not _HAS_LEASES:
         return None
     try:
-        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETSIG, _RING)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK if write else fcntl.F_RDLCK)
     except OSError as error:
         if error.errno == errno.EAGAIN:
