@@ -12,6 +12,9 @@ That the file system went back, and nobody else did it, is told by what stands t
 
 Such a path gets its newest version, whose bytes the journal has. Anything else is somebody's doing, stays, and becomes
 an outside version when the tree is compared. Which start asks is told by `soundness.Prepared.machine_ran`.
+
+All of that compares what the clock said. After it was set back, records have the time of the last one before that, or
+one that is still to come: of such a write nothing is known, and what stands stays.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from quire_daemon.handlers.base import FileNow, Make, Put, Remove, Write
@@ -26,7 +30,20 @@ from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import base_there, roll_forward
 from quire_daemon.workspace import Workspace
-from quire_journal.events import LINK, REGULAR, FileDeleted, FileMoved, FileWritten, ModeChanged
+from quire_journal.events import (
+    LINK,
+    REGULAR,
+    BytesDisplaced,
+    BytesGone,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    JournalSalvaged,
+    ModeChanged,
+    OutsideWritten,
+    WritesAbandoned,
+    WritesSettled,
+)
 from quire_journal.history import History
 from quire_journal.ids import disk_path
 from quire_journal.records import Record
@@ -35,6 +52,11 @@ from quire_journal.views.files import Version
 
 UNWRITTEN_NS: Final = 120_000_000_000
 """Before the end of the log: what is older has been written down by any file system."""
+
+_OF_STARTS: Final = frozenset(
+    event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
+)
+"""What `recovery` and a salvage note, too: hours after the last write, if the machine was off for so long."""
 
 
 class _Promise(NamedTuple):
@@ -48,7 +70,7 @@ class _Promise(NamedTuple):
 def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> int:
     """Perform again what the file system forgot; how many paths that were. Files over `limit` bytes are left."""
     with recorder.history() as history:
-        promises = _latest(history)
+        promises = _latest(history, recorder.clock.now_ns())
         found = (_step(path, promises[path], history, workspace, limit) for path in sorted(promises))
         steps = [step for step in found if step is not None]
     done = 0
@@ -59,17 +81,29 @@ def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -
     return done
 
 
-def _latest(history: History) -> dict[str, list[_Promise]]:
+def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
     """What the writes of the last moments found, by path."""
     promises: dict[str, list[_Promise]] = {}
     since_ns: int | None = None
-    for record in history.records(reverse=True):
-        since_ns = record.at_ns - UNWRITTEN_NS if since_ns is None else since_ns
-        if record.at_ns < since_ns:
+    for record, before in pairwise(chain(history.records(reverse=True), (None,))):
+        assert record is not None
+        if since_ns is None and not _may_be_of_a_start(record):
+            since_ns = record.at_ns - UNWRITTEN_NS
+        if since_ns is not None and record.at_ns < since_ns:
             break
+        if record.at_ns > now_ns or (before is not None and before.at_ns == record.at_ns):
+            continue  # the clock was set back, and the time of the record is not that of the write
         for path, promise in _promises(record):
             promises.setdefault(path, []).append(promise)
     return promises
+
+
+def _may_be_of_a_start(record: Record) -> bool:
+    """Could it have been noted by this start, before it asks, or by one that did not get so far?"""
+    if record.kind == OutsideWritten.kind:
+        event = record.event()
+        return isinstance(event, OutsideWritten) and event.evidence == "displaced"
+    return record.kind in _OF_STARTS
 
 
 def _promises(record: Record) -> Iterator[tuple[str, _Promise]]:

@@ -17,10 +17,12 @@ from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     FOLDER,
     LINK,
+    BytesDisplaced,
     Event,
     FileDeleted,
     FileMoved,
     FileWritten,
+    JournalSalvaged,
     ModeChanged,
     OutsideWritten,
     WritesAbandoned,
@@ -36,11 +38,12 @@ V0, V1, V2, THEIRS = b"v0\n", b"v1\n", b"v2\n", b"theirs\n"
 
 @dataclass
 class Clock:
-    """It stands still until a test moves it: what is on the disk is from before, unless the test says otherwise."""
+    """Hardly moves until a test moves it: what is on the disk is from before, unless the test says otherwise."""
 
     ns: int = field(default_factory=lambda: time.time_ns() + 1_000_000_000)
 
     def now_ns(self) -> int:
+        self.ns += 1
         return self.ns
 
     def mono_s(self) -> float:
@@ -206,3 +209,38 @@ def test_what_is_older_than_any_file_system_waits_is_not_asked(scene: Scene) -> 
     scene.stood("later.txt")
     assert scene.bring_back() == 0
     assert scene.read("f.txt") == V0
+
+
+def test_what_this_start_noted_before_does_not_make_the_last_writes_old(scene: Scene) -> None:
+    """The machine was off for an hour; what the write path had left open is settled first, now."""
+    v0 = scene.stood("f.txt")
+    v1 = scene.written("f.txt", V1, v0)
+    scene.clock.ns += 3_600_000_000_000
+    scene.told(JournalSalvaged("a page", "db.damaged-T", v1, ()))
+    scene.told(WritesAbandoned((v1 + 100,), "overtaken"))
+    scene.told(BytesDisplaced("g.txt", blob_id(THEIRS), len(THEIRS), "swap"), THEIRS)
+    assert scene.bring_back() == 1
+    assert scene.read("f.txt") == V1
+
+
+def test_nothing_is_known_of_what_was_told_at_a_time_that_is_still_to_come(scene: Scene) -> None:
+    """The clock was set back: whatever was done since looks as if it had been before."""
+    v0 = scene.stood("f.txt")
+    scene.written("f.txt", V1, v0)
+    scene.told(FileWritten("made.txt", blob_id(V1), len(V1), 0o644), V1)
+    scene.clock.ns = time.time_ns() - 1_000_000_000
+    assert scene.bring_back() == 0
+    assert scene.read("f.txt") == V0
+    assert not (scene.root / "made.txt").exists()
+
+
+def test_nothing_is_known_of_what_was_told_while_the_clock_was_before_an_earlier_record(scene: Scene) -> None:
+    """Such a record has the time of that one, which may be hours after the write."""
+    v0 = scene.stood("f.txt")
+    scene.clock.ns -= 500_000_000
+    scene.written("f.txt", V1, v0)
+    scene.told(FileWritten("made.txt", blob_id(V1), len(V1), 0o644), V1)
+    scene.clock.ns += 500_000_000
+    assert scene.bring_back() == 0
+    assert scene.read("f.txt") == V0
+    assert not (scene.root / "made.txt").exists()
