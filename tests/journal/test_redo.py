@@ -258,3 +258,42 @@ def test_what_is_no_entry_is_none(tmp_path: Path) -> None:
     assert redo.entries(path) == []
     path.write_bytes(redo._HEAD.pack(redo._MAGIC, 8, 1, redo._digest(msgspec.msgpack.encode(1))) + b"\x01")
     assert redo.entries(path) == []
+
+
+def test_nothing_is_left_of_what_an_earlier_process_deleted_where_this_one_only_compacts(tmp_path: Path) -> None:
+    secret = b"-----BEGIN SECRET KEY-----"
+    store = LmdbStore.open(tmp_path)
+    put(store, b"secret", secret)
+    with store.writing() as w:
+        w.delete("meta", b"secret")
+    store.close()
+    store = LmdbStore.open(tmp_path)
+    compaction = store.compacting()
+    compaction.copy()
+    compaction.finish()
+    compaction.release()
+    assert secret not in (tmp_path / "db" / "redo").read_bytes()
+    store.close()
+
+
+def test_a_file_that_can_be_neither_synced_nor_removed_is_a_failure_of_the_store_or_none(tmp_path: Path) -> None:
+    """As where the disk has failed and its file system can only be read from now on: the commit itself decides."""
+    store = LmdbStore.open(tmp_path)
+    put(store, b"key", b"one")
+    assert store._redo is not None
+    store._redo.close()
+    store._redo = Redo(os.open("/dev/full", os.O_RDWR))
+    (tmp_path / "db" / "redo").unlink()
+    (tmp_path / "db" / "redo").mkdir()
+    put(store, b"head", b"one")
+    assert rows(store) == [("meta", b"head", b"one"), ("meta", b"key", b"one")]
+    store.close()
+
+
+def test_a_store_that_is_not_synced_takes_what_cannot_be_removed_as_it_is(tmp_path: Path) -> None:
+    LmdbStore.open(tmp_path).close()
+    (tmp_path / "db" / "redo").mkdir()
+    store = LmdbStore.open(tmp_path, Durability.FAST)
+    put(store, b"head", b"one")
+    assert rows(store) == [("meta", b"head", b"one")]
+    store.close()

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -75,6 +76,12 @@ def _entry(slot: bytes) -> Entry | None:
     return entry if entry.base == base else None
 
 
+def remove(path: Path) -> None:
+    """Remove the file, which is of no use; one that stays tells of commits that are behind what the database holds."""
+    with suppress(OSError):
+        path.unlink()
+
+
 class Redo:
     """The file, and the thread that syncs it. For one writer at a time."""
 
@@ -98,7 +105,7 @@ class Redo:
             sync_path(path.parent)  # an entry in a file whose name a power cut takes away tells nobody
         except OSError:
             redo.close()
-            path.unlink(missing_ok=True)
+            remove(path)
             return None
         return redo
 

@@ -120,7 +120,7 @@ class LmdbStore:
         if path.exists():
             self.sync()  # before what it tells of is forgotten: what leads to the last commit may be on no disk
         if self._durability is Durability.FAST:
-            path.unlink(missing_ok=True)
+            redo.remove(path)
         else:
             self._redo = Redo.open(path)
         self._begun = True
@@ -245,7 +245,7 @@ class LmdbStore:
                 entry.result()
             except OSError:
                 self._forgo_redo()
-                (self._path / redo.NAME).unlink(missing_ok=True)
+                redo.remove(self._path / redo.NAME)
             else:
                 return
         try:
@@ -262,11 +262,14 @@ class LmdbStore:
 
     def _empty_redo(self) -> None:
         """Of the present file nothing is to be made again; another comes in its place. Raises `StoreFailed`."""
-        if self._redo is None:
-            return
-        self.sync()
+        if not self._begun:
+            self._begin()  # an earlier process may have left entries
         try:
-            self._redo.empty()
+            if self._redo is not None:
+                self.sync()
+                self._redo.empty()
+            else:
+                (self._path / redo.NAME).unlink(missing_ok=True)
         except OSError as error:
             raise StoreFailed(f"could not empty {self._path / redo.NAME}: {error.strerror}") from error
 
