@@ -167,7 +167,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     try:
         with soundness.telling_of_crashes(place.journal):
             store = STORES["lmdb"](place.journal, settings.journal.durability)
-            store.leave_image(unproven=found.end_only)
+            if found.machine_ran:
+                store.leave_image(unproven=found.end_only)
             if found.views_differ:
                 replay.rebuild(store)
             journal = Journal.open(store, clock.now_ns(), identity.id)
@@ -194,6 +195,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 recover(recorder, workspace, log, settings.capture.max_bytes)
                 if not found.machine_ran:
                     bring_back(recorder, workspace, log, settings.capture.max_bytes)
+            if not found.machine_ran:  # only now: a start that gets no further is followed by one that asks again
+                store.leave_image(unproven=found.end_only)
             epoch = secrets.token_hex(8)
             inherited = _inherited_listener()
             if inherited is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -162,3 +163,19 @@ def test_an_edit_that_was_answered_outlives_a_power_cut_that_takes_the_last_comm
     with at.connect() as client:
         (newest,) = ok(client.call("log", {"path": "a.txt", "limit": 1}))["records"]
     assert newest["kind"] == "file_written"
+
+
+def test_what_a_start_after_an_end_of_the_machine_did_not_get_to_is_left_to_the_next(at: Live) -> None:
+    """It was killed while it finished the writes: what the file system forgot would never have been asked again."""
+    edited(at)
+    at.kill()
+    with at.fault("after_commit"), at.connect() as doomed:
+        assert doomed.call("write_file", {"path": "b.txt", "content": "b\n"})["outcome"] == "unknown"
+    eventually("the daemon has died", lambda: not at.pids())
+    (at.state_dir / "journal" / "afterimage").unlink()  # as one from before the machine was started anew
+    before = len(checks(at))
+    with at.fault("perform.created"), contextlib.suppress(NoDaemon), at.connect() as doomed:
+        doomed.call("status", {})
+    with at.connect() as client:
+        assert ok(client.call("read_file", {"path": "b.txt"}))["content"] == "b\n"
+    assert [found["machine_ran"] for found in checks(at)[before:]] == [False, False]
