@@ -364,6 +364,8 @@ class _Collection:
                 self._settle()
             finally:
                 self._alone = False
+        if dropping.wrong is not None:
+            raise dropping.wrong
         if dropping.look_again:
             self._begin_again(dropping.look_again)
         elif more:

@@ -73,6 +73,7 @@ class Dropping:
         """`batch`: of the record that says by which policy. `others_s`: when others' records were committed last."""
         self.dropped = 0  # blobs
         self.portion = Portion()
+        self.wrong: Exception | None = None  # why nothing more goes
         self._recorder, self._store, self._needed, self._batch, self._step = recorder, store, needed, batch, step
         self._ready: deque[Chunk] = deque()
         self._boarded: list[Chunk] = []
@@ -108,8 +109,16 @@ class Dropping:
         self._for_others = not alone and self._recorder.waiting > 0
         self._empty += self._for_others
         laden = bool(self._ready) and (alone or (self._for_others and self._empty >= EVERY))
-        if not laden or self.look_again:
+        if not laden or self.look_again or self.wrong is not None:
             return None
+        try:
+            return self._load(now_s, alone)
+        except Exception as wrong:  # noqa: BLE001  it ends the collection (`wrong`), and not what others wait for
+            self.wrong = wrong
+            return None
+
+    def _load(self, now_s: float, alone: bool) -> tuple[BytesGone, int] | None:
+        """The chunks that board, without what is needed. Raises `Damaged`, or whatever else a journal can."""
         most = (LARGE if now_s - self._others_s >= QUIET_S else 1) if alone else self.portion.chunks
         gone: list[bytes] = []
         paths: dict[str, None] = {}

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from quire_journal import addresses, blob_rows, blobs
+from quire_journal import addresses, blobs
 from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.history import History
 from quire_journal.ids import version_token
@@ -247,7 +247,7 @@ class Marks:
                 rows = list(islice(r.scan("blobs", b"", u64(at), reverse=True), _ROWS))
             for key, value in rows:
                 at = int.from_bytes(key, "big")
-                stored = blob_rows.read(at, value)
+                stored = blobs.read_row(at, value)
                 base, size = stored.base, len(value) + stored.rest
                 if self._mark[at] == DROP:
                     totals.dropped += 1
@@ -357,7 +357,7 @@ class Needed:
             self._event(r, history, event)
         for key, value in r.scan("blobs", u64(self._newest + 1)):
             self._newest = int.from_bytes(key, "big")
-            self._with_bases(r, blob_rows.read(self._newest, value).base)
+            self._with_bases(r, blobs.read_row(self._newest, value).base)
 
     def _event(self, r: Reading, history: History, event: Event | None) -> None:
         """Keep the bytes that the event names, and those of the versions that it is about or stands on."""
@@ -378,7 +378,7 @@ class Needed:
     def _with_bases(self, r: Reading, number: int) -> None:
         while number and number not in self._numbers:
             self._numbers.add(number)
-            number = blobs.stored_at(r, number).base
+            number = blobs.base_of(r, number)
 
     def rest(self, r: Reading, chunk: Chunk) -> tuple[bytes, ...]:
         """The blobs of the chunk that are held, and that nothing new needs."""

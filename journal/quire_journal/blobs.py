@@ -185,8 +185,8 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None) -> bytes:
         links.append((at, stored))
         if stored.kind not in MADE_OF_BASE:
             break
-        if not 0 < stored.base < at:
-            raise Damaged(f"blob {at} names blob {stored.base} as its base; run `quire verify`")
+        if not stored.base:
+            raise Damaged(f"blob {at} names no blob as its base; run `quire verify`")
         at = stored.base
         data = cache.find(u64(at)) if cache is not None else None
     data = data or b""
@@ -231,14 +231,27 @@ def _stored(r: Reading, number: int) -> Stored | None:
 
 
 def _row(r: Reading, number: int) -> Stored | None:
-    """The blob without the part of its frame that stands in pieces."""
     found = r.get("blobs", u64(number))
-    if found is None:
-        return None
+    return None if found is None else read_row(number, found)
+
+
+def read_row(number: int, row: bytes) -> Stored:
+    """The blob without the part of its frame that stands in pieces. Raises `log.Damaged`."""
     try:
-        return blob_rows.read(number, found)
+        stored = blob_rows.read(number, row)
     except ValueError as error:
         raise Damaged(f"blob {number} is not a blob ({error}); run `quire verify`") from error
+    if not 0 <= stored.base < number:
+        raise Damaged(f"blob {number} names blob {stored.base} as its base; run `quire verify`")
+    return stored
+
+
+def base_of(r: Reading, number: int) -> int:
+    """The number of the blob that this one is made from; 0: of none. Raises `log.Damaged`, also where it is gone."""
+    row = _row(r, number)
+    if row is None:
+        raise Damaged(f"blob {number}, which others are made from, is gone; run `quire verify`")
+    return row.base
 
 
 def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes]]]:
@@ -327,8 +340,6 @@ def _like(
 def _back(r: Reading, number: int, row: Stored, enough: Callable[[Stored], bool]) -> tuple[int, Stored]:
     """The blob that this one is made from over as many links as it takes. Raises `Damaged`."""
     while row.base and not enough(row):
-        if not 0 < row.base < number:
-            raise Damaged(f"blob {number} names blob {row.base} as its base; run `quire verify`")
         base = _row(r, row.base)
         if base is None:
             raise Damaged(f"blob {row.base}, which blob {number} is made from, is gone; run `quire verify`")

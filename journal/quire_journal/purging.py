@@ -19,7 +19,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal import addresses, blob_rows, blobs, frames
+from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import any_of
 from quire_journal.beside import Again, Row
 from quire_journal.blob_rows import Stored
@@ -350,7 +350,7 @@ def _keyframes(r: Reading, going: Collection[int]) -> list[Row]:
         return rows
     for key, value in r.scan("blobs"):
         number = int.from_bytes(key, "big")
-        stored = blob_rows.read(number, value)
+        stored = blobs.read_row(number, value)
         if stored.base in going and number not in going:
             frame = frames.compress(blobs.unpack(r, number))
             row, parts = blobs.rows_of(number, Stored(0, 0, frame.size, frame.kind, frame.body))

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import msgpack
 
+from cases import every
 from quire_daemon.clock import SystemClock
 from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.config import Retention, Settings
@@ -16,6 +18,8 @@ from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
+from quire_journal import blob_rows, frames
+from quire_journal.blob_rows import Stored
 from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
@@ -213,15 +217,46 @@ def test_drops_wait_for_a_pause_of_others_and_not_at_all_where_there_is_one(tmp_
     assert told[2]["dropped"] == {"blobs": 1}
 
 
-def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(tmp_path: Path) -> None:
+@every(
+    "table, key, row",
+    [
+        ("records", 2, b"nonsense"),
+        ("blobs", 6, b""),
+        ("blobs", 2, b"nonsense"),
+        ("blobs", 2, b"\x83\x09\x00\x01x"),  # made from one that lies before the first
+        ("blobs", 2, msgpack.encode([9, 1, 1, 3, b"x"])),  # made from one that came later
+    ],
+)
+def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(
+    tmp_path: Path, table: str, key: int, row: bytes
+) -> None:
     """The next start believed that the journal is as it was left, and did not check it."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
     with daemon.recorder.journal.store.writing() as w:
-        w.put("records", u64(2), b"nonsense")
+        w.put(table, u64(key), row)
     daemon.collecting.begin(Asked(), told.append)
     while not told:
         daemon.turn()
     assert told[0]["error"] == "journal_damaged"
+    assert [type(error) for error in daemon.faults] == [Damaged]
+
+
+def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(tmp_path: Path) -> None:
+    """Each fourth commit failed, and then every one, as long as nobody rested: of edits that stood on the disk."""
+    daemon, told = Served(tmp_path), list[dict[str, Any]]()
+    daemon.collecting.begin(Asked(), told.append)
+    for _ in range(3):  # mark, note, look what is to go
+        daemon.turn()
+    with daemon.recorder.journal.store.writing() as w:
+        w.delete("blobs", u64(3))
+        w.put("blobs", u64(7), blob_rows.row(7, Stored(3, 1, 1, frames.SPLICED, msgpack.encode([1, 0, b""]))))
+    for number in range(8):
+        daemon.recorder.note(FileWritten("b", blob_id(b"%d" % number), 1, 0o644), WriterId(1))
+        daemon.settle()
+    while not told:
+        daemon.turn()
+    assert told[0]["error"] == "journal_damaged"
+    assert "blob 3" in told[0]["message"]
     assert [type(error) for error in daemon.faults] == [Damaged]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scribe import Scribe, to_purge
@@ -29,7 +30,7 @@ from quire_journal.events import (
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
-from quire_journal.log import TABLES, Store
+from quire_journal.log import TABLES, Damaged, Store, u64
 from quire_journal.purging import Change, Looking, Texts, Wanted
 from quire_journal.records import decode_record
 from quire_journal.stores.memory import MemoryStore
@@ -268,3 +269,14 @@ def test_a_view_says_whether_its_rows_depend_on_who_the_writers_are() -> None:
                 told.view = view.name
                 view.apply(told, record, record.event())
     assert {name for name, tables in asking.items() if "writers" in tables} == {v.name for v in VIEWS if v.who}
+
+
+def test_a_purge_that_meets_a_row_that_is_no_blob_tells_of_damage() -> None:
+    """The process that looks ended of it, and who asked was told to ask again."""
+    scribe = Scribe().introduce()
+    scribe.write("key.pem", KEY)
+    scribe.write("a.py", b"nothing of that kind\n" * 5)
+    with scribe.store.writing() as w:
+        w.put("blobs", u64(2), b"nonsense")
+    with pytest.raises(Damaged, match="blob 2 is not a blob"):
+        looked(scribe.store, Wanted(path="key.pem"))
