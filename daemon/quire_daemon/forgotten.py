@@ -28,7 +28,7 @@ from typing import Final, NamedTuple
 from quire_daemon.handlers.base import FileNow, Make, Put, Remove, Write
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
-from quire_daemon.recovery import base_there, roll_forward
+from quire_daemon.recovery import base_there, roll_forward, write_down
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     LINK,
@@ -78,6 +78,7 @@ def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -
         there = roll_forward(workspace, recorder, step)
         done += there
         log.info("brought_back", seq=step.seq, path=step.path, done=there)
+    write_down(workspace, [step.path for step in steps])
     return done
 
 

@@ -20,7 +20,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
-from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write
+from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
@@ -64,7 +64,7 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
     _keep(recorder, left)
     _put_back(recorder, workspace, [k for k in left if not k.in_place], {r.seq for r in records}, limit)
     workspace.discard(left)
-    rolled = 0
+    rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         with recorder.history() as history:
             writes = _planned(record, recorder, history, workspace, limit, torn)
@@ -72,9 +72,11 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
             continue
         done = all(roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
         rolled += done
+        changed += [path for write in writes for path in names(write)]
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
     for record in records:
         _finish_folder(workspace, record.event())
+    write_down(workspace, changed)
     if records:
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
@@ -117,6 +119,16 @@ def roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
         workspace.discard(result.kept)
         return False
     return True
+
+
+def write_down(workspace: Workspace, paths: Sequence[str]) -> None:
+    """Wait, as far as that can be, until the file system has written these names down.
+
+    A power cut soon after this start would find the records of the writes too old to ask for them (`forgotten`).
+    """
+    for path in {path.rpartition("/")[0]: path for path in paths}.values():
+        with contextlib.suppress(OSError):
+            workspace.sync_folder(disk_path(path))
 
 
 def _planned(

@@ -244,3 +244,23 @@ def test_nothing_is_known_of_what_was_told_while_the_clock_was_before_an_earlier
     assert scene.bring_back() == 0
     assert scene.read("f.txt") == V0
     assert not (scene.root / "made.txt").exists()
+
+
+class Noting(Workspace):
+    """Notes of which names it was asked to make them last."""
+
+    def sync_folder(self, path: str) -> None:
+        self.lasting = [*getattr(self, "lasting", []), path]
+        super().sync_folder(path)
+
+
+def test_what_was_brought_back_is_written_down_at_once(tmp_path: Path) -> None:
+    """The power may go again while it comes back, and the writes are too old by then to be asked for."""
+    workspace, clock = Noting(tmp_path), Clock()
+    scene = Scene(tmp_path, workspace, Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock), clock)
+    v0 = scene.stood("f.txt")
+    scene.written("f.txt", V1, v0)
+    scene.told(FileWritten("new/g.txt", blob_id(V1), len(V1), 0o644), V1)
+    assert scene.bring_back() == 2
+    assert sorted(workspace.lasting) == ["f.txt", "new/g.txt"]
+    workspace.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +94,23 @@ def test_a_write_that_never_began_is_finished(scene: Scene) -> None:
     assert scene.recover() == 1
     assert (scene.root / "f.txt").read_bytes() == NEW
     assert scene.unsettled() == []
+
+
+class Noting(Workspace):
+    """Notes of which names it was asked to make them last."""
+
+    def sync_folder(self, path: str) -> None:
+        self.lasting = [*getattr(self, "lasting", []), path]
+        super().sync_folder(path)
+
+
+def test_what_was_finished_is_written_down_at_once(scene: Scene) -> None:
+    """A power cut that follows finds no reason to ask for writes of an hour ago, which are called settled then."""
+    scene.promise(_written(scene), NEW)
+    scene.promise(FileMoved("f.txt", "to/g.txt", blob_id(NEW), len(NEW), 0o644, scene.base_seq + 1))
+    with closing(Noting(scene.root)) as workspace:
+        assert recover(scene.recorder, workspace, Log(), LIMIT) == 2
+        assert sorted(workspace.lasting) == ["f.txt", "to/g.txt"]
 
 
 def test_a_write_that_was_done_is_confirmed_and_not_done_again(scene: Scene) -> None:
