@@ -8,7 +8,7 @@ and that the log calls settled, for it was on disk as everybody saw it.
 That the file system went back, and nobody else did it, is told by what stands there:
 
 * the very file that a write replaced or removed (its inode and its bytes), not changed since the record of the write;
-* or nothing, as before the write that made the path, in a folder that was not changed since.
+* or nothing, as before the write that made the path, in a folder that was not changed since that was made.
 
 Such a path gets its newest version, whose bytes the journal has. Anything else is somebody's doing, stays, and becomes
 an outside version when the tree is compared. Which start asks is told by `soundness.Prepared.machine_ran`.
@@ -53,6 +53,9 @@ from quire_journal.views.files import Version
 UNWRITTEN_NS: Final = 120_000_000_000
 """Before the end of the log: what is older has been written down by any file system."""
 
+LONGEST_NS: Final = 30_000_000_000
+"""For which a batch is written at most, its files one after the other: each changes the folder that it comes into."""
+
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
@@ -63,6 +66,7 @@ class _Promise(NamedTuple):
     """What a write found at a path when it was decided."""
 
     at_ns: int
+    done_ns: int  # it was made by then, as far as is known
     base: int  # seq of the version; 0: nothing was there
     inode: int  # of the file; 0: not known
 
@@ -86,15 +90,20 @@ def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
     """What the writes of the last moments found, by path."""
     promises: dict[str, list[_Promise]] = {}
     since_ns: int | None = None
+    settled: list[tuple[int, int]] = []  # up to which seq, and when
     for record, before in pairwise(chain(history.records(reverse=True), (None,))):
         assert record is not None
         if since_ns is None and not _may_be_of_a_start(record):
             since_ns = record.at_ns - UNWRITTEN_NS
         if since_ns is not None and record.at_ns < since_ns:
             break
+        event = record.event() if record.kind == WritesSettled.kind else None
+        if isinstance(event, WritesSettled):
+            settled.append((event.through, record.at_ns))
         if record.at_ns > now_ns or (before is not None and before.at_ns == record.at_ns):
             continue  # the clock was set back, and the time of the record is not that of the write
-        for path, promise in _promises(record):
+        at_ns = next((at_ns for through, at_ns in reversed(settled) if through >= record.seq), record.at_ns)
+        for path, promise in _promises(record, min(at_ns, record.at_ns + LONGEST_NS)):
             promises.setdefault(path, []).append(promise)
     return promises
 
@@ -107,14 +116,14 @@ def _may_be_of_a_start(record: Record) -> bool:
     return record.kind in _OF_STARTS
 
 
-def _promises(record: Record) -> Iterator[tuple[str, _Promise]]:
+def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
     event = record.event()
     if isinstance(event, FileWritten | FileDeleted | FileMoved):
-        yield event.path, _Promise(record.at_ns, event.base, event.inode)
+        yield event.path, _Promise(record.at_ns, done_ns, event.base, event.inode)
     elif isinstance(event, ModeChanged):
-        yield event.path, _Promise(record.at_ns, event.base, 0)
+        yield event.path, _Promise(record.at_ns, done_ns, event.base, 0)
     if isinstance(event, FileMoved):
-        yield event.to, _Promise(record.at_ns, 0, 0)
+        yield event.to, _Promise(record.at_ns, done_ns, 0, 0)
 
 
 def _step(path: str, promises: list[_Promise], history: History, workspace: Workspace, limit: int) -> Write | None:
@@ -144,7 +153,7 @@ def _as_before(
         look = workspace.look(disk_path(path))
         if look.kind == "missing":
             changed_ns = _folder_changed_ns(disk_path(path), workspace)
-            was_nothing = any(p.at_ns > changed_ns and _nothing(path, p.base, history) for p in promises)
+            was_nothing = any(p.done_ns > changed_ns and _nothing(path, p.base, history) for p in promises)
             return FileNow(path, "missing") if was_nothing else None
         if look.kind != "file" or look.signature is None:
             return None

@@ -187,6 +187,24 @@ def test_what_somebody_removed_after_it_was_made_stays_away(scene: Scene) -> Non
     assert not (scene.root / "folder/f.txt").exists()
 
 
+@pytest.mark.parametrize(("took_s", "brought_back"), [(1, 1), (60, 0)])
+def test_of_a_batch_that_was_forgotten_in_part_the_rest_is_made(scene: Scene, took_s: int, brought_back: int) -> None:
+    """Its files come one after the other, each into a folder that the one before has changed, until all are there."""
+    scene.clock.ns = time.time_ns() - took_s * 1_000_000_000
+    batch = [FileWritten(f"folder/{name}", blob_id(V1), len(V1), 0o644) for name in "ab"]
+    scene.recorder.note_blob(V1, "folder/a")
+    last = [scene.recorder.note(event, WriterId(1)) for event in batch][-1]
+    scene.recorder.commit()
+    (scene.root / "folder").mkdir()
+    (scene.root / "folder/a").write_bytes(V1)
+    (scene.root / "folder/a").chmod(0o644)
+    scene.clock.ns = time.time_ns() + 1_000_000_000
+    scene.recorder.note(WritesSettled(last))
+    scene.recorder.commit()
+    assert scene.bring_back() == brought_back
+    assert (scene.root / "folder/b").exists() == bool(brought_back)
+
+
 def test_a_write_that_was_taken_back_is_not_made(scene: Scene) -> None:
     v0 = scene.stood("f.txt")
     v1 = scene.written("f.txt", V1, v0)
