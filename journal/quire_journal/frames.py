@@ -145,7 +145,7 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
         return None
     spliced = _splice(data, base)
     if spliced is not None:
-        return SPLICED, spliced
+        return (SPLICED, spliced) if len(spliced) <= _WORTH_A_LINK * len(data) else None
     kind, packed = _packed_with(data, base, _DELTA_LEVEL)
     # Compared with a keyframe only where the bytes themselves leave a doubt: that takes as long as the delta.
     if len(packed) * _SURE_GAIN > len(data) and len(packed) > _WORTH_A_LINK * len(whole()[1]):

@@ -328,6 +328,18 @@ def test_a_short_stretch_is_stored_as_it_is_and_a_long_one_as_a_delta() -> None:
     assert len(kept[1].frame) < 40
 
 
+@every("data", [b"", b"i", b"import", b"sys"])
+def test_bytes_so_few_that_no_stretch_is_shorter_are_made_of_nothing(data: bytes) -> None:
+    """An empty file, which is one blob wherever it stands, kept the bytes of another one from ever going."""
+    store = MemoryStore()
+    first = b"import os\nimport sys\n" * 10
+    with store.writing() as w:
+        before = blobs.put(w, first)
+        blobs.put(w, data, before=lambda: before)
+        blobs.put(w, first[:20], before=lambda: before)
+    assert [one.kind for one in stored(store)[1:]] == [frames.PLAIN, frames.SPLICED]
+
+
 def test_frames_with_the_first_bytes_of_every_frame_are_read_as_before() -> None:
     store = MemoryStore()
     first, *_, second = versions(40)

@@ -52,7 +52,9 @@ def test_a_delta_of_any_bytes_gives_them_back(base: bytes, edits: list[tuple[flo
         at = int(place * len(data))
         data = data[:at] + added + data[at + removed :]
     made = frames.delta(data, base, lambda: (frames.PLAIN, bytes(1 << 20)))
-    assert made is not None
+    if made is None:
+        assert len(data) < 30, "so few bytes take no more than what tells them from others"
+        return
     assert frames.unframe(2, Stored(1, 1, len(data), *made), base) == data
 
 
