@@ -25,6 +25,7 @@ array: that matters to who has to find rows of blobs in a damaged file."""
 
 _KINDS: Final = 16
 _OLD: Final = (0x95, 0x96)  # arrays of five, and of six where the frame stands in pieces
+_MOST_LINKS: Final = 1 << 20
 _LONGEST: Final = 9  # bytes of a number; nothing that is counted here needs as many
 
 
@@ -84,8 +85,10 @@ def _read_old(row: bytes) -> Stored:
         stored = _decode_old(row)
     except msgspec.MsgspecError as error:
         raise ValueError(str(error)) from error
-    # Which of its links are long ones was not said. It only matters to where the next long one comes.
-    return msgspec.structs.replace(stored, run=max(stored.links, 0) % RUN)
+    # How many links there are matters to space alone, and whether it is true nobody looks: whatever stands there, the
+    # row can be written anew. Which of them are long ones was not said, and matters to where the next long one comes.
+    links = min(max(stored.links, 0), _MOST_LINKS)
+    return msgspec.structs.replace(stored, links=links, run=links % RUN)
 
 
 def _write(out: bytearray, value: int) -> None:

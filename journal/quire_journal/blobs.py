@@ -328,6 +328,8 @@ def _like(
             if number is None or row is None or max(len(data), row.size) > KIN_BYTES or b"\0" in data:
                 continue
             at, row = _back(r, number, row, lambda one: one.links <= KIN_LINKS)
+            if row.size > KIN_BYTES:
+                continue
             base = bytes_of(r, blob) if at == number else _checked(r, at)
         except (Damaged, NotHeld):
             continue

@@ -121,10 +121,9 @@ class Journal:
         `bytes_named` are the bytes that the events name, each with the path that it is a version of. `at_hand`
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
-        them (see `blobs.drop`). `instead` are (table, key, value) of records and blobs that stand in place of
-        others from now on (see `purging`), and `outdated` the names of views that tell otherwise then: the caller
-        has them built again (`replay.catch_up`) before the next call. Raises `ValueError` for a batch that cannot be
-        (a caller's mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
+        them (see `blobs.drop`). `instead` are (table, key, value) that stand in place of others from now on: records,
+        blobs, and what views tell of them (see `purging`). Raises `ValueError` for a batch that cannot be (a caller's
+        mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
         """
         sealed: list[tuple[Record, Event | None]] = []
         encoded: list[bytes] = []

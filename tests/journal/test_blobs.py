@@ -209,6 +209,21 @@ def test_a_new_file_that_is_no_text_or_is_long_is_not_compared(first: bytes, new
     assert [one.base for one in stored(store)] == [0, 0]
 
 
+def test_a_new_file_is_not_made_from_a_long_one_that_what_it_is_like_was_once() -> None:
+    """It took a tenth of a second in the transaction of an edit, and as long to read."""
+    store = MemoryStore()
+    lines = [b"line %d of a file\n" % n for n in range(20_000)]
+    long = [b"".join([b"# %d\n" % n, *lines]) for n in range(3)]
+    short = [b"".join([b"# %d\n" % n, *lines[:1000]]) for n in range(3)]
+    last = b""
+    with store.writing() as w:
+        for data in (*long, *short):
+            last = blobs.put(w, data, before=lambda last=last: last)  # type: ignore[misc]
+        blobs.put(w, short[0] + b"new\n", like=lambda: [last])
+    assert len(long[0]) > blobs.KIN_BYTES > len(short[0])
+    assert stored(store)[-1].base == 0
+
+
 def test_no_base_is_built_upon_that_does_not_have_its_bytes_any_more() -> None:
     store = MemoryStore()
     *history, new, last = versions(34, lines=40)
