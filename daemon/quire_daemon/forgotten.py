@@ -10,8 +10,9 @@ That the file system went back, and nobody else did it, is told by what stands t
 * the very file that a write replaced or removed (its inode and its bytes), not changed since the record of the write;
 * or nothing, as before the write that made the path, in a folder that was not changed since that was made.
 
-Such a path gets its newest version, whose bytes the journal has. Anything else is somebody's doing, stays, and becomes
-an outside version when the tree is compared. Which start asks is told by `soundness.Prepared.machine_ran`.
+Such a path gets its newest version, whose bytes the journal has; a file whose bytes it does not have is moved again, as
+it was, but never removed. Anything else is somebody's doing, stays, and becomes an outside version when the tree is
+compared. Which start asks is told by `soundness.Prepared.machine_ran`.
 
 All of that compares what the clock said. After it was set back, records have the time of the last one before that, or
 one that is still to come: of such a write nothing is known, and what stands stays.
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
-from quire_daemon.handlers.base import FileNow, Make, Put, Remove, Write
+from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import base_there, roll_forward, write_down
@@ -82,7 +83,7 @@ def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -
         there = roll_forward(workspace, recorder, step)
         done += there
         log.info("brought_back", seq=step.seq, path=step.path, done=there)
-    write_down(workspace, [step.path for step in steps])
+    write_down(workspace, [path for step in steps for path in names(step)])
     return done
 
 
@@ -133,7 +134,7 @@ def _step(path: str, promises: list[_Promise], history: History, workspace: Work
     if head is None or over is None:
         return None
     if head.gone:
-        return Remove(head.seq, path, over) if over.kind == "file" else None
+        return _leave(path, head, over, history, workspace)
     try:
         data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_of(head.blob)
     except KeyError:
@@ -143,6 +144,21 @@ def _step(path: str, promises: list[_Promise], history: History, workspace: Work
     if over.text is not None and over.text.data == data and over.mode == head.mode:
         return None
     return Put(head.seq, path, data, head.mode, over)
+
+
+def _leave(path: str, head: Version, over: FileNow, history: History, workspace: Workspace) -> Remove | Move | None:
+    """What takes the file away from `path` again. Never the only copy of bytes that the journal does not hold."""
+    if over.kind != "file" or over.text is None:
+        return None
+    if history.holds(over.text.blob):
+        return Remove(head.seq, path, over)
+    there = history.file(head.moved_to) if head.moved_to else None
+    if there is None or there.gone or there.blob != over.text.blob:
+        return None
+    with contextlib.suppress(Refused):
+        if workspace.look(disk_path(head.moved_to)).kind == "missing":
+            return Move(head.seq, path, head.moved_to, over)
+    return None
 
 
 def _as_before(

@@ -18,6 +18,7 @@ from quire_journal.events import (
     FOLDER,
     LINK,
     BytesDisplaced,
+    CaptureFailed,
     Event,
     FileDeleted,
     FileMoved,
@@ -152,6 +153,26 @@ def test_a_file_that_has_its_old_name_again_gets_the_new_one(scene: Scene) -> No
     assert scene.bring_back() == 2
     assert not (scene.root / "old.txt").exists()
     assert scene.read("new.txt") == V0
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_a_file_whose_bytes_the_journal_does_not_hold_is_moved_again_or_stays(scene: Scene, free: bool) -> None:
+    """It has its old name again, and where it was removed there would be no copy of it anywhere."""
+    (scene.root / ".env").write_bytes(V0)
+    v0 = scene.told(CaptureFailed(".env", "secret", len(V0), blob_id(V0), 0o644))
+    scene.told(FileMoved(".env", ".env.old", blob_id(V0), len(V0), 0o644, v0, inode=scene.inode(".env")))
+    if not free:
+        (scene.root / ".env.old").write_bytes(THEIRS)
+    assert scene.bring_back() == free
+    assert scene.read(".env.old" if free else ".env") == V0
+
+
+def test_a_file_that_was_removed_and_whose_bytes_the_journal_does_not_hold_stays(scene: Scene) -> None:
+    (scene.root / ".env").write_bytes(V0)
+    v0 = scene.told(CaptureFailed(".env", "secret", len(V0), blob_id(V0), 0o644))
+    scene.told(FileDeleted(".env", v0, inode=scene.inode(".env")))
+    assert scene.bring_back() == 0
+    assert scene.read(".env") == V0
 
 
 def test_permissions_that_went_back_are_set_again(scene: Scene) -> None:
