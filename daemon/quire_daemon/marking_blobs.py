@@ -303,7 +303,7 @@ class Marks:
         left = self.totals.dropped
         while left:
             before = left
-            for number in range(1, self._paths + 1):
+            for number in range(self._paths, 0, -1):  # what is made from others mostly came later, also as a path
                 judgements = sorted(self._judged(number, breathe)[1], key=lambda one: -one[1])
                 for at, (judged, blob) in enumerate(judgements, 1):
                     if at % _ROWS == 0:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,6 +175,31 @@ def test_a_checkpoint_of_the_past_that_is_named_meanwhile_asks_for_new_marks() -
     with writing.journal.store.reading() as r:
         needed.look(r, [CheckpointNamed("then", first)])
     assert "'then'" in needed.look_again
+
+
+class Counted(Marks):
+    """Marks that count how often the versions of a path are judged."""
+
+    judged = 0
+
+    def _judged(self, number: int, breathe: Callable[[], None]) -> Any:
+        self.judged += 1
+        return super()._judged(number, breathe)
+
+
+def test_files_that_are_made_from_each_other_go_in_one_pass_over_all_of_them() -> None:
+    """The one that was there first goes last, and had its versions judged again for each that was made from it."""
+    writing = Writing()
+    writing.write("0", text("shared", 1))
+    for n in range(1, 9):
+        writing.step(f"{n}", n + 1, f"{n - 1}")
+    writing.write("8", b"".join(blob_id(b"%d" % n) for n in range(30)))  # made from no other
+    marks = Counted(writing.journal.store, Policy(keep_within_ns=1), LATER)
+    marks.make(lambda: None)
+    assert marks.totals.dropped == 9
+    marks.judged = 0
+    assert sum(len(chunk.blobs) for chunk in marks.chunks(lambda: None)) == 9
+    assert marks.judged == 9
 
 
 Step = tuple[str, int, str]
