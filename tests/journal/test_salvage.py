@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from older import PATH, old_journal
 
+from power import lose_the_last_commit
 from quire_journal import FORMAT, views, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
@@ -103,6 +104,24 @@ def test_a_changed_last_record_is_known_by_the_hash_that_the_journal_keeps_of_it
     store, event = salvaged(folder)
     assert event.lost == ((11, 11),)
     assert Journal.open(store, 101).head == 12
+
+
+def test_a_commit_that_a_power_cut_took_back_is_salvaged_with_the_rest(folder: Path) -> None:
+    """Only `redo` tells of it: its number would have been given a second time."""
+    record = stored(folder, "records", u64(5))
+    lose_the_last_commit(folder)
+    damage(folder, record, record.replace(b"a.py", b"b.py"))
+    store, event = salvaged(folder)
+    assert (event.records, event.lost) == (10, ((5, 5),))
+    with store.reading() as r:
+        assert History(r).version("a.py", 11) is not None
+        assert History(r).bytes_of(blob_id(content(9))) == content(9)
+
+
+def test_an_entry_of_an_earlier_commit_is_not_salvaged_once_more(folder: Path) -> None:
+    change_record(folder, 5, b"a.py", b"b.py")
+    with Pages(folder / "db" / "data.mdb") as source:
+        assert all(page < source.count for page, _ in source.rows())
 
 
 @pytest.mark.parametrize("page", [0, 1])

@@ -5,6 +5,9 @@ is lost, an older copy of it often stands among the free ones. So there can be s
 says to which table a row belongs. Nothing that comes from here is to be believed: records are proved by their chain,
 blobs by their sha256.
 
+What only `redo` tells of, because a power cut took the last commit back, comes after all pages, as if the tree led to
+it.
+
 Layout: engine 0.9 on a 64-bit machine (lmdb.h, mdb.c): a page begins with its number (8 bytes), pad (2), flags (2), and
 the bounds of its free space (2 + 2); a node with two halves of its data's size, flags and key size (2 each).
 """
@@ -20,6 +23,7 @@ from types import TracebackType
 from typing import Final
 
 from quire_journal.salvage import Row
+from quire_journal.stores import redo
 
 _HEADER: Final = 16
 _MAGIC: Final = 0xBEEFC0DE
@@ -41,6 +45,8 @@ class Pages:
         if self._bytes:
             self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         self._page = self._page_bytes()
+        self._redone = redo.entries(data.with_name(redo.NAME))
+        self._beyond: list[bytes] = []  # values that stand in no page, by how far they are beyond the end
 
     def __enter__(self) -> Pages:
         return self
@@ -62,6 +68,8 @@ class Pages:
 
     def value(self, row: Row) -> bytes:
         """The value of a row."""
+        if row.at >= self._bytes:
+            return self._beyond[row.at - self._bytes]
         return self._map[row.at : row.at + row.size]
 
     def rows(self) -> Iterator[tuple[int, list[Row]]]:
@@ -71,6 +79,21 @@ class Pages:
             rows = list(self._rows(page, page in live))
             if rows:
                 yield page, rows
+        rows = list(self._taken_back())
+        if rows:
+            yield self.count, rows
+
+    def _taken_back(self) -> Iterator[Row]:
+        """The rows of the commits that are missing at the end."""
+        last = max((txn for txn, *_ in self._metas()), default=-1)
+        for entry in self._redone:
+            if entry.base != last:
+                continue
+            last += 1
+            for _, key, value in entry.changes:
+                if value is not None:
+                    self._beyond.append(value)
+                    yield Row(True, key, self._bytes + len(self._beyond) - 1, len(value))
 
     # ── pages ──
 
