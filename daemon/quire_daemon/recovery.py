@@ -272,9 +272,14 @@ def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
-    """Is the journal not to hold these bytes, which the write `seq` displaced? They were purged, or never captured."""
+    """Is the journal not to hold these bytes, which the write `seq` displaced, or was to put there?
+
+    They were purged, or never captured.
+    """
     record = history.record(seq)
     event = record.event() if record is not None else None
+    if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
+        return True
     path, base = getattr(event, "path", None), getattr(event, "base", 0)
     over = history.version(path, base) if isinstance(path, str) and base else None
     return history.purged(blob) or (over is not None and over.blob == blob and bool(over.uncaptured))

@@ -349,6 +349,19 @@ def test_what_was_purged_and_a_kill_left_in_a_temporary_file_is_not_journaled_ag
         assert not history.holds(blob_id(BASE))
 
 
+def test_a_secret_that_was_to_be_written_is_not_journaled_because_a_kill_left_it_in_a_temporary_file(
+    scene: Scene,
+) -> None:
+    secret = b"KEY=5678\n"
+    scene.promise(FileWritten(".env", blob_id(secret), len(secret), 0o600, uncaptured="secret"))
+    seq = scene.recorder.journal.head
+    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(secret)
+    scene.recover()
+    assert not (scene.root / f".quire/tmp/{seq}.dead.0").exists()
+    with scene.recorder.history() as history:
+        assert not history.holds(blob_id(secret))
+
+
 def test_what_the_journal_was_not_to_hold_is_not_journaled_because_a_kill_left_it_in_a_temporary_file(
     scene: Scene,
 ) -> None:
