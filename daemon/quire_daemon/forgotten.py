@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
@@ -79,12 +79,18 @@ def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -
         found = (_step(path, promises[path], history, workspace, limit) for path in sorted(promises))
         steps = [step for step in found if step is not None]
     done = 0
-    for step in sorted(steps, key=lambda step: isinstance(step, Remove)):  # nothing goes before what takes its place
+    for step in _in_order(steps):
         there = roll_forward(workspace, recorder, step)
         done += there
         log.info("brought_back", seq=step.seq, path=step.path, done=there)
     write_down(workspace, [path for step in steps for path in names(step)])
     return done
+
+
+def _in_order(steps: Sequence[Write]) -> list[Write]:
+    """Nothing goes before what takes its place is there, but for a file where a folder is to be."""
+    folders = {path[:at] for step in steps for path in names(step) for at, c in enumerate(path) if c == "/"}
+    return sorted(steps, key=lambda step: isinstance(step, Remove) - 2 * (step.path in folders))
 
 
 def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:

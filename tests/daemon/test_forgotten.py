@@ -132,6 +132,14 @@ def test_a_file_in_a_new_folder_is_made_again(scene: Scene) -> None:
     assert scene.root.joinpath("new/er/f.txt").stat().st_mode & 0o777 == 0o755
 
 
+def test_a_file_in_a_folder_that_took_the_place_of_a_file_is_made_again(scene: Scene) -> None:
+    v0 = scene.stood("a")
+    scene.told(FileDeleted("a", v0, inode=scene.inode("a")))
+    scene.told(FileWritten("a/b/f.txt", blob_id(V1), len(V1), 0o644), V1)
+    assert scene.bring_back() == 2
+    assert scene.read("a/b/f.txt") == V1
+
+
 def test_a_link_and_an_empty_folder_are_made_again(scene: Scene) -> None:
     scene.told(FileWritten("empty", blob_id(b""), 0, 0o750, entry=FOLDER))
     scene.told(FileWritten("link", blob_id(b"empty"), 5, 0o777, entry=LINK), b"empty")
