@@ -16,7 +16,7 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -242,16 +242,21 @@ class GitTrace:
         """Is anybody connected, or about to be when the last poll ended? Mostly not."""
         return bool(self._connections) or self._poll.ready(self._listener.fileno())
 
-    def look(self, now_ns: int) -> None:
-        """Take the connections and the lines that have come."""
+    def look(self, now: Callable[[], int]) -> None:
+        """Take the connections and the lines that have come.
+
+        `now` is asked after each that is taken: what a process says of times before that is believed, and it may run
+        its whole course while this thread waits for a processor.
+        """
         for _ in range(MOST_CONNECTIONS):
             try:
                 connection, _address = self._listener.accept()
             except OSError:
                 break
-            self._take(connection, now_ns)
+            self._take(connection, now())
         for fd in list(self._connections):
-            self._hear(fd, now_ns)
+            self._hear(fd, now)
+        now_ns = now()
         for fd in self.commands.silent(now_ns):
             self._end(fd, now_ns)
 
@@ -281,13 +286,14 @@ class GitTrace:
         self._poll.watch(fd)
         self.commands.connected(fd, Command(uid, pid, pid_start(pid), came_ns=now_ns))
 
-    def _hear(self, fd: int, now_ns: int) -> None:
+    def _hear(self, fd: int, now: Callable[[], int]) -> None:
         try:
             came = self._connections[fd].recv(_READ_BYTES)
         except BlockingIOError:
             return
         except OSError:
             came = b""
+        now_ns = now()
         if not came:
             self._end(fd, now_ns)
             return

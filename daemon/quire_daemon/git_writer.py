@@ -39,7 +39,7 @@ class GitWriter:
     def look(self) -> None:
         """Hear what git processes say; note the commands that have ended."""
         if self.trace is not None:
-            self.trace.look(self._clock.now_ns())
+            self.trace.look(self._clock.now_ns)
         for command in self._commands.begun:
             self._head.forget()
             command.head_before = str(self._head.now)

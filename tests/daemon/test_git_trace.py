@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from select import select
 from typing import Any
@@ -252,9 +253,9 @@ def test_it_stirs_while_somebody_connects_or_is_connected(trace: GitTrace, tmp_p
     assert not trace.stirs()
     with connected(tmp_path):
         assert trace.stirs()
-        trace.look(NOW)
+        trace.look(lambda: NOW)
         assert trace.stirs()
-    trace.look(NOW)
+    trace.look(lambda: NOW)
     assert not trace.stirs()
 
 
@@ -264,23 +265,38 @@ def test_lines_come_in_pieces_and_one_that_is_too_long_is_left_out(trace: GitTra
         stream = b"\n".join([huge, *lines("checkout", "main"), b""])
         for at in range(0, len(stream), 30_000):
             git.sendall(stream[at : at + 30_000])
-            trace.look(NOW)
+            trace.look(lambda: NOW)
         (command,) = trace.commands.writing("f", NOW)
         assert (command.line, command.pid > 0) == ("checkout main", True)
-    trace.look(NOW + MS)
+    trace.look(lambda: NOW + MS)
     assert trace.open == 0
     assert [command.ended_ns for command in trace.commands.ended] == [NOW + MS]
 
 
+def test_what_ran_its_whole_course_while_it_was_waited_for_is_dated_as_it_says(trace: GitTrace, tmp_path: Path) -> None:
+    """On a busy machine the loop may be stopped between its look at the clock and what it hears."""
+
+    def at(ms: int) -> str:
+        return datetime.fromtimestamp((NOW // MS + ms) / 1000, UTC).isoformat()
+
+    with connected(tmp_path) as git:
+        start = told("start", argv=["git", "checkout", "main"], time=at(20))
+        git.sendall(b"\n".join([start, *lines("checkout")[2:], told("exit", code=0, time=at(60)), b""]))
+        moments = iter((NOW, NOW + 70 * MS))
+        trace.look(lambda: next(moments, NOW + 70 * MS))
+    assert trace.commands.writing("f", NOW + 40 * MS)
+    assert [(c.started_ns, c.ended_ns) for c in trace.commands.ended] == [(NOW + 20 * MS, NOW + 60 * MS)]
+
+
 def test_connections_are_bounded_and_those_without_interest_are_closed(trace: GitTrace, tmp_path: Path) -> None:
     gits = [connected(tmp_path) for _ in range(MOST_CONNECTIONS)]
-    trace.look(NOW)
+    trace.look(lambda: NOW)
     late = connected(tmp_path)
-    trace.look(NOW)
+    trace.look(lambda: NOW)
     assert trace.open == MOST_CONNECTIONS
     assert late.recv(1) == b""
     gits[0].sendall(b"\n".join([*lines("status"), b""]))
-    trace.look(NOW)
+    trace.look(lambda: NOW)
     assert trace.open == MOST_CONNECTIONS - 1
     assert gits[0].recv(1) == b""
     for git in (*gits, late):
