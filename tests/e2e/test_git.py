@@ -72,7 +72,7 @@ def test_a_checkout_is_labelled_with_its_command_and_the_agent_that_ran_it_and_w
         git(at.root, "status", **variables)  # which changes nothing, and is not recorded
         git(at.root, "checkout", "-q", "side", **variables)
         records = {(r["kind"], r["path"]): r for r in changes(ada, cursor, "git_ran")}
-        records.pop(("outside_deleted", "a.txt"), None)  # git removes it before it writes it anew; busy machines show it
+        records.pop(("outside_deleted", "a.txt"), None)  # git removes it first; busy machines show that
         assert {*records} == {("outside_written", "a.txt"), ("outside_deleted", "gone.txt"), ("git_ran", None)}
         for kind, path in (("outside_written", "a.txt"), ("outside_deleted", "gone.txt")):
             assert records[kind, path]["writer"]["type"] == "outside"
