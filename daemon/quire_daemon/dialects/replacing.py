@@ -96,11 +96,7 @@ def replaced(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, ...], boo
     final_break: bool | None = None
     for first, last, flat, group in _by_lines(lines, edits):
         at, end = lines.begin(group[0][0]), lines.end(group[-1][1])
-        parts: list[bytes] = []
-        for start, stop, new in group:
-            parts += whole[at:start], new
-            at = stop
-        made = b"".join([*parts, whole[at:end]])
+        made = _made(whole, at, end, group)
         new_lines = made.split(b"\n")
         if end == len(whole):
             ends = not new_lines[-1]
@@ -169,6 +165,15 @@ def replaced_at_once(text: Text, edits: Sequence[Edit]) -> tuple[tuple[Splice, .
     return tuple(splices), final_break
 
 
+def _made(whole: bytes, at: int, end: int, edits: Sequence[Edit]) -> bytes:
+    """What stands from `at` to `end` of `whole` once these edits of it are made."""
+    parts: list[bytes] = []
+    for begins, ends, new in edits:
+        parts += whole[at:begins], new
+        at = ends
+    return b"".join([*parts, whole[at:end]])
+
+
 def _replaced_together(
     lines: Lines, edits: Sequence[Edit], spans: Sequence[tuple[int, int]], even: bool
 ) -> tuple[list[Splice], bool | None]:
@@ -176,11 +181,7 @@ def _replaced_together(
     text, whole = lines.text, lines.text.normalised
     first, stop = spans[0][0], min(spans[-1][1] + 1, len(text))
     at, end = lines.begin(edits[0][0]), lines.end(edits[-1][1])
-    parts: list[bytes] = []
-    for begins, ends, new in edits:
-        parts += whole[at:begins], new
-        at = ends
-    made = b"".join([*parts, whole[at:end]])
+    made = _made(whole, at, end, edits)
     new_lines = made.split(b"\n")
     breaks = _breaks(text, edits, spans)
     final_break = None
