@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.batches import Batches
 from quire_daemon.handlers.beginning import and_before_it
 from quire_daemon.handlers.choosing import (
@@ -177,15 +177,11 @@ def _summary(actions: Sequence[Action]) -> str:
     return ", ".join([*said, as_found_sentence(actions)]).removesuffix(", ")
 
 
-def _no_paths(params: Params) -> Sequence[str]:
-    return ()
-
-
-UNDO_TOOL: Final = Tool("undo", UndoParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
-REDO_TOOL: Final = Tool("redo", RedoParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
+UNDO_TOOL: Final = Tool("undo", UndoParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
+REDO_TOOL: Final = Tool("redo", RedoParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
 ROLLBACK_TOOL: Final = Tool(
-    "rollback", RollbackParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
+    "rollback", RollbackParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
 )
 RESTORE_TOOL: Final = Tool(
-    "restore", RestoreParams, _no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
+    "restore", RestoreParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
 )
