@@ -26,10 +26,12 @@ def file_now(workspace: Workspace, path: str) -> FileNow:
     )
 
 
-def put(workspace: Workspace, path: str, data: bytes, seq: int = 1, over: FileNow | None = None) -> Put:
+def put(
+    workspace: Workspace, path: str, data: bytes, seq: int = 1, over: FileNow | None = None, withheld: bool = False
+) -> Put:
     """A decision to write `data` over what is there now, or over `over`; a new file gets 0644."""
     over = over or file_now(workspace, path)
-    return Put(seq, path, data, over.mode, over)
+    return Put(seq, path, data, over.mode, over, withheld=withheld)
 
 
 def do(workspace: Workspace, write: Put | Remove | Move, pinned: bool = False) -> Swapped | Lost:

@@ -125,6 +125,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
     from quire_daemon.forgotten import bring_back
+    from quire_daemon.gather import Gather
     from quire_daemon.ignore import Ignore
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
@@ -188,13 +189,15 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                     file=sys.stderr,
                 )
                 return 3
+            ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
             if workspace.read_only:  # what was not finished waits for a daemon that can finish it
                 log.warning("checkout_read_only", reason=workspace.read_only)
             else:
                 recorder = Recorder(journal, clock)
-                recover(recorder, workspace, log, settings.capture.max_bytes)
+                withheld = Gather(workspace, recorder, ignore, settings).withheld
+                recover(recorder, workspace, log, settings.capture.max_bytes, withheld)
                 if not found.machine_ran:
-                    bring_back(recorder, workspace, log, settings.capture.max_bytes)
+                    bring_back(recorder, workspace, log, settings.capture.max_bytes, withheld)
             if not found.machine_ran:  # only now: a start that gets no further is followed by one that asks again
                 store.leave_image(unproven=found.end_only)
             epoch = secrets.token_hex(8)
@@ -205,7 +208,6 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 make_private_folder(socket_path.parent)
                 listener = server.listen(socket_path)
             door = server.Server(listener, socket_path, epoch, ours=inherited is None)
-            ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
             app = App(
                 place.root,
                 place.state,

@@ -127,7 +127,9 @@ class App:
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
-        self.performing = Performing(workspace, self.recorder, self.outside, clock, step, server.wake)
+        self.performing = Performing(
+            workspace, self.recorder, self.outside, clock, step, server.wake, self.gather.withheld
+        )
         self.performing.rider = self.collecting
         self.gather.under_way, self.gather.tell_untold = self.performing.under_way, self.performing.tell
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)

@@ -26,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
+from quire_daemon.displaced import Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
@@ -72,7 +73,9 @@ class _Promise(NamedTuple):
     inode: int  # of the file; 0: not known
 
 
-def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> int:
+def bring_back(
+    recorder: Recorder, workspace: Workspace, log: Log, limit: int, withheld: Withheld = nothing_is_withheld
+) -> int:
     """Perform again what the file system forgot; how many paths that were. Files over `limit` bytes are left."""
     with recorder.history() as history:
         promises = _latest(history, recorder.clock.now_ns())
@@ -80,7 +83,7 @@ def bring_back(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -
         steps = [step for step in found if step is not None]
     done = 0
     for step in _in_order(steps):
-        there = roll_forward(workspace, recorder, step)
+        there = roll_forward(workspace, recorder, step, withheld)
         done += there
         log.info("brought_back", seq=step.seq, path=step.path, done=there)
     write_down(workspace, [path for step in steps for path in names(step)])

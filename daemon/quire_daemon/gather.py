@@ -403,6 +403,10 @@ class Gather:
         told = known or is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
+    def withheld(self, path: str, data: bytes) -> str:
+        """Why the journal must not have these bytes of `path`, as on disk; "" where it may. It may hold them."""
+        return "secret" if self.ignore.secret(path) else self._withheld(data, blob_id(data), None)
+
     def _withheld(self, data: bytes, blob: bytes, head: Version | None) -> str:
         """Why the journal must not keep these bytes: they were removed from it, or hold a secret. "" for all others."""
         with self.recorder.history() as history:

@@ -27,14 +27,15 @@ import msgspec
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
+from quire_daemon.displaced import Withheld, note_displaced, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay, paths_of
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
-from quire_journal.events import BytesDisplaced, BytesGone, WritesAbandoned, WritesSettled
-from quire_journal.ids import Seq, WriterId, blob_id, disk_path, journal_path
+from quire_journal.events import BytesGone, WritesAbandoned, WritesSettled
+from quire_journal.ids import Seq, WriterId, disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -140,8 +141,10 @@ class Performing:
         clock: Clock,
         step: Callable[[str], None],
         wake: Callable[[], None] = lambda: None,
+        withheld: Withheld = nothing_is_withheld,
     ) -> None:
         """`wake`: on any thread, when there is something to go on with."""
+        self._withheld = withheld
         self._workspace, self._recorder, self._outside, self._clock, self._step = (
             workspace,
             recorder,
@@ -418,8 +421,8 @@ class Performing:
     def _keep(self, displaced: Iterable[Kept | Late], why: str) -> None:
         for one in displaced:
             path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
-            self._recorder.note_blob(one.data, path)
-            self._recorder.note(BytesDisplaced(path, blob_id(one.data), len(one.data), why))
+            uncaptured = self._withheld(disk_path(path), one.data)
+            note_displaced(self._recorder, self._workspace, path, one.data, why, uncaptured)
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""

@@ -20,6 +20,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final
 
+from quire_daemon.displaced import Withheld, note_displaced, nothing_is_withheld
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
@@ -29,7 +30,7 @@ from quire_journal.events import (
     FOLDER,
     LINK,
     REGULAR,
-    BytesDisplaced,
+    CaptureFailed,
     Event,
     FileDeleted,
     FileMoved,
@@ -49,7 +50,9 @@ OVERTAKEN: Final = "overtaken"
 """Why a single write was taken back by a start: of others of its batch that says nothing."""
 
 
-def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> int:
+def recover(
+    recorder: Recorder, workspace: Workspace, log: Log, limit: int, withheld: Withheld = nothing_is_withheld
+) -> int:
     """Settle every unsettled write; how many were rolled forward. Files over `limit` bytes are left as they are."""
     left = workspace.leftovers()
     torn = {kept.seq for kept in left if kept.in_place}
@@ -61,16 +64,19 @@ def recover(recorder: Recorder, workspace: Workspace, log: Log, limit: int) -> i
     with recorder.history() as history:
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
-    _keep(recorder, left)
-    _put_back(recorder, workspace, [k for k in left if not k.in_place], {r.seq for r in records}, limit)
+    _keep(recorder, workspace, left, withheld)
+    saves = [k for k in left if not k.in_place]
+    _put_back(recorder, workspace, saves, {r.seq for r in records}, limit, withheld)
     workspace.discard(left)
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         with recorder.history() as history:
-            writes = _planned(record, recorder, history, workspace, limit, torn)
+            writes = _planned(record, recorder, history, workspace, limit, torn, withheld)
         if not writes:
             continue
-        done = all(roll_forward(workspace, recorder, write) for write in writes)  # none after one that could not be
+        done = all(
+            roll_forward(workspace, recorder, write, withheld) for write in writes
+        )  # none after one that could not be
         rolled += done
         changed += [path for write in writes for path in names(write)]
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
@@ -104,7 +110,9 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
             workspace.finish_folder(path, event.mode)
 
 
-def roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
+def roll_forward(
+    workspace: Workspace, recorder: Recorder, step: Write, withheld: Withheld = nothing_is_withheld
+) -> bool:
     """Perform a promised write; False when something stands in the way, which the scan will journal."""
     try:
         staged = workspace.stage(on_disk(step))
@@ -113,8 +121,8 @@ def roll_forward(workspace: Workspace, recorder: Recorder, step: Write) -> bool:
         return False
     if isinstance(result, Lost):
         for kept in result.kept:
-            recorder.note_blob(kept.data, step.path)
-            recorder.note(BytesDisplaced(step.path, blob_id(kept.data), len(kept.data), "swap"))
+            uncaptured = withheld(disk_path(step.path), kept.data)
+            note_displaced(recorder, workspace, step.path, kept.data, "swap", uncaptured)
         recorder.commit()
         workspace.discard(result.kept)
         return False
@@ -132,7 +140,13 @@ def write_down(workspace: Workspace, paths: Sequence[str]) -> None:
 
 
 def _planned(
-    record: Record, recorder: Recorder, history: History, workspace: Workspace, limit: int, torn: set[int]
+    record: Record,
+    recorder: Recorder,
+    history: History,
+    workspace: Workspace,
+    limit: int,
+    torn: set[int],
+    withheld: Withheld,
 ) -> Sequence[Write]:
     """What is left of the write that `record` promised, when the path still holds the base that it was planned on.
 
@@ -141,7 +155,7 @@ def _planned(
     """
     event = record.event()
     if isinstance(event, FileWritten) and record.seq in torn:
-        return _at_most(_finish_torn(record, event, recorder, history, workspace, limit))
+        return _at_most(_finish_torn(record, event, recorder, history, workspace, limit, withheld))
     if isinstance(event, FileWritten) and event.entry != REGULAR:
         return _at_most(_make(record, event, history, workspace))
     if isinstance(event, FileWritten | ModeChanged):
@@ -227,7 +241,13 @@ def base_there(path: str, base: int, inode: int, history: History, workspace: Wo
 
 
 def _finish_torn(
-    record: Record, event: FileWritten, recorder: Recorder, history: History, workspace: Workspace, limit: int
+    record: Record,
+    event: FileWritten,
+    recorder: Recorder,
+    history: History,
+    workspace: Workspace,
+    limit: int,
+    withheld: Withheld,
 ) -> Put | None:
     """The rest of a write into the file itself, when what is there is a mixture of ours and of the base.
 
@@ -242,8 +262,7 @@ def _finish_torn(
     data, s = image.data, image.signature
     if (event.inode and s.ino != event.inode) or not is_mixture(data, old, new):
         return None
-    recorder.note_blob(data, event.path)
-    recorder.note(BytesDisplaced(event.path, blob_id(data), len(data), "swap"))
+    note_displaced(recorder, workspace, event.path, data, "swap", withheld(disk_path(event.path), data))
     over = FileNow(event.path, "file", Text.of(data), None, s.mode & 0o7777, s.ino, len(data), links=s.nlink)
     return Put(record.seq, event.path, new, event.mode, over)
 
@@ -259,15 +278,15 @@ def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
     return all(byte in of for byte, *of in zip(data, old.ljust(size, b"\0"), new.ljust(size, b"\0"), strict=False))
 
 
-def _keep(recorder: Recorder, left: Sequence[Kept]) -> None:
-    """Temporary files of the dead run: their bytes go into the journal if it lacks them."""
+def _keep(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], withheld: Withheld) -> None:
+    """Temporary files of the dead run: their bytes go into the journal if it lacks them, and may have them."""
     with recorder.history() as history:
         for kept in left:
             blob = blob_id(kept.data)
             if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
                 path = recorder.path_of(kept.name)
-                recorder.note_blob(kept.data, path)
-                recorder.note(BytesDisplaced(path, blob, len(kept.data), "swap"))
+                why = withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
+                note_displaced(recorder, workspace, path, kept.data, "swap", why)
     recorder.commit()
 
 
@@ -285,7 +304,14 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
     return history.purged(blob) or (over is not None and over.blob == blob and bool(over.uncaptured))
 
 
-def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], promised: set[int], limit: int) -> None:
+def _put_back(
+    recorder: Recorder,
+    workspace: Workspace,
+    left: Sequence[Kept],
+    promised: set[int],
+    limit: int,
+    withheld: Withheld,
+) -> None:
     """Somebody's save came out of a swap and the process died before it could put it back: do that now.
 
     Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
@@ -293,7 +319,7 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
     nothing at the path, the save goes there, too, as if it had come a moment later.
     """
     for kept in left:
-        if kept.seq in promised and _put_back_removed(recorder, workspace, kept):
+        if kept.seq in promised and _put_back_removed(recorder, workspace, kept, withheld):
             continue
         with recorder.history() as history:
             step = _save_to_put_back(kept, history, workspace, limit) if kept.seq in promised else None
@@ -301,13 +327,19 @@ def _put_back(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], pr
             continue
         event, over = step
         recorder.note(WritesAbandoned((kept.seq,), OVERTAKEN))
-        written = OutsideWritten(event.path, blob_id(kept.data), len(kept.data), over.mode, "displaced", event.base)
-        seq = recorder.note(written)
+        seq = recorder.note(_seen(event.path, kept.data, over.mode, event.base, withheld))
         recorder.commit()
-        roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over))
+        roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over), withheld)
 
 
-def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept) -> bool:
+def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> OutsideWritten | CaptureFailed:
+    """The record of a save that is put back."""
+    if why := withheld(disk_path(path), data):
+        return CaptureFailed(path, why, len(data), blob_id(data), mode)
+    return OutsideWritten(path, blob_id(data), len(data), mode, "displaced", base)
+
+
+def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept, withheld: Withheld) -> bool:
     """Put back a save that came out of a removal; False when `kept` is none, or something stands there again."""
     with recorder.history() as history:
         record = history.record(kept.seq)
@@ -323,9 +355,10 @@ def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept) -> b
     if workspace.look(disk_path(event.path)).kind != "missing":
         return False
     mode = signature.mode & 0o7777
-    seq = recorder.note(OutsideWritten(event.path, blob, len(kept.data), mode, "displaced"))
+    seq = recorder.note(_seen(event.path, kept.data, mode, 0, withheld))
     recorder.commit()
-    return roll_forward(workspace, recorder, Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing")))
+    put = Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing"))
+    return roll_forward(workspace, recorder, put, withheld)
 
 
 def _save_to_put_back(

@@ -58,6 +58,42 @@ class Hands:
         return self.now_s
 
 
+def write_late(performing: Performing, displaced: int) -> None:
+    """Write into a displaced file, through a descriptor of it, until it is found."""
+
+    def write() -> None:
+        with open(f"/proc/self/fd/{displaced}", "wb", buffering=0) as late:  # waits until a sweep gives the lease back
+            late.write(b"late")
+
+    with ThreadPoolExecutor(1) as pool:
+        writing = pool.submit(write)
+        while not writing.done():
+            performing.sweep()
+    performing.sweep()
+
+
+def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_it(tmp_path: Path) -> None:
+    workspace, clock = Workspace(tmp_path), Hands()
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    nobody: Any = None
+    secret = {".env": "secret"}
+    withheld = lambda path, data: secret.get(path, "")  # noqa: E731
+    performing = Performing(workspace, recorder, nobody, clock, lambda step: None, withheld=withheld)
+    (tmp_path / ".env").write_bytes(b"old\n")
+    before = os.open(tmp_path / ".env", os.O_RDONLY)
+    do(workspace, put(workspace, ".env", b"new\n"))
+    write_late(performing, before)
+    os.close(before)
+    with recorder.history() as history:
+        kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
+        assert [(one.path, one.uncaptured, (tmp_path / one.kept).read_bytes()) for one in kept] == [
+            (".env", "secret", b"late")
+        ]
+        assert not history.holds(blob_id(b"late"))
+    performing.close()
+    workspace.close()
+
+
 def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_path: Path) -> None:
     def full() -> None:
         raise StoreFailed("the disk is full", disk_full=True)
@@ -71,19 +107,8 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
     do(workspace, put(workspace, "f", b"new\n"))
     store.fault = full
 
-    def write_late() -> None:
-        with open(f"/proc/self/fd/{before}", "wb", buffering=0) as late:  # it waits until a sweep gives the lease back
-            late.write(b"late")
-
-    def sweep_until_it_is_written() -> None:
-        with ThreadPoolExecutor(1) as pool:
-            writing = pool.submit(write_late)
-            while not writing.done():
-                performing.sweep()
-        performing.sweep()
-
     with pytest.raises(StoreFailed):
-        sweep_until_it_is_written()
+        write_late(performing, before)
     performing.sweep()  # a full disk is not asked in each turn
     os.close(before)
     store.fault = None

@@ -15,14 +15,22 @@ from hypothesis import strategies as st
 from swapping import Steps
 
 from cases import every
-from checkout import file_now
+from checkout import file_now, put
 from quire_daemon.handlers.base import Put
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import is_mixture, recover
 from quire_daemon.workspace import Swapped, Workspace
 from quire_journal import blobs
-from quire_journal.events import BytesGone, CaptureFailed, FileDeleted, FileMoved, FileWritten, OutsideWritten
+from quire_journal.events import (
+    BytesDisplaced,
+    BytesGone,
+    CaptureFailed,
+    FileDeleted,
+    FileMoved,
+    FileWritten,
+    OutsideWritten,
+)
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.stores.memory import MemoryStore
@@ -44,6 +52,11 @@ class StoppedClock:
         return 0.0
 
 
+def withheld(path: str, data: bytes) -> str:
+    """As the settings have it that call `.env` a secret."""
+    return "secret" if path == ".env" else "holds_secret" if b"AKIA" in data else ""
+
+
 @dataclass
 class Scene:
     """A checkout with one file whose base is in the journal."""
@@ -61,7 +74,7 @@ class Scene:
         self.recorder.commit()
 
     def recover(self) -> int:
-        return recover(self.recorder, self.workspace, Log(), LIMIT)
+        return recover(self.recorder, self.workspace, Log(), LIMIT, withheld)
 
     def unsettled(self) -> list[int]:
         with self.recorder.history() as history:
@@ -360,6 +373,70 @@ def test_a_secret_that_was_to_be_written_is_not_journaled_because_a_kill_left_it
     assert not (scene.root / f".quire/tmp/{seq}.dead.0").exists()
     with scene.recorder.history() as history:
         assert not history.holds(blob_id(secret))
+
+
+def kept_aside(scene: Scene) -> list[tuple[str, str, bytes]]:
+    """(path, why the journal does not have them, bytes) of what was displaced and put aside."""
+    with scene.recorder.history() as history:
+        events = [record.event() for record in history.records()]
+        said = [event for event in events if isinstance(event, BytesDisplaced)]
+        assert not any(history.holds(event.blob) for event in said)
+    return [(event.path, event.uncaptured, (scene.root / event.kept).read_bytes()) for event in said]
+
+
+def test_a_secret_that_somebody_saved_and_a_kill_left_in_a_temporary_file_is_put_aside_and_not_journaled(
+    scene: Scene,
+) -> None:
+    """The only copy: nothing removes it, and the journal has its hash and says where it is."""
+    base = scene.recorder.note(CaptureFailed(".env", "secret", 9, blob_id(b"KEY=1234\n"), 0o600))
+    scene.promise(FileWritten(".env", blob_id(NEW), len(NEW), 0o600, base, inode=1, uncaptured="secret"))
+    seq = scene.recorder.journal.head
+    (scene.root / ".env").write_bytes(BASE)
+    (scene.root / f".quire/tmp/{seq}.dead.0.withheld").write_bytes(b"KEY=theirs\n")
+    (scene.root / f".quire/tmp/{seq}.dead.1.old").write_bytes(b"key = AKIA\n")
+    scene.recover()
+    assert os.listdir(scene.root / ".quire/tmp") == []
+    kept = [(".env", "secret", b"KEY=theirs\n"), (".env", "secret", b"key = AKIA\n")]
+    assert kept_aside(scene) == kept
+    assert {path.stat().st_mode & 0o777 for path in (scene.root / ".quire/displaced").iterdir()} == {0o600}
+    scene.recover()
+    assert kept_aside(scene) == kept
+
+
+def test_a_secret_that_was_to_be_written_is_not_journaled_where_a_kill_came_before_its_record(scene: Scene) -> None:
+    """The file of a large one is written while its record is committed, and only its name tells what it is."""
+    with closing(Workspace(scene.root)) as dying:
+        dying.stage(put(dying, ".env", b"KEY=5678\n", seq=99, withheld=True))
+    scene.recover()
+    assert [(why, data) for _, why, data in kept_aside(scene)] == [("secret", b"KEY=5678\n")]
+
+
+def test_a_secret_that_came_out_of_a_removal_is_put_back_and_not_journaled(scene: Scene) -> None:
+    base = scene.recorder.note(CaptureFailed(".env", "secret", 9, blob_id(b"KEY=1234\n"), 0o600))
+    scene.promise(FileDeleted(".env", base))
+    seq = scene.recorder.journal.head
+    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(b"KEY=theirs\n")
+    scene.recover()
+    assert (scene.root / ".env").read_bytes() == b"KEY=theirs\n"
+    with scene.recorder.history() as history:
+        head = history.file(".env")
+        assert head is not None
+        assert (head.blob, head.uncaptured) == (blob_id(b"KEY=theirs\n"), "secret")
+        assert not history.holds(head.blob)
+
+
+def test_a_mixture_that_holds_a_secret_is_put_aside_and_not_journaled(scene: Scene) -> None:
+    """Of two versions that hold none: `AK` of the one, `IA` of the other."""
+    old, new = b"xxIA\n", b"AKyy\n"
+    scene.recorder.note_blob(old, "g")
+    base = scene.recorder.note(OutsideWritten("g", blob_id(old), 5, 0o644, "captured"))
+    (scene.root / "g").write_bytes(b"AKIA\n")
+    inode = (scene.root / "g").stat().st_ino
+    scene.promise(FileWritten("g", blob_id(new), 5, 0o644, base, inode=inode), new)
+    (scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0.inplace").write_bytes(new)
+    scene.recover()
+    assert (scene.root / "g").read_bytes() == new
+    assert kept_aside(scene) == [("g", "holds_secret", b"AKIA\n")]
 
 
 def test_what_the_journal_was_not_to_hold_is_not_journaled_because_a_kill_left_it_in_a_temporary_file(

@@ -133,6 +133,7 @@ class Put(msgspec.Struct, frozen=True):
     mode: int
     over: FileNow  # kind "missing": create, must not exist
     text: Text | None = None  # of `data`, where the decision has it: with its line hashes, worth keeping
+    withheld: bool = False  # the journal is not to have `data`
 
 
 class Remove(msgspec.Struct, frozen=True):

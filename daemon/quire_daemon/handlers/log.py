@@ -36,6 +36,7 @@ _MORE_FIELDS: Final = (
     "tool",
     "code",
     "why",
+    "kept",
     "undone",
     "how",
     "reason",

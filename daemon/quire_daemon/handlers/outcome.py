@@ -144,7 +144,9 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
             now.path, after.blob, size, mode, base, by, now.inode, dialect=result.dialect, uncaptured=lost
         )
     blobs = [] if lost else [after.data]
-    return Decision(reply, [event, ReadServed(result.path, seq, shown, anchors=True)], _writes(result, seq), blobs)
+    return Decision(
+        reply, [event, ReadServed(result.path, seq, shown, anchors=True)], _writes(result, seq, lost), blobs
+    )
 
 
 def _no_undo(result: Result) -> list[dict[str, str]]:
@@ -192,11 +194,11 @@ def withheld(
     return HOLDS_SECRET, [{"type": "uncaptured", "message": message}]
 
 
-def _writes(result: Result, seq: int) -> list[Write]:
+def _writes(result: Result, seq: int, lost: str) -> list[Write]:
     """What makes it so. A result under a new name is made there first, and then the old name goes."""
     now, after, to = result.now, result.after, result.to
     if to is None:
-        return [Put(seq, now.path, after.data, now.mode, now, after)]
+        return [Put(seq, now.path, after.data, now.mode, now, after, bool(lost))]
     if after.data == result.before.data:
         return [Move(seq, now.path, to.path, now)]
     return [Put(seq, to.path, after.data, now.mode, to, after), Remove(seq, now.path, now)]

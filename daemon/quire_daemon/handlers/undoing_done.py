@@ -160,7 +160,7 @@ class Performing:
         lost = withheld(u.path, text, self.world)[0] if u.made is not None else ""
         event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
         seq = self._note(event)
-        self.writes.append(Put(seq, u.path, data, u.mode, over, text))
+        self.writes.append(Put(seq, u.path, data, u.mode, over, text, bool(lost)))
         if u.made is not None and not lost:  # other bytes are an earlier version's, which the journal holds
             self.blobs.append(data)
         return seq

@@ -66,6 +66,7 @@ class Record(Shape, frozen=True, kw_only=True):
     tool: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
     why: str | UnsetType = UNSET
+    kept: str | UnsetType = UNSET  # the file that has displaced bytes which the journal must not have
     undone: list[int] | UnsetType = UNSET
     undone_more: int | UnsetType = UNSET
     how: str | UnsetType = UNSET

@@ -26,7 +26,7 @@ from quire_daemon.workspace.making import finish
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
-from quire_daemon.workspace.staging import IN_PLACE, PART, Staged, Staging, Written
+from quire_daemon.workspace.staging import IN_PLACE, PART, WITHHELD, Staged, Staging, Written
 from quire_daemon.workspace.swap import STEPS, Swapping
 from quire_daemon.workspace.values import (
     HeldOpen,
@@ -67,9 +67,13 @@ __all__ = [
 HOME: Final = ".quire"
 TMP: Final = ".quire/tmp"
 COOKIES: Final = ".quire/cookies"
+ASIDE: Final = ".quire/displaced"
 _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 """How the system refuses every write to a checkout, whoever asks: it can be read all the same."""
+
+LONGEST_ASIDE: Final = 160
+"""Bytes of a file's name that stand in that of the file which keeps bytes of it: a name has 255 at most."""
 
 OWNER_DIGITS: Final = 12
 """How much of the journal's id stands in the names of temporary files."""
@@ -264,6 +268,30 @@ class Workspace:
                 unlink(self._tmp, one.name)
             self._step("discard.unlinked")
 
+    def put_aside(self, path: str, data: bytes, blob: bytes) -> str:
+        """Keep bytes that were of `path` in a file of their own, for good; its path. `blob`: their address.
+
+        Bytes that are there already have one name. Raises OSError, Refused.
+        """
+        self._make_folder(ASIDE, 0o700)
+        last = os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
+        name = f"{last}.{blob.hex()[:16]}"
+        folder = self._open_home(ASIDE)
+        try:
+            part = f"{name}.{self._token}.{PART}"
+            fd = os.open(
+                part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+            )
+            with os.fdopen(fd, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(fd)
+            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return f"{ASIDE}/{name}"
+
     def sync_folder(self, path: str) -> None:
         """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError.
 
@@ -374,7 +402,7 @@ class Workspace:
             self._lingering.add(Displaced("", name, held, None, owned=False, broken=True))
             return []
         held.drop()
-        return [Kept(name, "", data, seq, in_place=name.endswith("." + IN_PLACE))]
+        return [Kept(name, "", data, seq, name.endswith("." + IN_PLACE), name.endswith("." + WITHHELD))]
 
     def close(self) -> None:
         """Give everything back. Idempotent."""

@@ -39,6 +39,9 @@ from quire_journal.refusals import Refused
 PART: Final = "part"
 """The last word in the name of a temporary file that is not complete."""
 
+WITHHELD: Final = "withheld"
+"""The last word in the name of a new file that the journal is not to have: a kill may leave it without a record."""
+
 IN_PLACE: Final = "inplace"
 """The last word in the name of the marker of a write in place that is under way."""
 
@@ -182,9 +185,10 @@ class Staging:
         return f"{seq}.{self._token}.{next(self._numbers)}.{word}"
 
     def _written(self, write: Put) -> _Unnamed:
+        name = self._new_name(write.seq, WITHHELD if write.withheld else "new")
         if write.over.kind == "missing":
-            return self._fill(write, None, Staged(write, self._new_name(write.seq, "new"), "create"))
-        staged = Staged(write, self._new_name(write.seq, "new"), "swap")
+            return self._fill(write, None, Staged(write, name, "create"))
+        staged = Staged(write, name, "swap")
         try:
             base = self._base(write, staged)
         except (Vanished, NotRegular, HeldOpen):

@@ -79,6 +79,7 @@ class Kept(msgspec.Struct, frozen=True):
 
     From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
     `in_place`: the run died while it wrote into the file itself; the path may hold a mixture of old and new.
+    `withheld`: the journal was not to have what was to be written.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Kept(msgspec.Struct, frozen=True):
     data: bytes
     seq: int = 0
     in_place: bool = False
+    withheld: bool = False
 
 
 class Late(msgspec.Struct, frozen=True):

@@ -284,6 +284,7 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
             blob, size, mode, uncaptured = event.blob, event.size, event.mode, event.why
         case BytesDisplaced():
             blob, size, mode, evidence = event.blob, event.size, place.mode, event.why
+            uncaptured = event.uncaptured
         case _:
             return None
     return Version(
