@@ -17,7 +17,7 @@ Running it twice is the same as running it once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from quire_daemon.displaced import Withheld, note_displaced, nothing_is_withheld
@@ -54,7 +54,7 @@ def recover(
     recorder: Recorder, workspace: Workspace, log: Log, limit: int, withheld: Withheld = nothing_is_withheld
 ) -> int:
     """Settle every unsettled write; how many were rolled forward. Files over `limit` bytes are left as they are."""
-    left = workspace.leftovers()
+    left = workspace.leftovers(limit)
     torn = {kept.seq for kept in left if kept.in_place}
     with recorder.history() as history:
         taken_back = [one for batch in history.unsettled() if (one := _rest_taken_back(batch, history)) is not None]
@@ -65,18 +65,21 @@ def recover(
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
     _keep(recorder, workspace, left, withheld)
-    saves = [k for k in left if not k.in_place]
-    _put_back(recorder, workspace, saves, {r.seq for r in records}, limit, withheld)
+    promised = {record.seq for record in records}
+    for kept in left:
+        if kept.seq in promised and not kept.in_place:
+            with _unless_closed(log, kept.seq):
+                _put_back(recorder, workspace, kept, limit, withheld)
     workspace.discard(left)
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
-        with recorder.history() as history:
+        writes: Sequence[Write] = ()
+        with _unless_closed(log, record.seq), recorder.history() as history:
             writes = _planned(record, recorder, history, workspace, limit, torn, withheld)
         if not writes:
             continue
-        done = all(
-            roll_forward(workspace, recorder, write, withheld) for write in writes
-        )  # none after one that could not be
+        # None after one that could not be made.
+        done = all(roll_forward(workspace, recorder, write, withheld) for write in writes)
         rolled += done
         changed += [path for write in writes for path in names(write)]
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
@@ -87,6 +90,18 @@ def recover(
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
     return rolled
+
+
+@contextlib.contextmanager
+def _unless_closed(log: Log, seq: int) -> Iterator[None]:
+    """What the block looks at may be closed to us by now: then nothing is done about it, and the scan tells of it.
+
+    A daemon that did not start for that would keep everybody from all other files.
+    """
+    try:
+        yield
+    except (Refused, OSError) as error:
+        log.warning("not_recovered", seq=seq, why=str(error))
 
 
 def _rest_taken_back(batch: int, history: History) -> WritesAbandoned | None:
@@ -304,32 +319,24 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
     return history.purged(blob) or (over is not None and over.blob == blob and bool(over.uncaptured))
 
 
-def _put_back(
-    recorder: Recorder,
-    workspace: Workspace,
-    left: Sequence[Kept],
-    promised: set[int],
-    limit: int,
-    withheld: Withheld,
-) -> None:
+def _put_back(recorder: Recorder, workspace: Workspace, kept: Kept, limit: int, withheld: Withheld) -> None:
     """Somebody's save came out of a swap and the process died before it could put it back: do that now.
 
     Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
     applied. The record is taken back in the log, and the save goes to where it was. Where the write was to leave
     nothing at the path, the save goes there, too, as if it had come a moment later.
     """
-    for kept in left:
-        if kept.seq in promised and _put_back_removed(recorder, workspace, kept, withheld):
-            continue
-        with recorder.history() as history:
-            step = _save_to_put_back(kept, history, workspace, limit) if kept.seq in promised else None
-        if step is None or _is_base(kept, step[0], workspace):
-            continue
-        event, over = step
-        recorder.note(WritesAbandoned((kept.seq,), OVERTAKEN))
-        seq = recorder.note(_seen(event.path, kept.data, over.mode, event.base, withheld))
-        recorder.commit()
-        roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over), withheld)
+    if _put_back_removed(recorder, workspace, kept, withheld):
+        return
+    with recorder.history() as history:
+        step = _save_to_put_back(kept, history, workspace, limit)
+    if step is None or _is_base(kept, step[0], workspace):
+        return
+    event, over = step
+    recorder.note(WritesAbandoned((kept.seq,), OVERTAKEN))
+    seq = recorder.note(_seen(event.path, kept.data, over.mode, event.base, withheld))
+    recorder.commit()
+    roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over), withheld)
 
 
 def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> OutsideWritten | CaptureFailed:

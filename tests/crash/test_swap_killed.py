@@ -89,7 +89,7 @@ def test_a_kill_leaves_everything_to_be_found(
     teller: subprocess.Popen[str], tmp_path: Path, story: str, step: str
 ) -> None:
     workspace = kill_at(teller, tmp_path, story, step)
-    after = After(read_if_there(tmp_path / "f"), workspace.leftovers())
+    after = After(read_if_there(tmp_path / "f"), workspace.leftovers(1 << 20))
     assert all(kept.seq == 7 for kept in after.left)
     CHECKS[story](tmp_path, after, step)
     workspace.discard(after.left)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -453,3 +453,66 @@ def test_what_the_journal_was_not_to_hold_is_not_journaled_because_a_kill_left_i
     assert (scene.root / ".env").read_bytes() == NEW
     with scene.recorder.history() as history:
         assert not history.holds(blob_id(secret))
+
+
+@contextmanager
+def without_root(scene: Scene) -> Iterator[None]:
+    """Modes count for all but root: in the block the owner of the checkout is who runs the tests, or nobody."""
+    if os.geteuid() != 0:
+        yield
+        return
+    for path in (scene.root, *scene.root.rglob("*")):
+        os.chown(path, 65534, -1)
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.parametrize("closed", ["f.txt", "folder"])
+def test_what_is_closed_to_the_daemon_by_now_keeps_it_from_nothing_else(scene: Scene, closed: str) -> None:
+    """Somebody ran `chmod 000` on a file, or a folder, after the kill."""
+    (scene.root / "folder").mkdir()
+    scene.promise(_written(scene), NEW)
+    scene.promise(FileWritten("folder/made.txt", blob_id(NEW), len(NEW), 0o640), NEW)
+    (scene.root / closed).chmod(0)
+    with without_root(scene):
+        assert scene.recover() == 1
+    assert scene.unsettled() == []
+    assert (scene.root / "f.txt").read_bytes() == (BASE if closed == "f.txt" else NEW)
+    assert (scene.root / "folder/made.txt").exists() == (closed == "f.txt")
+
+
+def test_a_save_whose_place_is_closed_by_now_is_in_the_journal(scene: Scene) -> None:
+    scene.promise(_written(scene), NEW)
+    seq = scene.recorder.journal.head
+    (scene.root / "f.txt").write_bytes(NEW)
+    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
+    (scene.root / "f.txt").chmod(0)
+    with without_root(scene):
+        scene.recover()
+    with scene.recorder.history() as history:
+        assert history.bytes_of(blob_id(THEIRS)) == THEIRS
+    assert os.listdir(scene.root / ".quire/tmp") == []
+
+
+def test_a_temporary_file_that_cannot_be_read_stays(scene: Scene) -> None:
+    """It was closed before it was displaced, or in the second after it."""
+    left = scene.root / ".quire/tmp/12.dead.0"
+    left.write_bytes(THEIRS)
+    left.chmod(0)
+    with without_root(scene):
+        scene.recover()
+    assert left.read_bytes() == THEIRS
+
+
+def test_a_temporary_file_that_is_larger_than_what_is_captured_stays_unread(scene: Scene) -> None:
+    """Bytes that were never captured were replaced with `allow_uncaptured`: gigabytes, perhaps."""
+    left = scene.root / ".quire/tmp/12.dead.0"
+    with left.open("wb") as file:
+        file.truncate(LIMIT + 1)
+    scene.recover()
+    assert left.stat().st_size == LIMIT + 1
+    with scene.recorder.history() as history:
+        assert not history.holds(blob_id(bytes(LIMIT + 1)))

@@ -157,11 +157,11 @@ def test_the_files_of_a_dead_run_are_handed_out_once(tmp_path: Path) -> None:
     dead.stage(put(dead, "f", b"new", seq=77))
     (tmp_path / ".quire/tmp/5.dead.1.part").write_bytes(b"hal")
     alive = Workspace(tmp_path)
-    left = alive.leftovers()
+    left = alive.leftovers(1 << 20)
     assert [(kept.data, kept.seq, kept.path, kept.in_place) for kept in left] == [(b"new", 77, "", False)]
     alive.discard(left)
     assert in_tmp(alive) == []
-    assert dead.leftovers() == []
+    assert dead.leftovers(1 << 20) == []
     dead.close()
     alive.close()
 

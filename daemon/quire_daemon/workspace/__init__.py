@@ -369,10 +369,11 @@ class Workspace:
             return False
         return True
 
-    def leftovers(self) -> list[Kept]:
+    def leftovers(self, limit: int) -> list[Kept]:
         """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
 
-        Files that were never complete are removed. One that a program still writes into is told by `sweep` later.
+        Files that were never complete are removed. One that a program still writes into is told by `sweep` later. One
+        of more than `limit` bytes, or that is closed to us, stays for its owner to see.
         """
         found: list[Kept] = []
         if self.read_only:
@@ -386,23 +387,27 @@ class Workspace:
                 continue
             if not (len(words) > 1 and words[1].startswith(self._owner)):
                 continue  # another journal's: its own daemon knows what to do with it
-            found.extend(self._left(name, int(words[0]) if words[0].isdecimal() else 0))
+            found.extend(self._left(name, int(words[0]) if words[0].isdecimal() else 0, limit))
         return found
 
-    def _left(self, name: str, seq: int) -> list[Kept]:
+    def _left(self, name: str, seq: int, limit: int) -> list[Kept]:
         path = f"{TMP}/{name}"
         look = self.look(path)
         if look.kind == "link":
             return [Kept(name, "", self.read_link(path), seq)]
-        if look.kind != "file":
-            return []  # a folder that a race put there; it stays, for its owner to see
-        held = self._swapping.hold_temporary(name)
+        in_place = name.endswith("." + IN_PLACE)
+        if look.kind != "file" or look.signature is None or (look.signature.size > limit and not in_place):
+            return []  # a folder that a race put there stays, too
+        try:
+            held = self._swapping.hold_temporary(name)
+        except PermissionError:
+            return []
         data = read_all(held.fd, held.signature.size)
         if self.protection.lease and not (held.leased and held.stands()):
             self._lingering.add(Displaced("", name, held, None, owned=False, broken=True))
             return []
         held.drop()
-        return [Kept(name, "", data, seq, name.endswith("." + IN_PLACE), name.endswith("." + WITHHELD))]
+        return [Kept(name, "", data, seq, in_place, name.endswith("." + WITHHELD))]
 
     def close(self) -> None:
         """Give everything back. Idempotent."""
