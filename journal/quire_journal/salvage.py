@@ -7,7 +7,8 @@ of a lost record is kept by a `record_lost`, so that no later record gets its nu
 versions. Its hash, which the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end
 vouches for that.
 
-Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. Views are
+Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
+purged is not, though records name it, and a file that was not compacted since has it on pages that are free. Views are
 folded again. What was not in the journal but is on disk, the scan at start finds.
 """
 
@@ -110,7 +111,7 @@ def salvage(
         raise NewerFormat(f"the damaged journal has format {found.format}; a newer Quire can salvage it")
     kept = _Chain(source, found).kept()
     Journal.open(store, now_ns, workspace_id)
-    _store_blobs(source, found, _named(source, kept), store, tell)
+    _store_blobs(source, found, _Wanted.told(source, kept), store, tell)
     replaced = _store_records(source, kept, store, tell)
     journal = Journal.open(store, now_ns)
     with store.reading() as r:
@@ -352,19 +353,26 @@ def _introductions(source: Source, kept: list[Row | None]) -> dict[int, WriterIn
 # ── bytes ────────────────────────────────────────────────────────────────────
 
 
-def _named(source: Source, kept: list[Row | None]) -> set[bytes]:
-    """The blobs that kept records name."""
-    named: set[bytes] = set()
-    for row in kept:
-        if row is not None:
-            event = decode_record(source.value(row)).event()
-            blob = getattr(event, "blob", b"")
-            if blob:
+class _Wanted(NamedTuple):
+    """Blobs, as kept records tell of them."""
+
+    named: set[bytes]  # but for those that were purged
+    purged: set[bytes]
+
+    @classmethod
+    def told(cls, source: Source, kept: list[Row | None]) -> _Wanted:
+        named: set[bytes] = set()
+        purged: set[bytes] = set()
+        for row in kept:
+            event = None if row is None else decode_record(source.value(row)).event()
+            if blob := getattr(event, "blob", b""):
                 named.add(blob)
-    return named
+            elif isinstance(event, BytesGone) and event.why == losses.PURGED:
+                purged.update(event.blobs)
+        return cls(named - purged, purged)
 
 
-def _store_blobs(source: Source, found: _Found, wanted: set[bytes], store: Store, tell: Progress) -> None:
+def _store_blobs(source: Source, found: _Found, wanted: _Wanted, store: Store, tell: Progress) -> None:
     """Keep each blob by its number: what it is made of has a smaller one, and is there by then, or is lost."""
     cache = BlobCache(_CACHE_BYTES)
     numbers = sorted(found.blobs)
@@ -378,10 +386,8 @@ def _store_blobs(source: Source, found: _Found, wanted: set[bytes], store: Store
         tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
 
 
-def _store_blob(
-    values: list[bytes], parts: Parts, number: int, wanted: set[bytes], w: Writing, cache: BlobCache
-) -> None:
-    """Keep the one of `values` whose bytes are wanted; if none is, one that others may be made of."""
+def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted, w: Writing, cache: BlobCache) -> None:
+    """Keep the one of `values` whose bytes are named; if none is, one that others may be made of."""
     spare: tuple[bytes, list[tuple[bytes, bytes]]] | None = None
     for value, some in ((value, some) for value in values for some in _choices(parts)):
         try:
@@ -390,11 +396,12 @@ def _store_blob(
             address = blob_id(blobs.unpack(w, number, cache))
         except (Damaged, NotHeld, ValueError):
             continue
-        if address in wanted and not blobs.holds(w, address):
+        if address in wanted.named and not blobs.holds(w, address):
             addresses.put(w, address, number)
             return
         cache.forget(u64(number))
-        spare = spare or (value, some)
+        if address not in wanted.purged:
+            spare = spare or (value, some)
     _put_blob(w, number, *(spare or (b"", [])))
     if spare:
         address = blob_id(blobs.unpack(w, number, cache))

@@ -205,6 +205,28 @@ def test_records_that_a_purge_replaced_are_proved_by_the_log_where_no_view_tells
         assert not any(b"x1y2z3" in row for _, row in r.scan("records"))
 
 
+def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_stood(folder: Path) -> None:
+    """The records go on naming them; until the journal is compacted, the file has them on pages that are free."""
+    secret = content(9)
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    with journal.store.reading() as r:
+        looking = Looking(Wanted(blob=blob_id(secret)))
+        looking.look(r)
+        change = looking.change(r)
+    batch = BatchId(journal.head + 1)
+    purge = [Entry(event, WriterId(1), 100, batch) for event in change.events]
+    journal.append(purge, dropped=change.dropped, instead=change.rows)
+    journal.close()
+    store, event = salvaged(folder)
+    assert (event.lost, event.blobs) == ((), 0)
+    with store.reading() as r:
+        history = History(r)
+        version = history.version("a.py", 11)
+        assert version is not None
+        assert missing(history, version).why == "purged"
+        assert [history.holds(blob_id(content(n))) for n in range(10)] == [n < 9 for n in range(10)]
+
+
 def test_nobody_gets_the_number_of_a_writer_whose_introduction_is_lost(folder: Path) -> None:
     change_record(folder, 1, b"ann", b"bob")
     store, event = salvaged(folder)
