@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import WRITER, Quire
 
+from quire_client.failures import NoDaemon
 from quire_journal import VERSION
 from quire_journal.locks import Running, hold_lock
 from quire_journal.places import make_private_folder, place_of, trace_socket
@@ -108,6 +111,26 @@ def test_verify_ends_with_7_when_something_is_wrong(quire: Quire) -> None:
     damaged = {"ok": False, "error": "journal_damaged", "message": "2 findings.", "findings": ["a", "b"]}
     ran = quire("verify", verify=damaged)
     assert (ran.status, ran.err) == (7, "2 findings. [journal_damaged]\n  a\n  b\n")
+
+
+def test_the_bar_of_a_check_whose_daemon_ends_leaves_the_sentence_to_the_check(
+    quire: Quire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bar follows on a thread of its own, which ended with a traceback on the terminal."""
+    asked = threading.Event()
+
+    def gone(_: dict[str, Any]) -> dict[str, Any]:
+        asked.set()
+        raise NoDaemon("No daemon runs.")
+
+    def lost(_: dict[str, Any]) -> dict[str, Any]:
+        assert asked.wait(10)
+        return {"ok": False, "error": "unknown", "message": "The daemon ended."}
+
+    monkeypatch.setattr("quire_client.commands.verify.PAUSE_S", 0.0)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    ran = quire("verify", verify=lost, status=gone)
+    assert (ran.status, ran.err) == (4, "The daemon ended. [unknown]\n")
 
 
 def test_doctor_without_a_daemon_checks_this_side(quire: Quire, site: Path) -> None:

@@ -79,6 +79,8 @@ def test_a_refusal_ends_a_watch(quire: Quire) -> None:
     ran = quire("watch", "--kind", "x", since=refusal)
     assert (ran.status, ran.err) == (1, "There is no such kind. [schema_invalid]\n")
     assert quire("watch", "--kind", "x", "--json", since=refusal).status == 1
+    assert "To go on" not in quire("watch", "--cursor", "c1", since=refusal).err  # it is what was refused
+    assert "--cursor c2\n" in quire("watch", "--cursor", "c1", since=feed(page("c2", RECORD), refusal)).err
 
 
 # -- since -------------------------------------------------------------------------------------------------------

@@ -128,6 +128,19 @@ def test_the_workspace_is_the_one_that_holds_the_current_folder_or_the_one_named
     assert place.state == tmp_path / "st"
 
 
+def test_in_a_folder_that_is_gone_a_command_says_so_and_works_for_a_workspace_that_is_named(
+    quire: Quire, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(site / "src")
+    (site / "src").rmdir()
+    gone = "The current folder is gone; go to another one, or name the workspace by its whole path with -C."
+    for command in ("status", "read a", "up x", "up -C x", "setup claude-code", "forget", "adopt", "env", "mcp"):
+        ran = quire(*command.split())
+        assert (ran.status, ran.err) == (3, f"quire: {gone}\n"), command
+    assert gone in quire("doctor").out
+    assert quire("status", "-C", str(site), status={"ok": True}).status == 0
+
+
 @pytest.mark.parametrize(("name", "starts"), [("status", False), ("down", False), ("log", True), ("up", True)])
 def test_looking_and_stopping_start_nothing(name: str, starts: bool, quire: Quire) -> None:
     assert quire(name).opener.wanted[0].start is starts

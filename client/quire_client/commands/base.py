@@ -157,8 +157,17 @@ class Invocation:
 
     @property
     def folder(self) -> Path:
-        """The folder that paths on the command line are relative to: `-C PATH`, else the current one."""
-        return Path(self.options.get("workspace") or os.curdir)
+        """The folder that paths on the command line are relative to: `-C PATH`, else the current. Raises NoFolder."""
+        given = self.options.get("workspace") or os.curdir
+        if not os.path.isabs(given):
+            try:
+                os.getcwd()
+            except FileNotFoundError:
+                from quire_journal.places import NoFolder
+
+                instead = "go to another one, or name the workspace by its whole path with -C"
+                raise NoFolder(f"The current folder is gone; {instead}.") from None
+        return Path(given)
 
     @cached_property
     def place(self) -> Place:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from quire_client import render
@@ -36,7 +36,9 @@ def _watching(call: Invocation, bar: Progress) -> Iterator[None]:
     over = threading.Event()
 
     def follow() -> None:
-        with call.connect(start=False) as client:
+        from quire_client.failures import NoDaemon
+
+        with suppress(NoDaemon), call.connect(start=False) as client:  # the check itself says what became of it
             while not over.wait(PAUSE_S):
                 told = (client.status().get("progress") or {}).get("verify") or {}
                 bar.update(int(told.get("done") or 0), int(told.get("total") or 0))
