@@ -28,6 +28,7 @@ from quire_daemon.crawl import CrawlCancelled
 from quire_daemon.examiner import die_with
 from quire_daemon.searcher import LENGTH, framed
 from quire_journal import purging
+from quire_journal.any_of import AnyOf
 from quire_journal.beside import Row
 from quire_journal.events import BytesGone, Purged
 from quire_journal.log import Damaged, StoreFailed
@@ -43,10 +44,10 @@ STOP_LOOK_MS: Final = 200
 
 
 class Compiled(msgspec.Struct, frozen=True):
-    """`purging.Texts` as it goes from one process to another: sources. "" is none."""
+    """`purging.Texts` as it goes from one process to another: what was asked for ("": nothing), and lines."""
 
     asked: str = ""
-    lines: bytes = b""
+    lines: list[bytes] = []
 
 
 class FindTask(msgspec.Struct, frozen=True, tag="find"):
@@ -230,7 +231,7 @@ class Limited:
         with self._within(len(data)):
             return list(self._of.finditer(data))
 
-    def sub(self, to: bytes | Callable[[re.Match[bytes]], bytes], data: bytes) -> bytes:
+    def sub(self, to: Callable[[re.Match[bytes]], bytes], data: bytes) -> bytes:
         with self._within(len(data)):
             return self._of.sub(to, data)
 
@@ -288,7 +289,7 @@ class Worker:
             for log in task.logs:
                 purging.mask(_read(Path(log)), found.texts)
         lines = found.texts.lines
-        compiled = Compiled(task.matching, lines.pattern if isinstance(lines, re.Pattern) else b"")
+        compiled = Compiled(task.matching, [] if lines is None else [*lines.texts])
         purged = next((event for event in change.events if isinstance(event, Purged)), None)
         gone = [event for event in change.events if isinstance(event, BytesGone)]
         where = (found.blobs, found.versions, found.records, compiled)
@@ -314,7 +315,7 @@ def _expression(task: FindTask) -> Limited:
 def _mask_all(task: MaskTask) -> Masked:
     texts = Texts(
         Limited(task.texts.asked, task.limit_ms) if task.texts.asked else None,
-        re.compile(task.texts.lines) if task.texts.lines else None,
+        AnyOf(task.texts.lines) if task.texts.lines else None,
     )
     for log in task.logs:
         _mask_file(Path(log), texts)

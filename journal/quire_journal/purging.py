@@ -20,7 +20,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from quire_journal import addresses, blobs, frames
-from quire_journal.any_of import any_of
+from quire_journal.any_of import AnyOf
 from quire_journal.beside import Again, Row
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
@@ -54,7 +54,7 @@ class Expression(Protocol):
 
     def finditer(self, data: bytes, /) -> Iterable[re.Match[bytes]]: ...
 
-    def sub(self, to: bytes | Callable[[re.Match[bytes]], bytes], data: bytes, /) -> bytes: ...
+    def sub(self, to: Callable[[re.Match[bytes]], bytes], data: bytes, /) -> bytes: ...
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -73,20 +73,22 @@ class Texts(msgspec.Struct, frozen=True):
     """What is masked: what matches the expression that was asked for, and lines of what goes."""
 
     asked: Expression | None = None
-    lines: Expression | None = None  # one that takes time as data is long (`any_of`)
+    lines: AnyOf | None = None
 
     def __bool__(self) -> bool:
         return self.asked is not None or self.lines is not None
 
     def stand_in(self, data: bytes) -> bool:
         """Is one of them in there?"""
-        return any(one is not None and one.search(data) is not None for one in (self.asked, self.lines))
+        if self.asked is not None and self.asked.search(data) is not None:
+            return True
+        return self.lines is not None and self.lines.stands_in(data)
 
-    def replaced(self, data: bytes, by: bytes | Callable[[re.Match[bytes]], bytes]) -> bytes:
+    def replaced(self, data: bytes, by: Callable[[bytes], bytes]) -> bytes:
         """`data` with something else for each. The whole of what matched first: a line of it may not match alone."""
-        for one in (self.asked, self.lines):
-            data = one.sub(by, data) if one is not None else data
-        return data
+        if self.asked is not None:
+            data = self.asked.sub(lambda match: by(match[0]), data)
+        return data if self.lines is None else self.lines.replaced(data, by)
 
 
 class Found(msgspec.Struct):
@@ -257,7 +259,7 @@ def stand(r: Reading) -> tuple[int, int]:
 
 def mask(data: bytes, texts: Texts) -> bytes:
     """`data`, as long as before, with stars for what is purged: for a log that somebody appends to."""
-    return texts.replaced(data, lambda match: b"*" * len(match[0]))
+    return texts.replaced(data, lambda text: b"*" * len(text))
 
 
 # ── finding ──────────────────────────────────────────────────────────────────
@@ -290,12 +292,12 @@ def _secret_lines(data: bytes, wanted: Wanted) -> Iterator[bytes]:
                 yield line.strip()
 
 
-def _one_of(texts: Iterable[bytes]) -> Expression | None:
+def _one_of(texts: Iterable[bytes]) -> AnyOf | None:
     """What finds any of the lines."""
     listed = list(texts)
     # A log writes its texts as JSON, where quotes and backslashes are escaped.
     escaped = (msgspec.json.encode(line.decode("utf-8", "replace"))[1:-1] for line in listed)
-    return re.compile(any_of([*listed, *escaped])) if listed else None
+    return AnyOf([*listed, *escaped]) if listed else None
 
 
 def _tells(record: Record, stored: bytes, found: Found, wanted: Wanted) -> bool:
@@ -333,7 +335,7 @@ def _named(event: object) -> frozenset[str]:
 def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
     if isinstance(value, str) and value not in kept:
         data = value.encode("utf-8", "surrogateescape")
-        masked = found.texts.replaced(data, MASK.encode())
+        masked = found.texts.replaced(data, lambda text: MASK.encode())
         return value if masked == data else masked.decode("utf-8", "replace")
     if isinstance(value, list):
         return [_without(one, found, kept) for one in value]

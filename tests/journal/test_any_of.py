@@ -7,9 +7,39 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.any_of import DEEPEST, any_of
+from quire_journal.any_of import DEEPEST, HEAD, AnyOf, any_of
 
 TEXTS = st.lists(st.text("ab.\n", min_size=1, max_size=6).map(str.encode), min_size=1, max_size=12)
+
+
+def naively(texts: list[bytes], data: bytes) -> bytes:
+    """`data` with what stands there in brackets, each text tried at each place."""
+    out, at = b"", 0
+    while at < len(data):
+        found = max((text for text in texts if data.startswith(text, at)), key=len, default=b"")
+        out += b"<" + found + b">" if found else data[at : at + 1]
+        at += len(found) or 1
+    return out
+
+
+LONG = st.lists(st.text("ab", min_size=1, max_size=3 * HEAD).map(str.encode), min_size=1, max_size=30)
+
+
+@given(LONG | TEXTS, st.data())
+def test_texts_are_found_as_if_each_were_tried_at_each_place(texts: list[bytes], draw: st.DataObject) -> None:
+    """Also where one begins as another does and another stands there, and where they overlap."""
+    parts = st.sampled_from([*texts, *(text[:-1] for text in texts), b"a", b"b", b"-"])
+    data = b"".join(draw.draw(st.lists(parts, max_size=20)))
+    some = AnyOf(texts)
+    expected = naively(texts, data)
+    assert some.replaced(data, lambda text: b"<" + text + b">") == expected
+    assert some.stands_in(data) is (expected != data)
+
+
+def test_to_look_for_many_long_lines_takes_no_longer_than_for_their_beginnings() -> None:
+    """What is compiled: whole lines of 400 kB took ten seconds and more."""
+    lines = [b"%08x" % (n * 2654435761 % 2**32) + b"x" * 1000 for n in range(100)]
+    assert len(AnyOf(lines)._heads.pattern) < 2000
 
 
 @given(TEXTS, st.text("ab.\n", max_size=60).map(str.encode))
