@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from quire_daemon.clock import SystemClock
+from quire_daemon.soundness import set_aside
 from quire_journal.identities import settle
 from quire_journal.importing import Imported, NotAnExport, import_lines
 from quire_journal.journal import Journal, NewerFormat
@@ -99,6 +100,13 @@ def _made(place: Place, folder: Path, lines: BinaryIO) -> tuple[Imported, int]:
 
 def _require_no_records(place: Place) -> None:
     """Raises `Refused` when the place has a journal that is of any use, or may be."""
+    others = sorted({*set_aside(place.journal), *place.journal.glob("salvage")})
+    if others:
+        message = (
+            f"{others[0]} holds what is left of a journal of {place.root}, and an import would remove it; "
+            f"move {place.journal} away first."
+        )
+        raise Refused("already_exists", message, "choose_a_new_folder", path=os.fspath(place.root))
     if not (place.journal / "db").exists():
         return
     try:

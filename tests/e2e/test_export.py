@@ -18,11 +18,13 @@ from git_history import git
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
 from quire_client.commands.export import FORMATS as OFFERED
+from quire_daemon.importing import import_into
 from quire_daemon.replies import REPLIES
 from quire_journal.export import FORMATS
 from quire_journal.export.source import Source, Stretch
 from quire_journal.journal import Journal
 from quire_journal.places import place_of
+from quire_journal.refusals import Refused
 from quire_journal.stores.lmdb import LmdbStore
 
 pytestmark = pytest.mark.real
@@ -118,6 +120,20 @@ def test_an_import_that_fails_leaves_nothing(site: Live, tmp_path: Path) -> None
     assert not (tmp_path / "state" / "journal").exists()
     assert not (tmp_path / "state" / "journal.import").exists()
     subprocess.run(process, input=b"".join(lines), capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("kept", ["db.damaged-20260101T000000.000Z", "salvage"])
+def test_an_import_removes_no_journal_that_was_set_aside_or_is_being_salvaged(
+    site: Live, tmp_path: Path, kept: str
+) -> None:
+    """A kill in the middle of a salvage leaves both, and no database."""
+    (tmp_path / "new").mkdir()
+    place = place_of(tmp_path / "new", tmp_path / "state")
+    (place.journal / kept / "db").mkdir(parents=True)
+    with pytest.raises(Refused, match=f"{kept}") as refused:
+        import_into(place, io.BytesIO(export(site, "jsonl")))
+    assert refused.value.code == "already_exists"
+    assert (place.journal / kept / "db").is_dir()
 
 
 def test_a_page_can_be_asked_for_again_and_by_nobody_else(site: Live) -> None:
