@@ -13,7 +13,7 @@ from quire_journal.places import settings_files
 MOST_BYTES: Final = 1 << 20
 """A settings file is not larger; what is would be a mistake, and would be read whole."""
 
-_Stamp = tuple[int, int, int, int] | None  # dev, inode, size, mtime_ns; None where there is no file
+_Stamp = tuple[int, int, int, int] | None  # dev, inode, size, ctime_ns; None where there is no file
 
 
 class SettingsFiles:
@@ -39,7 +39,7 @@ def _stamp(path: Path) -> _Stamp:
         found = path.stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+    return found.st_dev, found.st_ino, found.st_size, found.st_ctime_ns
 
 
 def _text(path: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from cases import every
 from quire_daemon.config import Hooks, Settings, in_force, load, policy_of
 from quire_daemon.ignore import Ignore
+from quire_daemon.settings_files import SettingsFiles
 from quire_daemon.wrong_settings import BadSettings
 
 
@@ -156,3 +158,16 @@ def test_where_callers_see_the_checkout_stands_in_the_users_own_file_only() -> N
 def test_what_the_parser_itself_gives_up_on_is_told_as_settings_that_are_wrong(text: str) -> None:
     with pytest.raises(BadSettings, match="not valid TOML"):
         load(text, None)
+
+
+def test_settings_that_were_put_there_with_the_time_of_those_before_are_read(tmp_path: Path) -> None:
+    """As `cp -p` and `rsync -t` do, where they are as long; and a `chmod` that makes them readable has no other sign."""
+    path = tmp_path / ".quire.toml"
+    path.write_text("[capture]\nmax_bytes = 1000\n")
+    files, before = SettingsFiles(tmp_path), path.stat()
+    files.read()
+    assert not files.changed()
+    path.write_text("[capture]\nmax_bytes = 2000\n")
+    while path.stat().st_ctime_ns == before.st_ctime_ns:  # within a tick of the clock of stamps nothing shows
+        os.utime(path, ns=(before.st_mtime_ns, before.st_mtime_ns))
+    assert files.changed()
