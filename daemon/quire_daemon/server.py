@@ -101,11 +101,11 @@ class Server:
         self.undeliverable = 0
 
     def wake(self) -> None:
-        """End the current `poll`; from any thread."""
-        try:
-            os.write(self._bell_write, (1).to_bytes(8, "little"))
-        except BlockingIOError:
-            return  # it is ringing already
+        """End the current `poll`; from any thread, and from the handler of a signal, after the end as well."""
+        bell = self._bell_write
+        if bell >= 0:
+            with contextlib.suppress(BlockingIOError):  # it is ringing already
+                os.write(bell, (1).to_bytes(8, "little"))
 
     def watch(self, fd: int, writable: bool = False) -> None:
         """`poll` also ends when `fd` can be read from, or (if asked) written to, until `unwatch`."""
@@ -186,7 +186,9 @@ class Server:
         self._listener.detach()  # libzmq owned the descriptor, and has closed it
         if self._ours:
             self.path.unlink(missing_ok=True)
-        for fd in {self._bell, self._bell_write}:
+        bell = {self._bell, self._bell_write}
+        self._bell = self._bell_write = -1  # first: their numbers are those of other files soon
+        for fd in bell:
             os.close(fd)
 
 
