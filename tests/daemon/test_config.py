@@ -161,7 +161,7 @@ def test_what_the_parser_itself_gives_up_on_is_told_as_settings_that_are_wrong(t
 
 
 def test_settings_that_were_put_there_with_the_time_of_those_before_are_read(tmp_path: Path) -> None:
-    """As `cp -p` and `rsync -t` do, where they are as long; and a `chmod` that makes them readable has no other sign."""
+    """As `cp -p` and `rsync -t` do, where they are as long; nor has a `chmod` another sign."""
     path = tmp_path / ".quire.toml"
     path.write_text("[capture]\nmax_bytes = 1000\n")
     files, before = SettingsFiles(tmp_path), path.stat()
