@@ -30,7 +30,7 @@ from quire_daemon.clock import Clock
 from quire_daemon.displaced import Withheld, note_displaced, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
-from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, to_end
+from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay, paths_of
 from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
@@ -272,35 +272,50 @@ class Performing:
         return Done(tuple(one.warnings))
 
     def _stage(self, one: _Progress) -> Slices[None]:
-        """Stage a long request: the disk syncs one portion while the next is written."""
+        """Write the temporary files of a long request: the disk syncs one portion while the next is written.
+
+        Raises what forbids one of them, before the first is swapped.
+        """
         for portion in self._preparing.portions(one.going):
             one.staging.append((yield from self._preparing.beginning(portion, long=True)))
             yield False
         for staging in one.staging:
-            while not (staging.done() or self._ending):
-                yield True
-            staging.result()
-            yield False
+            if not only_syncs(staging):
+                yield from self._until_synced(staging)
+                staging.result()
+
+    def _until_synced(self, staging: Staging) -> Slices[None]:
+        while not (staging.done() or self._ending):
+            yield True
 
     def _swap_all(self, one: _Progress) -> Slices[Lost | None]:
-        """Swap the writes in, in order; what stopped it, or None. Raises `Refused`."""
-        staged = [step for portion in one.staging for step in portion.result()]
+        """Swap the writes in, in order; what stopped it, or None. Raises `Refused`.
+
+        Of few none is swapped before all are staged. Of many a portion is while the disk syncs those behind it: they
+        have been written by then, so that nothing but a disk that fails can refuse one.
+        """
+        many = len(one.going.decision.writes) >= MANY
+        for staging in one.staging if not many else ():
+            staging.result()
         self._step("after_stage")
-        pinned = len(staged) > 1  # what they displace stays at hand until all of them have landed
-        for at, (write, step) in enumerate(zip(one.going.decision.writes, staged, strict=True), 1):
-            try:
-                result = self._workspace.perform(step, pinned=pinned)
-            except HeldOpen:
-                return Lost("held_open")
-            if isinstance(result, Lost):
-                return result
-            one.landed.append(step)
-            if result.hard_link_broken:
-                one.warnings.append(HARD_LINK_BROKEN)
-            self._remember(write, result)
-            self._step("after_write")
-            if not at % AT_ONCE:
-                yield False
+        pinned = len(one.going.decision.writes) > 1  # what they displace stays at hand until all of them have landed
+        writes = iter(one.going.decision.writes)
+        for staging in one.staging:
+            yield from self._until_synced(staging)
+            for step in staging.result():
+                try:
+                    result = self._workspace.perform(step, pinned=pinned)
+                except HeldOpen:
+                    return Lost("held_open")
+                if isinstance(result, Lost):
+                    return result
+                one.landed.append(step)
+                if result.hard_link_broken:
+                    one.warnings.append(HARD_LINK_BROKEN)
+                self._remember(next(writes), result)
+                self._step("after_write")
+                if not len(one.landed) % AT_ONCE:
+                    yield False
         if pinned:
             self._workspace.release(one.landed)
         return None
@@ -354,6 +369,8 @@ class Performing:
                 yield False
         self._workspace.release(one.landed)  # what those of them displaced that stay
         self._keep(kept, "swap")
+        for staging in one.staging:
+            yield from self._until_synced(staging)
         self._abandon_temporary(one)
         yield from self._abandon(one.going, why)
         self._workspace.discard(kept)

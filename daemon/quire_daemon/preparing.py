@@ -24,8 +24,8 @@ from quire_journal.syncing import Sync, Syncer
 STAGERS: Final = 8
 """Threads that stage: they wait for the disk, which syncs eight files in little more time than one."""
 
-PORTION: Final = 512
-"""Writes that one thread stages and syncs together; until then each has an open descriptor."""
+PORTION: Final = 256
+"""Writes that are synced together, while those behind them are written and those before them swapped."""
 
 SMALL_BYTES: Final = 512 * 1024
 """A file of so many bytes is written in the loop, and only synced beside it: that takes less than to take turns."""
@@ -54,6 +54,10 @@ def to_end(work: Slices[T]) -> T:
 
 class Staging(Protocol):
     """Writes that are being staged."""
+
+    @property
+    def written(self) -> bool:
+        """Is all there but for the sync and the names? What forbids one of them has not come up then."""
 
     def done(self) -> bool:
         """Need nobody wait for it?"""
@@ -88,6 +92,11 @@ class _Syncing(msgspec.Struct):
         except Exception as error:  # noqa: BLE001  told as a value, as a future does
             return error
         return None
+
+
+def only_syncs(staging: Staging) -> bool:
+    """Has all of it been written, so that nothing but a disk that fails can still refuse it?"""
+    return isinstance(staging, _Syncing)
 
 
 class Preparing:

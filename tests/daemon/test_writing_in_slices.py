@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -30,7 +31,7 @@ from quire_daemon.performing import (
     Performing,
     Unknown,
 )
-from quire_daemon.preparing import AT_ONCE
+from quire_daemon.preparing import AT_ONCE, PORTION
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
 from quire_daemon.server import Incoming, Peer
@@ -402,6 +403,23 @@ def test_what_the_disk_refuses_is_told_when_the_log_has_taken_it_back(scene: Sce
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
     assert {(scene.root / name).read_bytes() for name in FILES if (scene.root / name).is_file()} == {b"before\n"}
+
+
+def test_where_one_cannot_be_written_none_is_shown_for_a_moment(scene: Scene) -> None:
+    """Those before it are synced while it is written, and must not be swapped yet."""
+    before, after = scene.decide(FILES * 4, b"after\n"), scene.decide(["beside.txt"], b"too long\n" * 20)
+    both = Decision({"ok": True}, (), [*before.decision.writes, *after.decision.writes], ())
+    going = msgspec.structs.replace(before, decision=both, seqs=(*before.seqs, *after.seqs))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    assert len(both.writes) > PORTION
+    assert [*scene.performing.perform([going], False)] == []
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))
+        (_, outcome) = [*scene.turns()][-1][0]
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert isinstance(outcome, Unknown)
+    assert (scene.now(), scene.outside.landed_at) == ({b"before\n"}, [])
 
 
 def test_all_of_it_is_taken_back_also_when_something_unexpected_ends_it(scene: Scene) -> None:
