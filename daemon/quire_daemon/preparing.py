@@ -55,10 +55,6 @@ def to_end(work: Slices[T]) -> T:
 class Staging(Protocol):
     """Writes that are being staged."""
 
-    @property
-    def written(self) -> bool:
-        """Is all there but for the sync and the names? What forbids one of them has not come up then."""
-
     def done(self) -> bool:
         """Need nobody wait for it?"""
 
