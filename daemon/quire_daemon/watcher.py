@@ -47,6 +47,7 @@ class Watcher:
         self._batch = Batch()
         self._cookies = Cookies(self._root)
         self._has_cookies = cookies
+        self._no_cookies = ""  # why there is no folder for them
         self._faults: set[str] = set()
         self._overflows = 0
         self._root_gone = False
@@ -165,6 +166,8 @@ class Watcher:
             reasons.add("root_replaced")
         if not alive:
             reasons.add("stopped")
+        if self._no_cookies:
+            reasons.add(self._no_cookies)
         if blind_cookies:
             reasons.add(f"cookie folder not watched: {blind_cookies}")
         reasons.update(unwatched.values())
@@ -356,8 +359,9 @@ class Watcher:
         try:
             self._cookies.prepare()
         except OSError as error:
-            self._fault(f"no cookie folder: {error.strerror or error}")
+            self._no_cookies = f"no cookie folder: {error.strerror or error}"
             return
+        self._no_cookies = ""
         if self._tree is not None:
             self._tree.add_single(COOKIES)
 

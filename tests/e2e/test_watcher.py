@@ -343,6 +343,17 @@ def test_a_cookie_is_not_written_through_a_link(tmp_path: Path, watch: Start) ->
     assert any("cookie" in reason for reason in watched.health().reasons)
 
 
+def test_a_cookie_folder_that_can_be_made_again_is_told_as_missing_no_more(tmp_path: Path, watch: Start) -> None:
+    watched = watch()
+    (tmp_path / ".quire" / "cookies").rmdir()
+    (tmp_path / ".quire" / "cookies").symlink_to(tmp_path)
+    watched.watcher.cookie()
+    assert watched.health().reasons
+    (tmp_path / ".quire" / "cookies").unlink()
+    watched.catch_up()
+    assert watched.health().reasons == ()
+
+
 def test_after_the_end_no_cookie_is_seen(watch: Start) -> None:
     watched = watch()
     watched.watcher.stop()
