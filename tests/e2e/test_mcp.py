@@ -1,7 +1,8 @@
 """`quire mcp` as agents start it: the SDK's own client, over stdio and over HTTP, before a real daemon.
 
-The server that the SDK's client starts is the real program. Two others are forks of this process, which has imported
-the SDK for that client: it takes the better part of two seconds.
+At full length the server that the SDK's client starts is the real program; otherwise it is, as the others are, a fork
+of this process, which has imported the SDK for that client: it takes the better part of two seconds. (The doctor starts
+the real one in `test_native_tools`.)
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -87,15 +88,31 @@ def at() -> Iterator[live.Live]:
 def ann(at: live.Live, site: Site) -> Iterator[Agent]:
     """An agent whose server runs as its child. Its loop has a thread, and `site` is forked before there is one."""
     live.ok(at.connect("starter").status())  # forked, where the server would start a program
-    environ = {**os.environ, "CLAUDE_CODE_SESSION_ID": "conversation-7"}
-    words = ["-m", "quire_client", *command(at, "--agent", "ann")]
-    how = sdk.StdioServerParameters(command=sys.executable, args=words, env=environ)
-    line = sdk.stdio_client(how, errlog=sys.__stderr__)  # else what `sys.stderr` was when the SDK was imported
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(sdk.Client(line, read_timeout_seconds=30)) as client,
-    ):
-        yield Agent(portal, client)
+    words, session = command(at, "--agent", "ann"), {"CLAUDE_CODE_SESSION_ID": "conversation-7"}
+    with contextlib.ExitStack() as open_:
+        if live.LONG:
+            program = ["-m", "quire_client", *words]
+            how = sdk.StdioServerParameters(command=sys.executable, args=program, env={**os.environ, **session})
+            line = sdk.stdio_client(how, errlog=sys.__stderr__)  # else what `sys.stderr` was when the SDK was imported
+        else:
+            line = line_to(open_.enter_context(contextlib.closing(live.Fork(lambda: as_if_called(words, session)))))
+        portal = open_.enter_context(start_blocking_portal())
+        client = sdk.Client(line, read_timeout_seconds=30)
+        yield Agent(portal, open_.enter_context(portal.wrap_async_context_manager(client)))
+
+
+def as_if_called(words: list[str], environ: dict[str, str]) -> int:
+    """The server, in a fork."""
+    os.environ.update(environ)
+    return main(words)
+
+
+@contextlib.asynccontextmanager
+async def line_to(server: live.Fork) -> AsyncIterator[Any]:
+    """The two streams of a client whose server has the other ends of its stdin and stdout, until it is told to end."""
+    async with sdk.stdio.messages(server.stdout.buffer, server.stdin.buffer) as streams:
+        yield streams
+        server.stdin.close()
 
 
 @pytest.fixture(scope="module")
@@ -150,6 +167,7 @@ class Site:
 @pytest.fixture(scope="module")
 def site(at: live.Live) -> Iterator[Site]:
     """One server for all."""
+    assert sdk.server  # imported before the fork
     with contextlib.closing(live.Fork(lambda: main(command(at, "--http", "--json")))) as server:
         yield Site(json.loads(server.stdout.readline()))
 
