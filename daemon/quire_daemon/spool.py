@@ -60,9 +60,13 @@ class Spool:
         """The requests that came: (identity, frame), or a sentence in place of a frame that cannot be taken."""
         if not self._rung:
             return []
+        try:
+            names = sorted(os.listdir(self._folder))
+        except OSError:  # no descriptor is left for it: it is looked at again in the next turn
+            return []
         self._rung = False
         taken: list[tuple[bytes, bytes | str]] = []
-        for name in sorted(os.listdir(self._folder)):
+        for name in names:
             found = REQUEST.fullmatch(name)
             if found is None:
                 self._sweep(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import stat
 import time
 from collections.abc import Iterator
@@ -78,6 +79,20 @@ def test_a_request_is_taken_once_and_only_when_it_rings(door: Spool, folder: Pat
     door.ring()
     assert door.take() == []
     assert os.listdir(folder) == ["daemon"]
+
+
+def test_what_cannot_be_listed_now_is_taken_later(door: Spool, folder: Path) -> None:
+    """It is asked for between two turns of the loop, where nothing else would catch an error."""
+    (folder / f"{CLIENT}-7.request").write_bytes(b"frame")
+    door.ring()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        taken = door.take()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert taken == []
+    assert door.take() == [(WHO, b"frame")]
 
 
 def test_what_the_watcher_missed_shows_in_the_folders_time(door: Spool, folder: Path) -> None:
