@@ -24,13 +24,13 @@ from quire_journal.any_of import AnyOf
 from quire_journal.beside import Again, Row
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import BytesGone, Event, Purged, ReplyKept
+from quire_journal.events import BytesGone, Event, Purged, ReplyKept, WritesAbandoned
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.records import Record, decode_record, encode_record, record_hash
 from quire_journal.stores.memory import MemoryStore
-from quire_journal.views import View, losses, told_by, with_needed
-from quire_journal.views.files import version_at
+from quire_journal.views import View, losses, terms, told_by, with_needed
+from quire_journal.views.files import abandoned_writes, record_before, version_at
 from quire_journal.views.paths import path_of
 
 MASK: Final = "[purged]"
@@ -230,10 +230,12 @@ class Looking:
             instead[u64(seq)] = encode_record(_masked(record, found))
             replaced.append((seq, losses.hash_of_replaced(r, seq) or record_hash(stored)))
         done.events.append(Purged(self._wanted.how, found.paths, len(found.blobs), tuple(replaced), self._note))
+        taken_back = _taken_back(r, found.blobs)
         for at in range(0, len(done.dropped), 1000):
             some = tuple(done.dropped[at : at + 1000])
-            paths = sorted({path for blob in some for path, _ in found.versions.get(blob, ())})
-            done.events.append(BytesGone(some, losses.PURGED, tuple(paths)))
+            paths = {path for blob in some for path, _ in found.versions.get(blob, ())}
+            paths.update(path for blob in some for path in taken_back.get(blob, ()))
+            done.events.append(BytesGone(some, losses.PURGED, tuple(sorted(paths))))
         done.rows += [("records", key, row) for key, row in instead.items()]
         done.rows += self._rows_of_views(r, instead, told_by(masked))
         return done
@@ -272,6 +274,21 @@ def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterat
         blob = getattr(event, "blob", b"")
         if blob and path in (getattr(event, "path", None), getattr(event, "to", None)):
             yield blob
+
+
+def _taken_back(r: Reading, going: Collection[bytes]) -> dict[bytes, set[str]]:
+    """Blob → the paths of writes with these bytes that were taken back: no version tells of those, views once did."""
+    found: dict[bytes, set[str]] = {}
+    head, _ = stand(r)
+    for _, seqs in terms.find(r, [[terms.of_kind(WritesAbandoned.kind)]], 0, head, reverse=False):
+        for record in (record_before(r, seq, head + 1) for seq in seqs):
+            event = None if record is None else record.event()
+            if record is not None and isinstance(event, WritesAbandoned):
+                for _, write in abandoned_writes(r, record, event):
+                    blob = getattr(write, "blob", b"")
+                    if blob in going:
+                        found.setdefault(blob, set()).add(getattr(write, "to", write.path))
+    return found
 
 
 def _records(r: Reading, after: int) -> Iterator[tuple[int, Record, bytes]]:

@@ -12,10 +12,20 @@ from quire_journal import blobs
 from quire_journal.blame import blame
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
-from quire_journal.events import BytesGone, Event, FileWritten, ReadServed, RetentionApplied, WriterIntroduced
+from quire_journal.events import (
+    BytesGone,
+    Event,
+    FileMoved,
+    FileWritten,
+    ReadServed,
+    RetentionApplied,
+    WriterIntroduced,
+    WritesAbandoned,
+)
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal
+from quire_journal.line_hash import hash8
 from quire_journal.missing import Missing, missing
 from quire_journal.replay import dump, rebuild
 from quire_journal.stores.memory import MemoryStore
@@ -149,7 +159,23 @@ def test_a_file_leaves_the_hash_index_with_its_bytes_and_joins_again_with_the_ne
     writing.sound()
 
 
-WHAT = st.sampled_from(["write", "read", "drop", "read an old one"])
+def test_a_file_that_was_moved_is_in_the_index_whether_or_not_bytes_from_before_are_held() -> None:
+    """The file of before had joined with bytes that a replay has no more; `verify` told of damage."""
+    writing = Writing()
+    first = writing.write("a", b"x\n")
+    writing.note(ReadServed("a", first, ((0, 1),), anchors=True))
+    second = writing.write("a", text(2))
+    writing.note(FileMoved("a", "b", blob_id(text(2)), len(text(2)), 0o644, second))
+    writing.write("b", text(3))
+    writing.drop(b"x\n")
+    writing.sound()
+    with writing.journal.store.reading() as r:
+        trace = History(r).anchor("b", hash8(text(2).splitlines()[3]))
+    assert trace is not None
+    assert (trace.version, trace.line) == (5, 3)
+
+
+WHAT = st.sampled_from(["write", "read", "drop", "read an old one", "move", "take back"])
 STEP = st.tuples(WHAT, st.sampled_from("ab"), st.integers(0, 6))
 
 
@@ -160,8 +186,15 @@ def test_whatever_is_written_read_and_dropped_the_views_are_those_of_a_replay(
     writing = Writing()
     made: dict[str, list[int]] = {"a": [], "b": []}
     for what, path, number in steps:
+        other = "ab"[path == "a"]
         if what == "write":
             made[path].append(writing.write(path, text(number)))
+        elif what == "move":
+            data = text(number)
+            moved = FileMoved(path, other, blob_id(data), len(data), 0o644, 0)
+            made[other].append(writing.note(moved, data=[(data, other)]))
+        elif what == "take back":
+            writing.note(WritesAbandoned(tuple(made[path][-number:]), "they lost a race"))
         elif what == "drop":
             with writing.journal.store.reading() as r:
                 texts = sorted(blob_id(text(n)) for n in range(7))

@@ -24,9 +24,11 @@ from quire_journal.events import (
     FileMoved,
     FileWritten,
     LeaseGranted,
+    OutsideWritten,
     ReadServed,
     ReplyKept,
     WriterIntroduced,
+    WritesAbandoned,
 )
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
@@ -209,6 +211,28 @@ def test_a_file_that_was_moved_with_edits_does_not_depend_on_what_is_purged() ->
         note(FileMoved(before, path, *named) if before else FileWritten(path, *named), data, path)
     with store.reading() as r:
         assert blobs.stored_at(r, 2).base == 1
+    purged(journal, looked(store, NAMED))
+    assert [str(finding) for finding in check(store)] == []
+
+
+def test_a_file_whose_write_was_taken_back_leaves_the_index_with_the_bytes_of_that_write() -> None:
+    """No version has them, and a replay, which has them no more, came to another row: `verify` told of damage."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+
+    def note(*events: Event, data: bytes) -> None:
+        batch = BatchId(journal.head + 1)
+        journal.append([Entry(event, WriterId(1), 1, batch) for event in events], [(data, "a")])
+
+    lines = [b"line %d\n" % n for n in range(9)]
+    first, second, lost = b"".join(lines), b"".join([*lines[:5], b"new\n", *lines[5:]]), b"token=x1y2z3\n"
+    journal.append([Entry(WriterIntroduced(1, agent="ann"), WriterId(0), 1, BatchId(1))])
+    note(OutsideWritten("a", blob_id(first), len(first), 0o644, "watched"), data=first)
+    note(ReadServed("a", 2, ((0, 9),), anchors=True), data=first)
+    note(OutsideWritten("a", blob_id(second), len(second), 0o644, "watched"), data=second)
+    note(FileWritten("a", blob_id(lost), len(lost), 0o644, 4), data=lost)
+    note(WritesAbandoned((5,), "it lost a race"), data=second)
+    assert [str(finding) for finding in check(store)] == []
     purged(journal, looked(store, NAMED))
     assert [str(finding) for finding in check(store)] == []
 

@@ -69,7 +69,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("reads", 2, reads.TABLES, reads.fold, reads.KINDS, who=True),
     View("stale", 1, stale.TABLES, stale.fold, stale.KINDS, needs=("files", "reads"), who=True),
     View("losses", 1, losses.TABLES, losses.fold, losses.KINDS),
-    View("anchors", 4, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
+    View("anchors", 5, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
     View("checkpoints", 2, checkpoints.TABLES, checkpoints.fold, checkpoints.KINDS),
     View("batches", 3, batches.TABLES, batches.fold, apply_all=batches.fold_all, texts=(ReplyKept,), who=True),
     View("bursts", 1, bursts.TABLES, bursts.fold, bursts.KINDS, who=True),

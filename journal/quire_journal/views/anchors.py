@@ -9,6 +9,8 @@ row for it; the next version with a text is compared with the last one that had 
 
 A path of which bytes are dropped or purged leaves the index, and joins again with the next such read: what the rows
 said of lines that nobody holds any more would go with the next replay, and a hash of a secret's line is not to stay.
+What goes on is that it was asked for: a path to which such a one is moved joins, whether or not texts of that one are
+held by then, so that a replay agrees.
 """
 
 from __future__ import annotations
@@ -89,6 +91,7 @@ class AnchorTrace(msgspec.Struct, frozen=True):
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
 _NEWEST: Final = u64(0)  # no record has this seq: at this key of a path stand the newest row's, and a `Mark`
+_NONE: Final = b""  # stands there of a path that was asked for, and of which nothing is indexed
 
 Mark = tuple[int, int]
 """Where a line of a text begins, in bytes, and its number: lines are counted from there, for edits are neighbours."""
@@ -106,7 +109,7 @@ def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | No
         case FileMoved() | OutsideMoved():
             old = path_id(w, event.path)
             _follow(w, event.path, record.seq, held)
-            if old is not None and newest(w, old) is not None:
+            if old is not None and w.get("anchors", u32(old) + _NEWEST) is not None:
                 _join(w, event.to, record.seq, held)
             _follow(w, event.to, record.seq, held)
         case ReadServed() if event.anchors:
@@ -127,7 +130,7 @@ def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | No
 def newest(r: Reading, path: int) -> int | None:
     """The newest version that is indexed; None when the path with this number has not joined."""
     found = r.get("anchors", u32(path) + _NEWEST)
-    return None if found is None else int.from_bytes(found[:8], "big")
+    return int.from_bytes(found[:8], "big") if found else None
 
 
 def rows(r: Reading, path: int, before: int | None = None) -> Iterable[tuple[int, Lines]]:
@@ -206,7 +209,7 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     """Index version `seq` of a path that has joined."""
     number = path_id(w, path)
     found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
-    if number is None or found is None:
+    if number is None or not found:
         return
     before, *mark = (int.from_bytes(found[at : at + 8], "big") for at in (0, 8, 16))
     if before >= seq:
@@ -251,6 +254,7 @@ def _join(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     number = path_id(w, path)
     if number is None or newest(w, number) is not None:
         return
+    w.put("anchors", u32(number) + _NEWEST, _NONE)
     later = [found.seq for found, _ in zip(versions(w, number, after=seq), range(MAX_CATCH_UP + 1), strict=False)]
     first = version(w, number, seq)
     if len(later) > MAX_CATCH_UP:
@@ -277,9 +281,12 @@ def _touched(r: Reading, event: BytesGone) -> Iterator[int]:
 
 
 def _leave(w: Writing, path: int) -> None:
-    """Forget all rows of a path."""
-    for key, _ in list(w.scan("anchors", u32(path), u32(path + 1))):
+    """Forget all rows of a path, but not that it was asked for, which the first one says."""
+    first, *rows = [key for key, _ in w.scan("anchors", u32(path), u32(path + 1))] or [b""]
+    for key in rows:
         w.delete("anchors", key)
+    if first:
+        w.put("anchors", first, _NONE)
 
 
 def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
@@ -291,7 +298,7 @@ def _take_back(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     after = next(iter(w.scan("anchors", u32(number) + u64(seq), u32(number + 1))), None)
     if after is None:
         if before is None:
-            w.delete("anchors", u32(number) + _NEWEST)
+            w.put("anchors", u32(number) + _NEWEST, _NONE)
         else:
             _set_newest(w, number, before[0])
         return
