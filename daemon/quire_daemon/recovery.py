@@ -188,7 +188,13 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(record: Record, event: FileMoved, history: History, workspace: Workspace, limit: int) -> Sequence[Write]:
-    """A rename; one that changed the bytes too was a new file first, then the end of the old one."""
+    """A rename; one that changed the bytes too was a new file first, then the end of the old one.
+
+    One from where nothing was any more brought a file back, under another name than it had at its end.
+    """
+    base = history.version(event.path, event.base)
+    if base is not None and base.gone:
+        return _at_most(_bring_back(record, event, history, workspace))
     over = base_there(event.path, event.base, event.inode, history, workspace, limit)
     if over is None or over.kind != "file" or over.text is None:
         return ()
@@ -207,6 +213,16 @@ def _move(record: Record, event: FileMoved, history: History, workspace: Workspa
     except (Vanished, NotRegular, TooLarge, HeldOpen):
         return ()
     return (remove,) if made else ()
+
+
+def _bring_back(record: Record, event: FileMoved, history: History, workspace: Workspace) -> Put | None:
+    if workspace.look(disk_path(event.to)).kind != "missing":
+        return None
+    try:
+        data = history.bytes_of(event.blob)
+    except KeyError:
+        return None
+    return Put(record.seq, event.to, data, event.mode, FileNow(event.to, "missing"))
 
 
 def _make(record: Record, event: FileWritten, history: History, workspace: Workspace) -> Make | None:

@@ -133,23 +133,44 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
     first = history.version(path, seq)
     if first is None:
         return
-    came_from = first.moved_from or path
-    before = State(came_from, history.version_at(came_from, seq - 1))
+    before = _before(history, path, first)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
+    others = False  # has the path been another file's since this one went?
     while on_the_way:
         on_the_way = False
         for version in later:
+            if not before.present and version.seq != seq:
+                others = not _goes_on(version, before, others)
+                if others:
+                    continue
             target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
             after = State(path, version) if target is None else State(version.moved_to, target)
-            if not before.present and version.moved_from and version.seq != seq:
-                return
             yield Step(before, after, version.seq, undone(version))
             before = after
             if target is not None:
                 path, on_the_way = after.path, True
                 later = history.versions(path, after=version.seq)
                 break
+
+
+def _before(history: History, path: str, first: Version) -> State:
+    """What a record found of the file that it left at `path`."""
+    came_from = first.moved_from or path
+    base = history.version(came_from, first.base) if first.base else None
+    if base is not None and base.gone:  # it came back; the path may be another file's by now
+        return State(came_from, base)
+    return State(came_from, history.version_at(came_from, first.seq - 1))
+
+
+def _goes_on(version: Version, gone: State, others: bool) -> bool:
+    """Is a file that comes to a path the one that went from there? `others`: there was another one since.
+
+    What brings a file back says so by its base; what is made anew goes on with what was there last.
+    """
+    if gone.version is not None and version.base == gone.version.seq:
+        return True
+    return not (others or version.moved_from or version.base)
 
 
 def unwind(history: History, life: Life) -> Unwound:

@@ -109,6 +109,23 @@ def test_a_write_that_never_began_is_finished(scene: Scene) -> None:
     assert scene.unsettled() == []
 
 
+@pytest.mark.parametrize("there", [b"", THEIRS], ids=["free", "taken"])
+def test_a_file_that_was_to_come_back_under_another_name_comes_back(scene: Scene, there: bytes) -> None:
+    """Whatever stands under the name by which it went."""
+    gone = scene.base_seq + 1
+    scene.promise(FileDeleted("f.txt", scene.base_seq, inode=scene.inode))
+    if there:
+        (scene.root / "f.txt").write_bytes(there)
+    else:
+        (scene.root / "f.txt").unlink()
+    scene.promise(FileMoved("f.txt", "g.txt", blob_id(NEW), len(NEW), 0o640, gone), NEW)
+    assert scene.recover() == 1
+    assert (scene.root / "g.txt").read_bytes() == NEW
+    assert (scene.root / "g.txt").stat().st_mode & 0o777 == 0o640
+    assert not there or (scene.root / "f.txt").read_bytes() == there
+    assert scene.recover() == 0
+
+
 class Noting(Workspace):
     """Notes of which names it was asked to make them last."""
 

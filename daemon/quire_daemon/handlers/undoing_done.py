@@ -70,11 +70,13 @@ class Performing:
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
         self.shown = 0
+        self.ends: set[str] = set()  # paths at which something is when all is done
         self.aside: dict[str, tuple[str, int]] = {}  # files that stepped aside: where to, and the record of it
 
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
         files = []
+        self.ends = {a.unwound.path for a in actions if a.do not in ("none", "delete")}
         for action, aside in in_order(actions):
             if aside:
                 self._step_aside(action)
@@ -158,12 +160,23 @@ class Performing:
         u, text = action.unwound, action.after
         data = text.data
         lost = withheld(u.path, text, self.world)[0] if u.made is not None else ""
-        event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
+        ended = self._ended(u)
+        if ended and not lost and u.now.path not in (u.path, *self.ends):
+            event: Event = FileMoved(u.now.path, u.path, text.blob, len(data), u.mode, _seq(u.now), "undo")
+        else:
+            if not (u.now.present or (ended and u.now.path == u.path)):
+                base = _seq(u.now)
+            event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
         seq = self._note(event)
         self.writes.append(Put(seq, u.path, data, u.mode, over, text, bool(lost)))
         if u.made is not None and not lost:  # other bytes are an earlier version's, which the journal holds
             self.blobs.append(data)
         return seq
+
+    def _ended(self, u: Unwound) -> bool:
+        """Did the file go, and has no other been where it was since?"""
+        head = None if u.now.present else self.world.history.file(u.now.path)
+        return head is not None and head.seq == _seq(u.now)
 
     def _make(self, u: Unwound, over: FileNow) -> int:
         target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""

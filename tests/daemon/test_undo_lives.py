@@ -1,0 +1,75 @@
+"""A file that an undo brings back is the file that went, under whichever name it comes back."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, lines
+
+from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+
+ONE, TWO = lines("one", "1"), lines("two", "2")
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+def texts(desk: Desk) -> dict[str, bytes]:
+    return {path: lying.data for path, lying in desk.files.items()}
+
+
+def test_it_goes_again_with_what_made_it(desk: Desk) -> None:
+    """It came back under its first name, and ended under another."""
+    made = desk.write("a", ONE, desk.ann)
+    desk.move("a", "b", desk.ben)
+    desk.delete("b", desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ben, writer="ben")["ok"]
+    assert texts(desk) == {"a": ONE}
+    assert desk.call(UNDO_TOOL, desk.ann, batch=made)["ok"]
+    assert texts(desk) == {}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"a": ONE}
+
+
+def test_it_is_not_made_a_second_time_under_its_other_name(desk: Desk) -> None:
+    desk.write("a", ONE, desk.ann)
+    moved = desk.move("a", "b", desk.ben)
+    desk.call(UNDO_TOOL, desk.ann, batch=moved)
+    desk.delete("a", desk.ann)
+    desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{moved}", writer="*")
+    assert texts(desk) == {"b": ONE}
+    assert desk.call(UNDO_TOOL, desk.ann, batch=moved)["files"][0]["action"] == "move"
+    assert texts(desk) == {"a": ONE}
+
+
+def test_what_came_to_its_name_in_between_has_a_life_of_its_own(desk: Desk) -> None:
+    """Another file stood there, and was gone again when it came back."""
+    first = desk.write("a", ONE, desk.ann)
+    desk.write("b", TWO, desk.ann)
+    desk.delete("a", desk.ann)
+    moved = desk.move("b", "a", desk.ann)
+    desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{first}", writer="*")
+    assert texts(desk) == {"a": ONE}
+    undone = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert texts(desk) == {}
+    assert desk.call(REDO_TOOL, desk.ann, batch=undone["batch"])["ok"]
+    assert texts(desk) == {"a": ONE}
+    assert desk.call(UNDO_TOOL, desk.ann, batch=first)["ok"]
+    assert texts(desk) == {}
+    assert moved
+
+
+def test_two_files_that_come_back_under_names_of_each_other_are_told_apart(desk: Desk) -> None:
+    desk.write("a", ONE, desk.ann)
+    desk.write("b", TWO, desk.ann)
+    start = desk.move("a", "c", desk.ann)
+    desk.move("b", "a", desk.ann)
+    desk.write("b", lines("three"), desk.ann)
+    desk.delete("a", desk.ann)
+    desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{start}", writer="*")
+    assert texts(desk) == {"c": ONE, "b": TWO}
+    all_of_it = desk.call(UNDO_TOOL, desk.ann, writer="ann")["batch"]
+    assert texts(desk) == {}
+    assert desk.call(REDO_TOOL, desk.ann, batch=all_of_it)["ok"]
+    assert texts(desk) == {"c": ONE, "b": TWO}
