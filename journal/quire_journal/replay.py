@@ -28,11 +28,6 @@ _PASSED: Final = 20
 """How many times as many it looks at, where most are passed over."""
 
 
-def fold(w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None = None) -> None:
-    """Fold the record that comes next into every view. See `fold_all`."""
-    fold_all(w, ((record, event),), bytes_of)
-
-
 def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]], bytes_of: BytesOf | None = None) -> None:
     """Fold records, the next ones of the log and without a gap, into every view, and move the watermarks.
 
@@ -178,7 +173,7 @@ def _fold_chunk(w: Writing, limit: int) -> int:
         records.append((record, event))
         for view in _OF_KIND[type(event)]:
             if marks[view.name] < last:
-                _apply(view, w, record, event, None)
+                view.apply(w, record, event)
     for view in VIEWS:
         if view.apply_all is not None and marks[view.name] < last:
             view.apply_all(w, [pair for pair in records if pair[0].seq > marks[view.name]])
@@ -194,10 +189,3 @@ def _kinds_of(views: Iterable[View]) -> frozenset[type[Event]] | None:
             return None
         found.update(view.kinds)
     return frozenset(found)
-
-
-def _apply(view: View, w: Writing, record: Record, event: Event | None, bytes_of: BytesOf | None) -> None:
-    if bytes_of is not None and view.apply_with is not None:
-        view.apply_with(w, record, event, bytes_of)
-    else:
-        view.apply(w, record, event)

@@ -303,7 +303,6 @@ def _store_records(source: Source, kept: list[Row | None], store: Store, tell: P
                 was = decode_record(source.value(following)).prev if following is not None else prev
                 if link(was) != link(prev):
                     replaced.append((seq, was))
-                    w.put("replaced", u64(seq), was)
                     prev = was
         tell("records", min(first + CHUNK, len(kept)), len(kept))
     if kept:

@@ -14,7 +14,7 @@ from quire_journal.ids import BatchId, Seq, WriterId
 from quire_journal.log import Reading, Store, Writing, u64
 from quire_journal.purging import Change, Looking, Wanted
 from quire_journal.records import GENESIS, Record, encode_record, record_hash, seal
-from quire_journal.replay import catch_up, fold
+from quire_journal.replay import catch_up, fold_all
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.writers import caller_key
@@ -86,7 +86,7 @@ class Scribe:
         w.append("records", u64(record.seq), stored)
         self.seq, self._prev = record.seq, record_hash(stored)
         if self.folding:
-            fold(w, record, event, self.bytes_of)
+            fold_all(w, ((record, event),), self.bytes_of)
 
 
 def to_purge(r: Reading, wanted: Wanted) -> Change:

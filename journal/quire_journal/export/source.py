@@ -13,12 +13,12 @@ from typing import Final
 
 import msgspec
 
-from quire_journal import blobs
-from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal import addresses, blobs
+from quire_journal.blobs import BlobCache
 from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.log import Damaged, Store, u64
 from quire_journal.missing import missing
 from quire_journal.records import Record
 from quire_journal.views.bursts import BELONGING
@@ -126,19 +126,13 @@ class Source:
     def number_of(self, blob: bytes) -> int | None:
         """The number under which the bytes are stored; None when they are not."""
         with self._store.reading() as r:
-            try:
-                return blobs.number_of(r, blob)
-            except NotHeld:
-                return None
+            return addresses.find(r, blob)
 
     def bytes_of(self, blob: bytes) -> bytes:
         """The bytes of a blob, checked. Raises `blobs.NotHeld` or `log.Damaged`."""
         with self._store.reading() as r:
-            return self._unpacked(r, blob)
-
-    def _unpacked(self, r: Reading, blob: bytes) -> bytes:
-        number = blobs.number_of(r, blob)
-        data = blobs.unpack(r, number, self._cache)
+            number = blobs.number_of(r, blob)
+            data = blobs.unpack(r, number, self._cache)
         if blob_id(data) != blob:
             raise Damaged(f"blob {number} does not have the bytes with sha256 {blob.hex()}; run `quire verify`")
         return data

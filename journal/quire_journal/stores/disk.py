@@ -102,7 +102,6 @@ def require_room(folder: Path, copy_bytes: int) -> None:
 def is_full(folder: Path) -> bool:
     """Is there hardly any space left for this user?"""
     try:
-        free = os.statvfs(folder)
+        return free_bytes(folder) < FULL_BELOW_BYTES
     except OSError:
         return False
-    return free.f_bavail * free.f_frsize < FULL_BELOW_BYTES
