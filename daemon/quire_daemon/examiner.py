@@ -24,6 +24,7 @@ from typing import Any, Final, NoReturn, TextIO
 
 import msgspec
 
+from quire_daemon.child import die_with
 from quire_daemon.clock import Clock, SystemClock
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
@@ -213,19 +214,6 @@ def do(task: Task, out: TextIO) -> None:
 def _belong_to(parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
     die_with(parent)
-
-
-def die_with(parent: int) -> None:
-    """End when whoever started this process does, where there is such a call."""
-    import resource
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, see prctl(2)
-    if os.getppid() != parent:
-        os._exit(0)
 
 
 if __name__ == "__main__":

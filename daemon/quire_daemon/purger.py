@@ -18,15 +18,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from quire_daemon.child import die_with, framed, received
 from quire_daemon.crawl import CrawlCancelled
-from quire_daemon.examiner import die_with
-from quire_daemon.searcher import LENGTH, framed
 from quire_journal import purging
 from quire_journal.any_of import AnyOf
 from quire_journal.beside import Row
@@ -167,10 +166,10 @@ class Purger:
         while not answer.poll(STOP_LOOK_MS):
             if self._stopping():
                 raise CrawlCancelled
-        head = process.stdout.read(LENGTH.size)
-        size = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
-        said = process.stdout.read(size)
-        return said if size and len(said) == size else None
+        try:
+            return received(process.stdout)
+        except EOFError:
+            return None
 
     def _fate(self, process: subprocess.Popen[bytes], task: Task) -> Refused | StoreFailed:
         """What it ended of."""
@@ -350,10 +349,10 @@ def main() -> int:
     die_with(int(sys.argv[1]))
     decode = msgspec.msgpack.Decoder(Task).decode
     worker, out = Worker(), sys.stdout.buffer
-    while head := sys.stdin.buffer.read(LENGTH.size):
-        task: Task = decode(sys.stdin.buffer.read(LENGTH.unpack(head)[0]))
-        out.write(framed(msgspec.msgpack.encode(worker.run(task))))
-        out.flush()
+    with suppress(EOFError):
+        while True:
+            out.write(framed(msgspec.msgpack.encode(worker.run(decode(received(sys.stdin.buffer))))))
+            out.flush()
     return 0
 
 

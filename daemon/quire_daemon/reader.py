@@ -3,8 +3,8 @@
 Reading, hashing and packing a file of some kilobytes is mostly the interpreter's work, and one process has one
 interpreter: on threads it takes from the loop what it should save it. So a large first capture has processes for it.
 
-Messages are msgpack, each behind its length in four bytes: a `Task`, then paths (bytes, as the system has them), each
-list answered by as many `Found`, None where the loop has to look itself. The process ends when its input does.
+Messages are msgpack: a `Task`, then paths (bytes, as the system has them), each list answered by as many `Found`, None
+where the loop has to look itself. The process ends when its input does.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from quire_daemon.ahead import ReadAhead
+from quire_daemon.child import framed, received
 from quire_daemon.clock import SystemClock
 from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
@@ -30,8 +31,6 @@ from quire_journal import frames, secret_texts
 from quire_journal.frames import Frame
 from quire_journal.ids import BlobId
 from quire_journal.refusals import Refused
-
-_LENGTH: Final = 4
 
 READERS: Final = 2
 """Processes that read: to read a file takes longer than to note it, and the loop waits for the disk meanwhile."""
@@ -143,19 +142,13 @@ class Readers:
 
 
 def _send(pipe: IO[bytes], message: Any) -> None:
-    encoded = msgspec.msgpack.encode(message)
-    pipe.write(len(encoded).to_bytes(_LENGTH, "big") + encoded)
+    pipe.write(framed(msgspec.msgpack.encode(message)))
     pipe.flush()
 
 
 def _receive(pipe: IO[bytes], kind: Any) -> Any:
     """The next message. Raises `EOFError` when there is none."""
-    head = pipe.read(_LENGTH)
-    size = int.from_bytes(head, "big")
-    body = pipe.read(size) if len(head) == _LENGTH else b""
-    if len(head) != _LENGTH or len(body) != size:
-        raise EOFError
-    return msgspec.msgpack.decode(body, type=kind)
+    return msgspec.msgpack.decode(received(pipe), type=kind)
 
 
 def serve(asked: IO[bytes], told: IO[bytes]) -> None:

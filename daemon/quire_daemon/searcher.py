@@ -1,7 +1,7 @@
 """The process that searches: `python -m quire_daemon.searcher FD`. It can be killed at any moment; `searching` does.
 
-On a socket come questions, a `Search` and how long it may take; each is answered before the next one is read. Every
-message is its length (8 bytes) and msgpack. The first message from here says that the process is there.
+On a socket come questions, a `Search` and how long it may take; each is answered before the next one is read. The first
+message from here (`child` has their form) says that the process is there.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ import os
 import resource
 import signal
 import socket
-import struct
 import sys
 from typing import Final
 
 import msgspec
 
+from quire_daemon.child import die_with, framed, received
 from quire_daemon.search import Answer, Search, run
 
 MOST_MEMORY: Final = 1024**3
 SPARE_S: Final = 1.0
 """Beyond its limit a search ends this process itself: the daemon may not be there to do it."""
-
-LENGTH: Final = struct.Struct(">Q")
 
 Question = tuple[Search, float]
 """And for how many seconds."""
@@ -30,18 +28,13 @@ Question = tuple[Search, float]
 READY: Final = b""
 
 
-def framed(message: bytes) -> bytes:
-    """A message as it goes over the socket."""
-    return LENGTH.pack(len(message)) + message
-
-
 def serve(wire: socket.socket) -> None:
-    """Answer until nobody asks any more."""
+    """Answer until nobody asks any more, which `EOFError` says."""
     decode = msgspec.msgpack.Decoder(Question).decode
     with wire.makefile("rb") as incoming:
         wire.sendall(framed(READY))
-        while head := incoming.read(LENGTH.size):
-            search, limit_s = decode(incoming.read(LENGTH.unpack(head)[0]))
+        while True:
+            search, limit_s = decode(received(incoming))
             signal.setitimer(signal.ITIMER_REAL, limit_s + SPARE_S)  # nobody handles the signal: it ends the process
             answer: Answer = run(search)
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -52,24 +45,13 @@ def serve(wire: socket.socket) -> None:
 def main() -> None:
     """Serve on the descriptor that the daemon names."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # meant for the daemon, which ends this process
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
-    _die_with(int(sys.argv[2]))
+    die_with(int(sys.argv[2]))
     with socket.socket(fileno=int(sys.argv[1])) as wire:
         try:
             serve(wire)
-        except (EOFError, ConnectionError, struct.error, msgspec.MsgspecError):
+        except (EOFError, ConnectionError, msgspec.MsgspecError):
             os._exit(0)  # the daemon has gone, perhaps in the middle of a message
-
-
-def _die_with(parent: int) -> None:
-    """End when the daemon does, in the middle of a search too. Where there is no such call, the time limit does it."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG, see prctl(2)
-    if os.getppid() != parent:
-        os._exit(0)
 
 
 if __name__ == "__main__":

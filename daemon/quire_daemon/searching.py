@@ -17,8 +17,8 @@ from typing import Final, Protocol
 
 import msgspec
 
+from quire_daemon.child import LENGTH, framed
 from quire_daemon.search import Answer, Failed, Search, TimedOut
-from quire_daemon.searcher import LENGTH, framed
 
 START_S: Final = 10.0
 """For the process to be there, on a machine that has better things to do. It is there in a tenth of a second."""
