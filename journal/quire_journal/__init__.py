@@ -1,6 +1,6 @@
 """The journal: what happened to a workspace, in order, and every view that can be folded from it."""
 
-FORMAT = 5
+FORMAT = 6
 """Version of the journal on disk. A newer one is refused, nothing touched; an older one is migrated (`migrating`)."""
 
 WIRE = 1

@@ -1,91 +1,246 @@
 """Addresses: which number the blob with a sha256 has.
 
-The rows of this table come in no order, so that its pages stand two thirds full, and there is one for each blob: what
-is in a row counts half as much again. So a row holds the first 20 bytes of the sha256 and no leading zeros of the
-number. That finds the blob; whether its bytes have all 32 bytes of the sha256 is checked whenever they are read. Nobody
-can make two files that agree in so many, by chance or for a purpose (2^80 tries).
+There is one for each blob, and they come in no order, so that pages stand two thirds full whatever is done: what an
+address takes counts half as much again. So of the sha256 a mark of nine bytes is kept, and the addresses whose marks
+begin alike share a row:
+
+    key: the digits with which the marks begin, two at least
+    value: bytes of a number | (what is left of a mark, without the bytes that the key tells | number), in no order
+
+A row that would have more than `MOST` becomes empty, and sixteen of one more digit stand in for it; so an address is
+found by two digits, or where that row is empty by three, and so on.
+
+A mark is a hash of the sha256 with a key that is drawn for each journal. Two of ten million agree by chance in one of
+10^8 journals; and nobody who does not read the journal can make two files whose marks agree, as would be possible with
+as few bytes of the sha256. That finds the blob: its bytes are held against all of the sha256 whenever they are read.
+
+Up to format 5 a row was one address: 20 bytes of its sha256, or all 32 up to format 3. Such a table is still read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quire_journal.log import Reading, Writing
+from quire_journal.log import Damaged, Reading, Writing
+from quire_journal.stores import random_id
 
-KEY_BYTES: Final = 20
-"""Of the sha256, that stand in the table. Up to format 3 it was all 32."""
+KEY: Final = b"key"
+"""In the table: what marks are made with, and four bytes that prove it. Rows of addresses have digits for keys."""
 
-SHORT_SINCE: Final = 4
-"""The format of the journal."""
+MARK_BYTES: Final = 9
+MOST: Final = 64
+"""Addresses in a row."""
 
+_FEWEST_DIGITS: Final = 2
+_PROOF: Final = 4
 _SHA256: Final = 32
-_NUMBER: Final = 8
-"""Bytes of a number in format 3."""
+_OLD: Final = 20
+"""Bytes of the sha256 of which a mark is made, which is all that formats 4 and 5 have."""
 
-_SLICE: Final = 5000
-"""Rows that are taken apart at once."""
+_MOST_NUMBER_BYTES: Final = 8
+_DIGITS: Final = frozenset(b"0123456789abcdef")
+
+Address = tuple[bytes, int]
+"""The mark of a blob, and its number. Up to format 5 the first bytes of the sha256 stand for a mark."""
 
 
 def find(r: Reading, blob: bytes) -> int | None:
     """The number of `blob`; None when the journal does not hold it."""
-    found = r.get("addresses", blob[:KEY_BYTES]) if len(blob) == _SHA256 else None
-    return None if found is None else int.from_bytes(found, "big")
+    return at(r, mark(r, blob)) if len(blob) == _SHA256 else None
 
 
-def row(blob: bytes, number: int) -> tuple[bytes, bytes]:
-    """The row that says that `blob` has this number."""
-    return blob[:KEY_BYTES], number.to_bytes((number.bit_length() + 7) // 8, "big")
+def mark(r: Reading, blob: bytes) -> bytes:
+    """By what the journal knows the address `blob`. Raises `Damaged` where what marks are made with is damaged."""
+    key = _key(r)
+    return _mark(key, blob) if key else blob[:_OLD]
+
+
+def at(r: Reading, mark: bytes) -> int | None:
+    """The number of the blob with this mark."""
+    if len(mark) != MARK_BYTES:
+        old = next((row for key, row in r.scan("addresses", mark) if key.startswith(mark)), None)
+        return None if old is None else int.from_bytes(old, "big")
+    key, row = _row_of(r, mark)
+    found = _place(row, mark[len(key) // 2 :]) if row else -1
+    return int.from_bytes(row[found : found + row[0]], "big") if found >= 0 else None
 
 
 def put(w: Writing, blob: bytes, number: int) -> None:
     """Say that `blob` has this number."""
-    w.put("addresses", *row(blob, number))
+    own = _mark(_key(w) or _draw(w), blob)
+    key, row = _row_of(w, own)
+    longer = _with(row, own[len(key) // 2 :], number) if row else b""
+    if longer:
+        w.put("addresses", key, longer)
+    else:
+        _put_in(w, key, [(own, number)])
+
+
+def put_all(w: Writing, numbers: Iterable[tuple[bytes, int]]) -> None:
+    """Say of each of these blobs that it has this number."""
+    key = _key(w) or _draw(w)
+    _put_marks(w, ((_mark(key, blob), number) for blob, number in numbers))
 
 
 def forget(w: Writing, blob: bytes) -> None:
-    """Say it no longer."""
-    w.delete("addresses", blob[:KEY_BYTES])
+    """Say no longer which number `blob` has."""
+    own = mark(w, blob)
+    key, row = _row_of(w, own)
+    rest = own[len(key) // 2 :]
+    found = _place(row, rest) if row else -1
+    if found < 0:
+        return
+    left = row[: found - len(rest)] + row[found + row[0] :]
+    if len(left) > 1:
+        w.put("addresses", key, left)
+    else:
+        w.delete("addresses", key)
 
 
-def shorten(w: Writing) -> None:
-    """Make the rows of those that format 3 had, with the whole sha256 and eight bytes of number.
+def numbers(r: Reading) -> Iterator[int]:
+    """Of every blob that has an address, in no order. Raises `Damaged`."""
+    for key, row in r.scan("addresses"):
+        try:
+            yield from (number for _, number in in_row(r, key, row))
+        except ValueError as error:
+            raise Damaged(f"a row of addresses cannot be read ({error}); run `quire verify`") from error
 
-    All of them are in memory meanwhile, as 28 bytes each (a tenth of what they are as objects). Each made short in its
-    place, none would be, and the table half as large again: only one that is written anew in its order has full pages.
+
+def in_row(r: Reading, key: bytes, row: bytes) -> list[Address]:
+    """The addresses that stand in one row of the table. Raises `ValueError` where it is none."""
+    if not _key(r):
+        number = int.from_bytes(row, "big")
+        if len(key) not in (_OLD, _SHA256) or not 0 < number < 1 << 64 or (len(key) == _OLD and row[0] == 0):
+            raise ValueError("it is not that of a sha256 with a blob's number")
+        return [(key[:_OLD], number)]
+    if key == KEY or not row:
+        return []
+    if not _FEWEST_DIGITS <= len(key) <= 2 * MARK_BYTES or not _DIGITS.issuperset(key):
+        raise ValueError("its key has no digits of a mark")
+    known = bytes.fromhex(key[: len(key) // 2 * 2].decode())
+    rest = MARK_BYTES - len(known)
+    each = rest + row[0]
+    if not 0 < row[0] <= _MOST_NUMBER_BYTES or len(row) == 1 or (len(row) - 1) % each:
+        raise ValueError(f"it cannot have {len(row)} bytes")
+    places = range(1, len(row), each)
+    return [(known + row[at : at + rest], int.from_bytes(row[at + rest : at + each], "big")) for at in places]
+
+
+def gather(w: Writing) -> None:
+    """Make the rows of those that formats 3 to 5 had.
+
+    All of them are in memory meanwhile, as 17 bytes each, for they come in another order and are only written once.
     """
-    packed = bytearray()
-    for blob, number in w.scan("addresses"):
-        packed += blob[:KEY_BYTES] + number[-_NUMBER:].rjust(_NUMBER, b"\0")
+    key, each = _draw(w), MARK_BYTES + _MOST_NUMBER_BYTES
+    by_first: defaultdict[int, bytearray] = defaultdict(bytearray)
+    for old, number in w.scan("addresses"):
+        if len(old) >= _OLD:
+            own = _mark(key, old)
+            by_first[own[0]] += own + number[-_MOST_NUMBER_BYTES:].rjust(_MOST_NUMBER_BYTES, b"\0")
     w.clear("addresses")
-    each = KEY_BYTES + _NUMBER
-    for first in range(0, len(packed), each * _SLICE):
-        few = (packed[at : at + each] for at in range(first, min(first + each * _SLICE, len(packed)), each))
-        rows = [row(bytes(one[:KEY_BYTES]), int.from_bytes(one[KEY_BYTES:], "big")) for one in few]
-        w.put_all("addresses", rows)
+    _keep(w, key)
+    for _, packed in sorted(by_first.items()):
+        few = (bytes(packed[at : at + each]) for at in range(0, len(packed), each))
+        _put_marks(w, ((one[:MARK_BYTES], int.from_bytes(one[MARK_BYTES:], "big")) for one in few))
 
 
-class Whole:
-    """A reading of a journal that has whole addresses, as it was before format 4, for who looks for the beginnings."""
+def _key(r: Reading) -> bytes:
+    """What marks are made with; b"" in a table of format 5 or before, and in an empty one."""
+    known: bytes | None = r.known.get((KEY,))
+    if known is None:
+        held = r.get("addresses", KEY)
+        if held is None:
+            return b""
+        known = r.known[KEY,] = _proven(held)
+    return known
 
-    def __init__(self, r: Reading) -> None:
-        self._r = r
-        self.known = r.known
 
-    def get(self, table: str, key: bytes) -> bytes | None:
-        if table != "addresses":
-            return self._r.get(table, key)
-        found = next(self._r.scan(table, key), None)
-        return found[1] if found is not None and found[0].startswith(key) else None
+@functools.lru_cache(maxsize=4)
+def _proven(held: bytes) -> bytes:
+    key = held[:-_PROOF]
+    if _kept(key) != held:
+        raise Damaged("what addresses are made with is not what it was; run `quire verify`")
+    return key
 
-    def scan(
-        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
-    ) -> Iterator[tuple[bytes, bytes]]:
-        for key, value in self._r.scan(table, start, stop, reverse):
-            yield row(key, int.from_bytes(value, "big")) if table == "addresses" else (key, value)
 
-    def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
-        return self._r.values(table, start, most)
+def _draw(w: Writing) -> bytes:
+    key = bytes.fromhex(random_id())
+    _keep(w, key)
+    return key
 
-    def count(self, table: str) -> int:
-        return self._r.count(table)
+
+def _keep(w: Writing, key: bytes) -> None:
+    w.put("addresses", KEY, _kept(key))
+    w.known[KEY,] = key
+
+
+def _kept(key: bytes) -> bytes:
+    return key + hashlib.sha256(key).digest()[:_PROOF]
+
+
+@functools.lru_cache(maxsize=64)  # of a version, asked for when it comes, and when the next one is made from it
+def _mark(key: bytes, blob: bytes) -> bytes:
+    return hashlib.blake2b(blob[:_OLD], digest_size=MARK_BYTES, key=key).digest()
+
+
+def _row_of(r: Reading, mark: bytes) -> tuple[bytes, bytes]:
+    """The row where the address with this mark stands or would stand, and its key; b"" where there is no row yet."""
+    digits = mark.hex().encode()
+    for count in range(_FEWEST_DIGITS, len(digits)):
+        row = r.get("addresses", digits[:count])
+        if row is None or row:
+            return digits[:count], row or b""
+    return digits, r.get("addresses", digits) or b""
+
+
+def _place(row: bytes, rest: bytes) -> int:
+    """Where in a row the number stands of the mark that ends with `rest`; -1: nowhere."""
+    each = len(rest) + row[0]
+    found = row.find(rest, 1)
+    while found >= 0 and (found - 1) % each:
+        found = row.find(rest, found + 1)
+    return found + len(rest) if found >= 0 else -1
+
+
+def _with(row: bytes, rest: bytes, number: int) -> bytes:
+    """The row with one address more, of which its key does not tell `rest`; b"" where it takes more than to add it."""
+    width = row[0]
+    if len(row) > MOST * (len(rest) + width) or number >> 8 * width or _place(row, rest) >= 0:
+        return b""
+    return row + rest + number.to_bytes(width, "big")
+
+
+def _put_marks(w: Writing, new: Iterable[Address]) -> None:
+    rows: defaultdict[bytes, list[Address]] = defaultdict(list)
+    for own, number in new:
+        rows[own[:1].hex().encode()].append((own, number))
+    for key, some in sorted(rows.items()):
+        _put_in(w, key, some)
+
+
+def _put_in(w: Writing, key: bytes, new: list[Address]) -> None:
+    """Add these, of which `key` has the first digits, to its row, or to the ones that stand in for it."""
+    row = w.get("addresses", key)
+    if row:
+        names = {own for own, _ in new}
+        new = [one for one in in_row(w, key, row) if one[0] not in names] + new
+    if row != b"" and len(new) <= MOST:
+        width = max((number.bit_length() + 7) // 8 for _, number in new)
+        known = len(key) // 2
+        w.put(
+            "addresses",
+            key,
+            bytes((width,)) + b"".join(own[known:] + number.to_bytes(width, "big") for own, number in new),
+        )
+        return
+    if row != b"":
+        w.put("addresses", key, b"")
+    parts: defaultdict[bytes, list[Address]] = defaultdict(list)
+    for one in new:
+        parts[one[0].hex()[: len(key) + 1].encode()].append(one)
+    for longer, some in sorted(parts.items()):
+        _put_in(w, longer, some)

@@ -141,7 +141,7 @@ def put_prepared(w: Writing, frames: Iterable[Frame]) -> None:
     rows = [rows_of(number, one) for number, one in enumerate(stored, first)]
     w.append_all("blobs", [(u64(number), row) for number, (row, _) in enumerate(rows, first)])
     w.append_all("pieces", [part for _, parts in rows for part in parts])
-    w.put_all("addresses", sorted(addresses.row(blob, number) for number, blob in enumerate(new, first)))
+    addresses.put_all(w, ((blob, number) for number, blob in enumerate(new, first)))
 
 
 def get(r: Reading, blob: bytes, cache: BlobCache | None = None) -> bytes:

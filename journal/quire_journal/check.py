@@ -19,14 +19,12 @@ all of it anew, where a purge replaced records meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from itertools import islice
 from typing import Final
 
 import msgspec
 
 from quire_journal import FORMAT, addresses, blob_rows, blobs, frames, replay, watermarks
-from quire_journal.addresses import KEY_BYTES
 from quire_journal.beside import Beside, unlike
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
@@ -82,7 +80,7 @@ def check(
         log = _Log(again, views)
         yield from log.read(store, tell)
         yield from _blobs(store, (lambda number: number % part[1] == part[0] % part[1]) if read_data else None, tell)
-        with _reading(store) as r:
+        with store.reading() as r:
             yield from log.finish(r)
             if not views:
                 return
@@ -116,14 +114,6 @@ def replaced(r: Reading) -> Mapping[int, bytes]:
     return {} if whole else losses.replaced_by_log(r)
 
 
-@contextmanager
-def _reading(store: Store) -> Iterator[Reading]:
-    """A snapshot that can be asked as one of this format."""
-    with store.reading() as r:
-        said = r.get("meta", b"format") or b""
-        yield addresses.Whole(r) if said.isdigit() and int(said) < addresses.SHORT_SINCE else r
-
-
 class _Log:
     """Reads the log once, in order: checks each record and folds it into views of its own."""
 
@@ -142,11 +132,11 @@ class _Log:
 
     def read(self, store: Store, tell: Progress) -> Iterator[Finding]:
         """Check the records that there are now, in short snapshots."""
-        with _reading(store) as r:
+        with store.reading() as r:
             self._replaced = replaced(r)
             self._began_at = r.count("records")
         while True:
-            with _reading(store) as r:
+            with store.reading() as r:
                 rows = list(islice(r.scan("records", u64(self._seq + 1)), _CHUNK))
                 found = self._rows(r, rows)
                 total = r.count("records")
@@ -245,44 +235,56 @@ class _Log:
 
 def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress) -> Iterator[Finding]:
     """Blobs and addresses, each against the other, then the bytes of those that are to be `unpacked`."""
-    with _reading(store) as r:
+    with store.reading() as r:
         total = r.count("blobs")
         newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
-        address_of, found = _addresses(r)
+        mark_of, found = _addresses(r)
+        unknown = None if mark_of is not None else b""
         found += _pieces(r)
     yield from found
     cache = BlobCache(_CACHE_BYTES)
     at = 0
     while True:
-        with _reading(store) as r:
+        with store.reading() as r:
             rows = list(islice(r.scan("blobs", u64(at + 1)), _CHUNK))
             found = []
             for key, value in rows:
                 at = int.from_bytes(key, "big")
                 if at <= newest:  # one that came after the addresses were read is for the next check
-                    found += _blob(r, key, value, address_of.get(at), unpacked is not None and unpacked(at), cache)
+                    found += _blob(
+                        r, key, value, (mark_of or {}).get(at, unknown), unpacked is not None and unpacked(at), cache
+                    )
         yield from found
         tell("blobs", min(at, total), total)
         if len(rows) < _CHUNK:
             return
 
 
-def _addresses(r: Reading) -> tuple[dict[int, bytes], list[Finding]]:
-    """Blob number → address."""
-    address_of: dict[int, bytes] = {}
+def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
+    """Blob number → mark of its address; None where nothing tells any more what marks are made with."""
+    try:
+        addresses.mark(r, bytes(32))
+    except Damaged as error:
+        return None, [Finding(f"No address can be found: {error}.", "addresses", addresses.KEY)]
+    mark_of: dict[int, bytes] = {}
     found: list[Finding] = []
-    for address, value in r.scan("addresses"):
-        number = int.from_bytes(value, "big")
-        name = f"The address {address.hex()}"
-        if (address, value) != addresses.row(address, number) or not 0 < number < 1 << 64 or len(address) < KEY_BYTES:
-            found.append(Finding(f"{name} is not that of a sha256 with a blob's number.", "addresses", address))
-        elif number in address_of:
-            found.append(Finding(f"{name} leads to blob {number}, as another one does.", "addresses", address))
-        elif r.get("blobs", u64(number)) is None:
-            found.append(Finding(f"{name} leads to blob {number}, which is missing.", "addresses", address))
-        else:
-            address_of[number] = address
-    return address_of, found
+    for key, row in r.scan("addresses"):
+        try:
+            some = addresses.in_row(r, key, row)
+        except ValueError as error:
+            found.append(Finding(f"The row {key.hex()} of addresses cannot be read: {error}.", "addresses", key))
+            continue
+        for mark, number in some:
+            name = f"The address {mark.hex()}"
+            if addresses.at(r, mark) != number:
+                found.append(Finding(f"{name} stands where nobody looks for it.", "addresses", key))
+            elif number in mark_of:
+                found.append(Finding(f"{name} leads to blob {number}, as another one does.", "addresses", key))
+            elif r.get("blobs", u64(number)) is None:
+                found.append(Finding(f"{name} leads to blob {number}, which is missing.", "addresses", key))
+            else:
+                mark_of[number] = mark
+    return mark_of, found
 
 
 def _pieces(r: Reading) -> Iterator[Finding]:
@@ -302,10 +304,11 @@ def _pieces(r: Reading) -> Iterator[Finding]:
 
 
 def _blob(
-    r: Reading, key: bytes, value: bytes, address: bytes | None, read_data: bool, cache: BlobCache
+    r: Reading, key: bytes, value: bytes, mark: bytes | None, read_data: bool, cache: BlobCache
 ) -> Iterator[Finding]:
+    """`mark` is that of its address: None where it has none, b"" where nobody can tell."""
     number = int.from_bytes(key, "big")
-    if address is None:
+    if mark is None:
         yield Finding(f"Blob {number} has no address: nothing leads to it.", "blobs", key)
     try:
         stored = blob_rows.read(number, value)
@@ -325,10 +328,9 @@ def _blob(
     except (Damaged, NotHeld) as error:
         yield Finding(f"The bytes of blob {number} are lost: {error}.", "blobs", key)
         return
-    if address is not None and blob_id(data)[:KEY_BYTES] != address:
-        yield Finding(
-            f"The bytes of blob {number} do not have the sha256 that begins with {address.hex()}: lost.", "blobs", key
-        )
+    if mark and addresses.mark(r, blob_id(data)) != mark:
+        told = f"The bytes of blob {number} do not have the sha256 that the address {mark.hex()} was made of: lost."
+        yield Finding(told, "blobs", key)
 
 
 def _never_kept(event: CaptureFailed | FileWritten) -> bool:
@@ -358,7 +360,11 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
         blob = version.blob
         if not blob or version.uncaptured or blob in uncaptured or losses.gone(again, blob) is not None:
             continue
-        if not blobs.holds(r, blob):
+        try:
+            held = blobs.holds(r, blob)
+        except Damaged:
+            return  # which was told with the addresses
+        if not held:
             sentence = f"Record {version.seq} made a version with the bytes {blob.hex()}, which are not held."
             yield Finding(sentence, "versions", key, version.seq)
 

@@ -24,7 +24,7 @@ TABLES: Final[tuple[str, ...]] = (
     "records",  # seq → record
     "blobs",  # blob number → frame (see `blob_rows`)
     "pieces",  # blob number | part → what of a long frame does not stand in the row of its blob
-    "addresses",  # sha256[:20] → blob number
+    "addresses",  # digits of a hash of the sha256 → blobs whose hashes begin with them, and their numbers
     "chains",  # always empty: of format 4; which blob a version is made from is told by that of the version before
     "kin",  # sha256(a name, or a suffix)[:8] → sha256(path)[:8] of the last new path that has it
     "seen",  # path id → stat signature and blob: a cache of the disk, not a view

@@ -34,6 +34,10 @@ def _say_where_the_log_ends(w: Writing) -> None:
     w.put("meta", HEAD_KEY, head_row(0, GENESIS))
 
 
+def _as_it_was(w: Writing) -> None:
+    """Format 4: what is stored is read as it stands."""
+
+
 def _forget_chains(w: Writing) -> None:
     """Format 5: the row of a blob says what a chain said. Blobs are read as they stand, and the next compaction tries
     all of them again, for frames with tables are shorter."""
@@ -44,8 +48,9 @@ def _forget_chains(w: Writing) -> None:
 MIGRATIONS: Final[Mapping[int, Step]] = {
     1: _say_where_the_log_ends,
     2: watermarks.gather,  # an older Quire would look for a row of each view, find none, and fold all records twice
-    3: addresses.shorten,  # and an older Quire would not know the shape that records have from here on (`records`)
+    3: _as_it_was,  # an older Quire would not know the shape that records have from here on (`records`)
     4: _forget_chains,  # and an older Quire would read neither rows nor frames of blobs from here on (`blob_rows`)
+    5: addresses.gather,
 }
 """Format → what makes the next one of it."""
 

@@ -191,8 +191,7 @@ class Looking:
         """(blob, its bytes) of what is to go, is held, and was not found before."""
         if (matching := self._wanted.matching) is not None:
             near = BlobCache(_CACHE_BYTES)
-            numbers = (int.from_bytes(value, "big") for _, value in r.scan("addresses"))
-            for number in sorted(number for number in numbers if number > self._newest):
+            for number in sorted(number for number in addresses.numbers(r) if number > self._newest):
                 self._newest = number
                 data = blobs.unpack(r, number, near)
                 if matching.search(data):

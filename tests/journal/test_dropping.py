@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal import blobs
+from quire_journal import addresses, blobs
 from quire_journal.blame import blame
 from quire_journal.blobs import NotHeld
 from quire_journal.check import check
@@ -206,8 +206,8 @@ def test_whatever_is_written_read_and_dropped_the_views_are_those_of_a_replay(
             seq = made[path][-1 if what == "read" else number % len(made[path])]
             writing.note(ReadServed(path, seq, ((0, 40),), anchors=True))
     with writing.journal.store.reading() as r:
-        for _, value in r.scan("addresses"):
-            blobs.unpack(r, int.from_bytes(value, "big"))
+        for blob_number in addresses.numbers(r):
+            blobs.unpack(r, blob_number)
     writing.sound()
 
 

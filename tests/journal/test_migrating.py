@@ -70,7 +70,7 @@ def test_a_journal_of_an_older_format_goes_on_with_records_and_bytes_of_this_one
         assert now == {**old, u64(6): 16}
         assert {*old.values()} == {32 if format < 4 else 16}
         assert History(r).bytes_of(event.blob) == new
-        assert r.count("addresses") == 5  # what was there already is not stored twice
+        assert sorted(addresses.numbers(r)) == [1, 2, 3, 4, 5]  # what was there already is not stored twice
     assert list(check(store)) == []
     assert Journal.open(store, 3).head == 6
     again = MemoryStore()
@@ -119,7 +119,7 @@ def test_blobs_of_format_4_are_made_shorter_by_the_next_compaction_also_those_th
             kind = frames.DELTA if last else frames.BARE_PACKED
             row = [number - 1 if last else 0, number - 5, len(data), kind, frame]
             w.put("blobs", u64(number), msgspec.msgpack.encode(row))
-            addresses.put(w, blob_id(data), number)
+            w.put("addresses", blob_id(data)[:20], bytes([number]))
             last = data
         w.put("meta", repacking.KEY, u64(14))
     journal = Journal.open(store, 1)

@@ -1,0 +1,107 @@
+"""Which number a blob has is found again, however many there are, and by nobody's arrangement two are taken for one."""
+
+from __future__ import annotations
+
+import hashlib
+from random import Random
+
+import pytest
+
+from cases import every
+from quire_journal import addresses
+from quire_journal.log import Damaged, Store, u64
+from quire_journal.stores.memory import MemoryStore
+
+
+def blob(number: int) -> bytes:
+    return hashlib.sha256(b"blob %d" % number).digest()
+
+
+def filled(first: int, last: int, at_once: int = 1) -> Store:
+    store = MemoryStore()
+    with store.writing() as w:
+        for start in range(first, last, at_once):
+            addresses.put_all(w, [(blob(n), n) for n in range(start, min(start + at_once, last))])
+    return store
+
+
+def test_in_an_empty_table_nothing_is_found_and_nothing_can_be_forgotten() -> None:
+    store = MemoryStore()
+    with store.writing() as w:
+        assert addresses.find(w, blob(1)) is None
+        addresses.forget(w, blob(1))
+        assert addresses.find(w, b"short") is None
+        assert list(addresses.numbers(w)) == []
+        assert w.count("addresses") == 0
+
+
+@every("at_once", [1, 7, 40_000])
+def test_each_of_many_is_found_and_no_other(at_once: int) -> None:
+    store = filled(1, 20_001, at_once)
+    with store.reading() as r:
+        assert all(addresses.find(r, blob(n)) == n for n in range(1, 20_001))
+        assert not any(addresses.find(r, blob(n)) for n in range(20_001, 22_000))
+        assert sorted(addresses.numbers(r)) == [*range(1, 20_001)]
+        rows = [(key, row) for key, row in r.scan("addresses") if key != addresses.KEY]
+        assert {len(key) for key, _ in rows} == {2, 3}  # a row of two digits cannot hold 78 of them
+        assert max(len(addresses.in_row(r, key, row)) for key, row in rows) <= addresses.MOST
+
+
+def test_an_address_takes_a_third_of_what_a_row_of_its_own_took() -> None:
+    store = filled(1, 6000)
+    with store.reading() as r:
+        held = sum(10 + len(key) + len(row) for key, row in r.scan("addresses"))  # 10: what LMDB adds to a row
+    assert held / 6000 < 11  # it was 32
+
+
+def test_what_is_put_and_forgotten_in_any_order_is_what_is_found() -> None:
+    random, store, there = Random(14), MemoryStore(), dict[int, int]()
+    with store.writing() as w:
+        for step in range(4000):
+            one = random.randrange(900)
+            if random.random() < 0.6:
+                there[one] = random.choice([step + 1, (step + 1) << 20, (step + 1) << 44])
+                addresses.put(w, blob(one), there[one])
+            else:
+                there.pop(one, None)
+                addresses.forget(w, blob(one))
+        assert {n: found for n in range(900) if (found := addresses.find(w, blob(n)))} == there
+        assert sorted(addresses.numbers(w)) == sorted(there.values())
+        for one in there:
+            addresses.forget(w, blob(one))
+        assert list(addresses.numbers(w)) == []
+
+
+def test_the_same_blobs_have_other_marks_in_another_journal() -> None:
+    """Else whoever finds two files that have one mark could give them to everybody."""
+    marks = []
+    for store in (filled(1, 50), filled(1, 50)):
+        with store.reading() as r:
+            marks.append({addresses.mark(r, blob(n)) for n in range(1, 50)})
+    assert not marks[0] & marks[1]
+
+
+def test_where_the_key_of_the_marks_is_damaged_nothing_is_said_to_be_missing() -> None:
+    store = filled(1, 50)
+    with store.writing() as w:
+        held = bytearray(w.get("addresses", addresses.KEY) or b"")
+        held[3] ^= 4
+        w.put("addresses", addresses.KEY, bytes(held))
+    with store.reading() as r, pytest.raises(Damaged, match="run `quire verify`"):
+        addresses.find(r, blob(1))
+
+
+@every("bytes_of_sha256", [20, 32])
+def test_a_table_of_an_older_format_is_read_as_it_stands_and_gathered_whole(bytes_of_sha256: int) -> None:
+    store = MemoryStore()
+    with store.writing() as w:
+        for n in range(1, 3000):
+            number = u64(n) if bytes_of_sha256 == 32 else u64(n).lstrip(b"\0")
+            w.put("addresses", blob(n)[:bytes_of_sha256], number)
+        for _ in range(2):
+            assert all(addresses.find(w, blob(n)) == n for n in range(1, 3000))
+            assert addresses.find(w, blob(3000)) is None
+            assert sorted(addresses.numbers(w)) == [*range(1, 3000)]
+            if w.count("addresses") == 2999:
+                addresses.gather(w)
+        assert w.count("addresses") == 257
