@@ -73,3 +73,52 @@ def test_two_files_that_come_back_under_names_of_each_other_are_told_apart(desk:
     assert texts(desk) == {}
     assert desk.call(REDO_TOOL, desk.ann, batch=all_of_it)["ok"]
     assert texts(desk) == {"c": ONE, "b": TWO}
+
+
+def test_an_undo_that_was_narrowed_to_a_name_is_of_the_whole_file_that_had_it(desk: Desk) -> None:
+    """It took a move from that name back. All of it taken back later, the file is where it was before."""
+    desk.write("a", ONE, desk.ann)
+    start = desk.move("a", "b", desk.ann)
+    desk.move("b", "a", desk.ann)
+    desk.move("a", "c", desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ben, path="a")["ok"]
+    assert texts(desk) == {"a": ONE}
+    assert desk.call(UNDO_TOOL, desk.ben)["error"] == "not_found"
+    rolled = desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{start}", writer="*")
+    assert texts(desk) == {"b": ONE}
+    assert desk.call(REDO_TOOL, desk.ann, batch=rolled["batch"])["ok"]
+    assert texts(desk) == {"a": ONE}
+
+
+def test_a_redo_that_was_narrowed_to_a_name_is_of_the_whole_file_that_had_it(desk: Desk) -> None:
+    made = desk.write("b", ONE, desk.ann)
+    desk.move("b", "a", desk.ann)
+    desk.write("b", TWO, desk.ann)
+    desk.call(UNDO_TOOL, desk.ann, batch=made)
+    desk.call(REDO_TOOL, desk.ann, path="a")
+    assert texts(desk) == {"a": ONE, "b": TWO}
+    undone = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert texts(desk) == {}
+    desk.call(REDO_TOOL, desk.ann, batch=undone["batch"])
+    assert texts(desk) == {"a": ONE, "b": TWO}
+
+
+def test_what_was_made_where_a_file_was_deleted_does_not_get_its_lines(desk: Desk) -> None:
+    """Ben takes back that he removed the last line; of the file that he had it in nothing is left."""
+    desk.write("a", lines("one", "1", "last"), desk.ann)
+    desk.write("a", ONE, desk.ben)
+    desk.delete("a", desk.ann)
+    made = desk.write("a", TWO, desk.ann)
+    refused = desk.call(UNDO_TOOL, desk.ben)
+    assert (refused["error"], refused["files"][0]["conflicts"][0]["seq"]) == ("conflict", made)
+    assert texts(desk) == {"a": TWO}
+
+
+def test_what_was_made_anew_with_lines_that_it_had_goes_on(desk: Desk) -> None:
+    """As an editor saves that removes the file first."""
+    desk.write("a", lines("one", "1", "last"), desk.ann)
+    desk.write("a", ONE, desk.ben)
+    desk.outside_deletes("a")
+    desk.outside("a", lines("new", "one", "1"))
+    assert desk.call(UNDO_TOOL, desk.ben)["ok"]
+    assert texts(desk) == {"a": lines("new", "one", "1", "last")}

@@ -90,12 +90,19 @@ class Batches:
     def stands(self, batch: int, in_path: Fits) -> bool:
         """Did the batch change a file that is meant, and was it not undone there?"""
         undone = self._undone_at(batch)
-        return any(in_path(path) and not undone(path) for path, _ in self.starts(batch))
+        return any(any(map(in_path, names)) and not any(map(undone, names)) for names in self._names(batch))
 
     def undone(self, batch: int, in_path: Fits) -> bool:
         """Did the batch change a file that is meant, and was it undone there?"""
         undone = self._undone_at(batch)
-        return any(in_path(path) and undone(path) for path, _ in self.starts(batch))
+        return any(any(map(in_path, names)) and any(map(undone, names)) for names in self._names(batch))
+
+    def _names(self, batch: int) -> Iterable[list[str]]:
+        """The names that a file had in each record of a batch: what is said of one of them is said of that file."""
+        found: dict[int, list[str]] = {}
+        for path, seq in self.starts(batch):
+            found.setdefault(seq, []).append(path)
+        return found.values()
 
     def _undone_at(self, batch: int) -> Fits:
         marks = (self.mark(by) for by in self.standing_undoers(batch))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import dropwhile
 from typing import Final
 
 import msgspec
@@ -70,7 +71,7 @@ class _Without:
         self._chosen = {*choice.batches}
         self._connected = self._all_connected()
         self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
-        self._stands: dict[tuple[int, str], bool] = {}
+        self._stands: dict[int, bool] = {}  # whether a batch is in force in the file that is looked at
         marks = (known.mark(batch) for batch in self._connected)
         self._by_path = bool(choice.paths) or any(mark is not None and mark.paths for mark in marks)
 
@@ -90,7 +91,8 @@ class _Without:
         known = self._known
         in_path = self._filter(self._choice.paths)
         wanted = [(p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p)]
-        others = [(p, s) for b in self._connected - self._chosen for p, s in known.starts(b) if self._undone(b, p)]
+        undone = (b for b in self._connected - self._chosen if self._by_path or self._undone(b, ()))
+        others = [(p, s) for b in undone for p, s in known.starts(b)]
         found = lives(known.history, [*wanted, *others], lambda version: version.batch in self._connected)
         if others:
             about = {*wanted}
@@ -98,38 +100,41 @@ class _Without:
         return [self._flagged(life) for life in found]
 
     def _flagged(self, life: Life) -> Life:
+        """The life from its first undone step on, each flagged as it is with all that is known now."""
+        if self._by_path:
+            self._stands = {}
         steps = tuple(
-            step if not step.undone or self._undone(_batch(step), step.after.path) else replace(step, undone=False)
+            step if not step.undone or self._undone(_batch(step), life.steps) else replace(step, undone=False)
             for step in life.steps
         )
-        return Life(steps)
+        return Life(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
 
-    def _undone(self, batch: int, path: str) -> bool:
-        return batch in self._chosen or bool(self._known.undid(batch)) or not self._in_force(batch, path)
+    def _undone(self, batch: int, steps: Sequence[Step]) -> bool:
+        return batch in self._chosen or bool(self._known.undid(batch)) or not self._in_force(batch, steps)
 
-    def _in_force(self, batch: int, path: str) -> bool:
-        """Is the batch in force at this path when the chosen ones are undone?"""
-        key = (batch, path if self._by_path else "")
-        if key not in self._stands:
-            todo = [batch]  # without recursion: undo and redo can follow each other a thousand times
-            while todo:
-                at = todo[-1]
-                if (at, key[1]) in self._stands:
-                    todo.pop()
-                    continue
-                deciding = () if at in self._chosen else [by for by in self._known.undoers(at) if self._meant(by, path)]
-                unknown = [by for by in deciding if (by, key[1]) not in self._stands]
-                if unknown:
-                    todo += unknown
-                else:
-                    stands = at not in self._chosen and not any(self._stands[by, key[1]] for by in deciding)
-                    self._stands[at, key[1]] = stands
-        return self._stands[key]
+    def _in_force(self, batch: int, steps: Sequence[Step]) -> bool:
+        """Is the batch in force in the file of these steps when the chosen ones are undone?"""
+        stands, todo = self._stands, [batch]  # without recursion: undo and redo can follow each other a thousand times
+        while todo:
+            at = todo[-1]
+            if at in stands:
+                todo.pop()
+                continue
+            deciding = () if at in self._chosen else [by for by in self._known.undoers(at) if self._meant(by, steps)]
+            unknown = [by for by in deciding if by not in stands]
+            if unknown:
+                todo += unknown
+            else:
+                stands[at] = at not in self._chosen and not any(stands[by] for by in deciding)
+        return stands[batch]
 
-    def _meant(self, undoer: int, path: str) -> bool:
-        """Did that batch undo what is at this path, too?"""
+    def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
+        """Was that batch about this file, too? It was if what it undid had one of its names, whatever others that had."""
         mark = self._known.mark(undoer)
-        return mark is None or self._filter(mark.paths)(path)
+        if mark is None or not mark.paths:
+            return True
+        fits = self._filter(mark.paths)
+        return any(fits(path) for step in steps if _batch(step) in mark.undone for path in _names(step))
 
     def _filter(self, paths: tuple[str, ...]) -> Callable[[str], bool]:
         if paths not in self._filters:
