@@ -349,6 +349,11 @@ class _Rest(msgspec.Struct, frozen=True):
         return self.made if self.made is not None else history.text_of(self.blob)
 
 
+def _replaced(a: Text, b: Text) -> bool:
+    """Is no line of `a` left in `b`?"""
+    return any((splice.start, splice.stop) == (0, len(a)) for splice in changes(a, b))
+
+
 def _held(rest: _Rest) -> bool:
     return not rest.lacking and bool(rest.blob)
 
@@ -429,6 +434,9 @@ class _Merging:
         base, mine, theirs = self.history.text_of(a.blob), rest.text(self.history), self.history.text_of(b.blob)
         if base.binary or mine.binary or theirs.binary:
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
+            return _Rest.of(b)
+        if not all(s.after.present for s in self.steps) and _replaced(base, theirs):
+            self._block("occupied", lambda s: s.after.present and not s.before.present)
             return _Rest.of(b)
         made, carried = three_way(base, mine, theirs)
         self.conflicts += self._line_conflicts(base, theirs, carried.blocked)
