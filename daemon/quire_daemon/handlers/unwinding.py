@@ -129,7 +129,7 @@ class _Without:
         return stands[batch]
 
     def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
-        """Was that batch about this file, too? It was if what it undid had one of its names, whatever others that had."""
+        """Was that batch about this file, too? It was if what it undid in here had a name that it was narrowed to."""
         mark = self._known.mark(undoer)
         if mark is None or not mark.paths:
             return True
