@@ -149,11 +149,11 @@ def _within(at_ns: int, first_ns: int, last_ns: int, slack_ns: int) -> bool:
 def git_folder(root: str) -> str:
     """The folder of the repository whose worktree is at `root`; "" when there is none.
 
-    `.git` is a folder, or in a linked worktree a file that names one (gitrepository-layout(5)).
+    `.git` is a folder, or a link to one, or in a linked worktree a file that names one (gitrepository-layout(5)).
     """
     git = os.path.join(root, ".git")
     try:
-        mode = os.stat(git, follow_symlinks=False).st_mode
+        mode = os.stat(git).st_mode
     except OSError:
         return ""
     if stat.S_ISDIR(mode):

@@ -31,6 +31,7 @@ import msgspec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from quire_daemon.git_head import git_folder
 from quire_daemon.globs import linear
 
 ALWAYS: Final = frozenset({".git", ".quire"})
@@ -242,19 +243,12 @@ def _within(path: str, folder: str) -> bool:
 
 
 def _exclude_file(root: str) -> str | None:
-    """The path of git's own exclude file for the checkout at `root`; None when there is no repository.
-
-    `.git` is a folder, or in a linked worktree a file that names one (gitrepository-layout(5)).
-    """
-    git = os.path.join(root, ".git")
-    pointer = _bytes_of(git)
-    if pointer.startswith(b"gitdir:"):
-        git = os.path.join(root, os.fsdecode(pointer[len(b"gitdir:") :].strip()))
-        common = _bytes_of(os.path.join(git, "commondir")).strip()
-        git = os.path.join(git, os.fsdecode(common)) if common else git
-    elif not os.path.isdir(git):
+    """The path of git's own exclude file for the checkout at `root`; None when there is no repository."""
+    git = git_folder(root)
+    if not git:
         return None
-    return os.path.join(git, "info", "exclude")
+    common = _bytes_of(os.path.join(git, "commondir")).strip()  # that of a linked worktree is the repository's
+    return os.path.join(git, os.fsdecode(common), "info", "exclude")
 
 
 def _signature(file: str) -> _Signature:

@@ -257,3 +257,7 @@ def test_where_there_is_no_repository_git_is_at_rest(tmp_path: Path) -> None:
     assert git_folder(str(tmp_path)) == ""
     (tmp_path / ".git").write_text("gitdir: elsewhere/worktrees/w\n")
     assert git_folder(str(tmp_path)) == str(tmp_path / "elsewhere/worktrees/w")
+    (tmp_path / ".git").unlink()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".git").symlink_to("elsewhere")
+    assert git_folder(str(tmp_path)) == str(tmp_path / ".git")  # git follows that link, too

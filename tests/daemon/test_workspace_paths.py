@@ -191,6 +191,12 @@ def test_the_git_folder_of_a_linked_worktree_is_protected(workspace: Workspace) 
     assert refused(workspace, "meta/config") == "permission_denied"
 
 
+def test_the_git_folder_that_a_link_leads_to_is_protected_under_its_own_name(workspace: Workspace) -> None:
+    (workspace.root / "meta/hooks").mkdir(parents=True)
+    (workspace.root / ".git").symlink_to("meta")
+    assert refused(workspace, "meta/hooks/pre-commit") == "permission_denied"
+
+
 def test_forbidden_globs_hold_for_the_link_and_for_its_target(workspace: Workspace) -> None:
     """And for other cases of the name, for reading as for writing; "!" gives no right back."""
     root = workspace.root

@@ -240,27 +240,30 @@ class Places:
         found = [self._stat(name) for name in _OWN_FILES]
         git = self._stat(".git")
         found.append(git)
-        if git is not None and stat.S_ISREG(git.st_mode):
-            found.append(self._git_folder())
+        if git is not None and not stat.S_ISDIR(git.st_mode):
+            found.append(self._git_folder(stat.S_ISLNK(git.st_mode)))
         return frozenset((seen.st_dev, seen.st_ino) for seen in found if seen is not None)
 
-    def _git_folder(self) -> os.stat_result | None:
-        """What a `.git` file (of a linked worktree or a submodule) points to."""
+    def _git_folder(self, is_link: bool) -> os.stat_result | None:
+        """What `.git` leads to: a link, or the file of a linked worktree or a submodule."""
+        target = ".git" if is_link else self._pointed_to()
+        try:
+            return os.stat(os.path.join(self._roots[-1], target)) if target else None
+        except OSError:
+            return None
+
+    def _pointed_to(self) -> str:
+        """What stands in a `.git` file; "" where there is none."""
         try:
             fd = self._beneath.open_file(".git")
         except (Vanished, NotRegular, HeldOpen, Refused, OSError):
-            return None
+            return ""
         try:
             text = os.fsdecode(os.read(fd, _MAX_GITFILE))
         finally:
             os.close(fd)
         word, _, target = text.strip().partition(" ")
-        if word != "gitdir:":
-            return None
-        try:
-            return os.stat(os.path.join(self._roots[-1], target))
-        except OSError:
-            return None
+        return target if word == "gitdir:" else ""
 
     def _stat(self, path: str) -> os.stat_result | None:
         try:
