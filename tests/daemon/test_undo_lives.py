@@ -122,3 +122,19 @@ def test_what_was_made_anew_with_lines_that_it_had_goes_on(desk: Desk) -> None:
     desk.outside("a", lines("new", "one", "1"))
     assert desk.call(UNDO_TOOL, desk.ben)["ok"]
     assert texts(desk) == {"a": lines("new", "one", "1", "last")}
+
+
+def test_an_undo_of_which_nothing_comes_out_does_nothing_else_either(desk: Desk) -> None:
+    """A redo had to leave a file, for another stood there. It is not made by an undo of what made it at first."""
+    desk.write("c", TWO, desk.ann)
+    desk.move("c", "b", desk.ann)
+    desk.move("b", "c", desk.ben)
+    made = desk.write("b", ONE, desk.ann)
+    built = desk.write("b", lines("one", "more"), desk.ann)
+    desk.call(UNDO_TOOL, desk.ann, writer="*")
+    redone = desk.call(REDO_TOOL, desk.ann, writer="ann")
+    assert [file.get("skipped") for file in redone["files"]] == [None, "occupied"]
+    desk.move("b", "a", desk.ann)
+    refused = desk.call(UNDO_TOOL, desk.ann, batch=made)
+    assert (refused["error"], refused["files"][0]["conflicts"][0]["seq"]) == ("conflict", built)
+    assert texts(desk) == {"a": TWO}

@@ -84,8 +84,8 @@ def decide(params: Params, world: World) -> Decision:
     actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
     if params.token and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
-    _refuse_if_pointless(params, choice, actions, history)
     staying = stayed(known, choice, found, [bool(a.skipped) for a in actions])
+    _refuse_if_pointless(params, choice, actions, staying, history)
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
     return Performing(world, choice, staying).decision(actions)
@@ -99,9 +99,14 @@ def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
     return foresee(params, known, world.who)
 
 
-def _refuse_if_pointless(params: Params, choice: Choice, actions: Sequence[Action], history: History) -> None:
-    """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing."""
-    doing = [a for a in actions if a.do != "none"]
+def _refuse_if_pointless(
+    params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History
+) -> None:
+    """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing.
+
+    What could be done though every chosen batch stays is what an earlier redo had to leave: nobody asks for that here.
+    """
+    doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
     # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.
     harmless = (AS_THEN, UNSEEN) if doing else (AS_THEN,)
     blocked = [a for a in actions if a.built_on or (a.skipped and a.skipped not in harmless)]
