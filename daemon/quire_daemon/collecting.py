@@ -133,17 +133,21 @@ class Collecting:
     # ── as a rider on commits (`performing.Rider`) ──
 
     def board(self) -> tuple[BytesGone, int] | None:
-        return self._running.board() if self._running is not None else None
+        running = self._running
+        if running is None or running.dropping is None:
+            return None
+        return running.dropping.board(self._host.clock.mono_s(), running.alone)
 
     def committed(self, took_s: float) -> None:
-        if self._running is not None:
-            self._running.committed(took_s)
-        if self._running is None or not self._running.settling:
-            self._others_s = self._host.clock.mono_s()
+        running, now_s = self._running, self._host.clock.mono_s()
+        if running is not None and running.dropping is not None:
+            running.dropping.committed(now_s, took_s)
+        if running is None or not running.settling:
+            self._others_s = now_s
 
     def failed(self) -> None:
-        if self._running is not None:
-            self._running.failed()
+        if self._running is not None and self._running.dropping is not None:
+            self._running.dropping.failed()
 
     @property
     def going_on(self) -> bool:
@@ -253,8 +257,8 @@ class _Collection:
         self._attempts = 0
         self._dropped = 0  # before marks were made anew
         self._batch = 0  # of the record that says by which policy
-        self._dropping: Dropping | None = None
-        self._alone = False  # the commit that is made is for drops only
+        self.dropping: Dropping | None = None
+        self.alone = False  # the commit that is made is for drops only
         self.settling = False  # the commit that is made is for the collection
         self._body: dict[str, Any] = {}
         self._chunks: Iterator[Chunk] = iter(())
@@ -342,28 +346,28 @@ class _Collection:
             self._host.step("gc_begun")
         self._chunks = self._marks.chunks(self._breathe)
         host = self._host
-        self._dropping = Dropping(host.recorder, self._store, self._needed, self._batch, self._others_s(), host.step)
+        self.dropping = Dropping(host.recorder, self._store, self._needed, self._batch, self._others_s(), host.step)
         self._work(self._next)
 
     # ── drop ──
 
     def _next(self) -> Callable[[], None]:
-        assert self._dropping is not None
-        chunks = list(islice(self._chunks, self._dropping.room))
+        assert self.dropping is not None
+        chunks = list(islice(self._chunks, self.dropping.room))
         self._breathe.rest(DROP_REST_S)
         return lambda: self._look(chunks)
 
     def _look(self, chunks: Sequence[Chunk]) -> None:
         """What is next: more of the same, marks that are made anew, or the end of the drops."""
-        dropping, now_s = self._dropping, self._host.clock.mono_s()
+        dropping, now_s = self.dropping, self._host.clock.mono_s()
         assert dropping is not None
         more = dropping.take(chunks)
         if more and dropping.due(now_s):
-            self._alone = True
+            self.alone = True
             try:
                 self._settle()
             finally:
-                self._alone = False
+                self.alone = False
         if dropping.wrong is not None:
             raise dropping.wrong
         if dropping.look_again:
@@ -376,24 +380,10 @@ class _Collection:
 
     def _end_drops(self) -> int:
         """Nothing rides any more; how many blobs went."""
-        if self._dropping is not None:
-            self._dropped += self._dropping.dropped
-            self._dropping = None
+        if self.dropping is not None:
+            self._dropped += self.dropping.dropped
+            self.dropping = None
         return self._dropped
-
-    def board(self) -> tuple[BytesGone, int] | None:
-        """What goes with the commit that comes next."""
-        return self._dropping.board(self._host.clock.mono_s(), self._alone) if self._dropping is not None else None
-
-    def committed(self, took_s: float) -> None:
-        """That commit was made."""
-        if self._dropping is not None:
-            self._dropping.committed(self._host.clock.mono_s(), took_s)
-
-    def failed(self) -> None:
-        """It was not."""
-        if self._dropping is not None:
-            self._dropping.failed()
 
     def _begin_again(self, why: str) -> None:
         """Something of the past is wanted that was not when the marks were made."""
