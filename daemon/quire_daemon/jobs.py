@@ -38,6 +38,7 @@ class Jobs:
         self._wake, self._guarded = wake, guarded
         self._workers = ThreadPoolExecutor(workers, thread_name_prefix="job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._kept = False  # does work wait for a thread that could not be begun?
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
         """Run `work` on a worker thread, and in the loop what it returns. `what` is its name in the log.
@@ -52,10 +53,20 @@ class Jobs:
                 self._done.put(partial(self._guarded, what, partial(ended, then, failed)))
                 self._wake()
 
-        self._workers.submit(run)
+        self._submit(run)
+
+    def _submit(self, run: Callable[[], None]) -> None:
+        """Where no thread can be begun, the workers keep it for the next one that can, or that they have."""
+        try:
+            self._workers.submit(run)
+            self._kept = False
+        except RuntimeError:
+            self._kept = True
 
     def take_results(self) -> None:
         """In the loop: call what finished work has left to be called."""
+        if self._kept:
+            self._submit(_nothing)
         while not self._done.empty():
             self._done.get()()
 
@@ -82,6 +93,10 @@ def ended(then: Callable[[], None], failed: Failed | None) -> None:
         if failed is None:
             raise
         failed(error)
+
+
+def _nothing() -> None:
+    """For a thread that is to be begun."""
 
 
 def _raise(error: Exception) -> None:

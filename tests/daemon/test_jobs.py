@@ -35,6 +35,29 @@ class TestOnThreads(JobsContract):
         jobs.take_results()
 
 
+def test_work_for_which_there_is_no_thread_is_done_when_there_is_one() -> None:
+    """In a container, say, that has as many threads as it may. Whoever began it has nothing to take back."""
+    loop, begun = Loop(), threading.Event()
+    jobs = Jobs(lambda: None, loop.guarded)
+
+    def work() -> Callable[[], None]:
+        begun.set()
+        return lambda: loop.tell("then")
+
+    usual = threading.stack_size(1 << 47)  # no process has room for it
+    try:
+        jobs.start(work, "work")
+        jobs.take_results()
+    finally:
+        threading.stack_size(usual)
+    assert not begun.is_set()
+    jobs.take_results()
+    assert begun.wait(10)
+    jobs.close()
+    jobs.take_results()
+    assert loop.told == ["then"]
+
+
 def test_the_loop_is_woken_when_work_has_ended() -> None:
     woken, loop = threading.Event(), Loop()
     jobs = Jobs(woken.set, loop.guarded)
