@@ -1,7 +1,12 @@
-"""The process that forks daemons for tests (`nursery`): `python -P forking.py DESCRIPTOR-OF-A-SOCKET`.
+"""The process that forks daemons for tests (`nursery`): `python -P forking.py SOCKET SOCKET`.
 
-A request is the words and the environment of the daemon, and three descriptors: its log, its stderr, and where to
-write its process id, a line, and its exit status when it has ended.
+Both are numbers of descriptors. It ends when nobody has the other end of the first any more. Who wants something
+connects to the other, and sends `marshal.dumps([kind, words, environ, folder])` with descriptors:
+
+- "daemon", its log and its stderr: is told its process id, a line, and its exit status when it has ended.
+- "program", its stdin, stdout and stderr: is told its exit status, and ends it by going away. A daemon
+  is none of these: it goes on, and has children of its own.
+- "living": is told the process ids of the daemons that were forked in an environment such as this (`MARK`), in a line.
 
 A daemon starts programs, too: one that searches, one that parses, one that checks a journal. A daemon that was forked
 has these forked as well (`Children`): not from itself, which has threads and a database by then, but from a process
@@ -13,19 +18,28 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import marshal
 import os
 import re
 import resource
+import runpy
 import select
+import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+import types
+import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
+
+MARK: Final = "QUIRE_TEST_MARK"
+"""The variable that all daemons of one `Live` have in their environment."""
 
 MOST: Final = 1 << 20
 """Bytes of one request."""
@@ -36,34 +50,67 @@ PROGRAMS: Final = tuple(f"quire_daemon.{name}" for name in ("examiner", "parsing
 PR_SET_CHILD_SUBREAPER: Final = 36  # see prctl(2)
 
 
-def serve(line: socket.socket) -> None:
-    """Fork for each request, and tell how each fork ended, until nobody is at the other end."""
-    running: dict[
-        int, tuple[int, int]
-    ] = {}  # by the descriptor that becomes readable at its end: process id, whom to tell
+class Running(NamedTuple):
+    """A fork. `line`: the descriptor of who asked for it, which is told how it ends."""
+
+    pid: int
+    kind: str
+    mark: bytes
+    line: int
+
+
+def serve(alive: socket.socket, door: socket.socket) -> None:
+    """Fork for each request, and tell how each fork ended, until nobody is at the other end of `alive`."""
+    running: dict[int, Running] = {}  # by the descriptor that becomes readable at its end
     while True:
-        for ready in select.select([line, *running], [], [])[0]:
-            if ready is not line:
-                pid, tell = running.pop(ready)
-                status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-                with contextlib.suppress(BrokenPipeError):
-                    os.write(tell, b"%d" % status)
-                os.close(tell)
-                os.close(ready)
-                continue
-            request, descriptors, _, _ = socket.recv_fds(line, MOST, 3)
-            if not request:
-                return
-            log, errors, tell = descriptors
-            pid = os.fork()
-            if not pid:
-                words, environ = json.loads(request)
-                become(words, environ, log, errors)
-            os.close(log)
-            os.close(errors)
-            running[os.pidfd_open(pid)] = pid, tell
-            with contextlib.suppress(BrokenPipeError):
-                os.write(tell, b"%d\n" % pid)
+        programs = {one.line: one.pid for one in running.values() if one.kind == "program"}
+        ready = select.select([alive, door, *running, *programs], [], [])[0]
+        for one in ready:
+            if one in running:
+                _told_of(running.pop(one))
+                os.close(one)
+        for fd in programs:
+            if fd in ready and any(one.line == fd for one in running.values()):
+                with contextlib.suppress(ProcessLookupError):  # b"" is of nobody: who waited for it has been killed
+                    os.kill(programs[fd], signal.SIGINT if os.read(fd, 16) else signal.SIGKILL)
+        if door in ready:
+            _answer(door.accept()[0], running)
+        if alive in ready:
+            for pid in programs.values():
+                os.kill(pid, signal.SIGKILL)
+            return
+
+
+def _told_of(ended: Running) -> None:
+    status = os.waitstatus_to_exitcode(os.waitpid(ended.pid, 0)[1])
+    with contextlib.suppress(BrokenPipeError):
+        os.write(ended.line, b"%d" % status)
+    os.close(ended.line)
+
+
+def _answer(line: socket.socket, running: dict[int, Running]) -> None:
+    with line:
+        request, streams, _, _ = socket.recv_fds(line, MOST, 3)
+        if not request:
+            return
+        kind, words, environ, folder = marshal.loads(request)
+        mark = environ.get(MARK.encode(), b"")
+        if kind == "living":
+            pids = [one.pid for one in running.values() if one.kind == "daemon" and one.mark == mark]
+            line.send(b"%s\n" % json.dumps(pids).encode())
+            return
+        pid = os.fork()
+        if not pid:
+            named = {os.fsdecode(name): os.fsdecode(value) for name, value in environ.items()}
+            if kind == "daemon":
+                become(words, named, *streams)
+            os.chdir(folder)
+            be(partial(_as_python, words), words, words, named, dict(enumerate(streams)))
+        for fd in streams:
+            os.close(fd)
+        if kind == "daemon":
+            line.send(b"%d\n" % pid)
+        running[os.pidfd_open(pid)] = Running(pid, kind, mark, line.detach())
 
 
 def become(words: list[str], environ: dict[str, str], log: int, errors: int) -> NoReturn:
@@ -77,6 +124,40 @@ def become(words: list[str], environ: dict[str, str], log: int, errors: int) -> 
 
     streams = {0: os.open(os.devnull, os.O_RDONLY), 1: log, 2: errors}
     be(with_children, ["quired", *words[3:]], words, environ, streams)
+
+
+def _as_python(words: list[str]) -> int:
+    """What the interpreter does with its command line: `-m MODULE`, `-c CODE`, `-` or a file, and arguments."""
+    from nursery import Nursery
+    from quire_client import start
+
+    sys.executable, how, *rest = words
+    start.apart = Nursery(Path(sys.executable).parent).apart
+    for fd, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        buffering = 1 if name == "stderr" or os.isatty(fd) else -1
+        setattr(sys, name, os.fdopen(fd, mode, buffering, encoding="utf-8", closefd=False))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which may be ignored by whoever started this
+    warnings.simplefilter("ignore")  # of runpy, that a module was imported before
+    try:
+        if how == "-m":
+            sys.argv[:] = rest
+            if rest[0] == "quire_client":
+                return import_module("quire_client.__main__").main() or 0
+            runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+        elif how in ("-c", "-"):
+            sys.argv[:] = [how, *(rest[1:] if how == "-c" else rest)]
+            program = types.ModuleType("__main__")
+            sys.modules["__main__"] = program
+            exec(compile(rest[0] if how == "-c" else sys.stdin.read(), "<string>", "exec"), program.__dict__)
+        else:
+            sys.argv[:] = [how, *rest]
+            sys.path.insert(0, str(Path(how).resolve().parent))
+            runpy.run_path(how, run_name="__main__")
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
 
 def be(
@@ -207,12 +288,19 @@ def main() -> None:
     from quire_journal import replay  # noqa: F401
     from quire_journal.stores import lmdb  # noqa: F401
 
+    sys.path.append(str(Path(__file__).parent))
+    import nursery  # noqa: F401
+    from quire_client.commands import COMMANDS
+
     for program in PROGRAMS:
         import_module(program)
+    for name in COMMANDS:
+        import_module(f"quire_client.commands.{name.replace('-', '_')}")
     config.load(None, None)  # what is made at its first use has been made then
     gc.collect()
     gc.freeze()  # a daemon leaves what was imported alone
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    alive, door = (socket.socket(fileno=int(fd)) for fd in sys.argv[1:])
+    serve(alive, door)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,14 @@ NURSERY = Nursery()
 """The one of this process; it costs nothing before a daemon is forked."""
 
 
+def python() -> Path:
+    """The interpreter, for programs that use Quire, with `quire` beside it: one that forks (`Nursery.python`).
+
+    Not at full length, and not in tests of what a program imports, or finds open when it begins.
+    """
+    return Path(sys.executable) if LONG else NURSERY.python()
+
+
 VERIFY_S: Final = 900.0
 """A campaign at full length leaves tens of thousands of versions of one file."""
 

@@ -8,33 +8,56 @@ nursery, which is why it tells which processes it made.
 
 Who ends one way or another (a signal, an exit status) is told to whoever asked for it, as a parent would learn it.
 Tests of the start itself, the benchmarks, and `scripts/test --long` start real programs (`live.Live(forked=False)`).
+
+The same process stands in for command lines: `Nursery.python` is a program that hands what it was called with, and its
+streams, to a fork, and ends as that does. It takes a tenth of what an interpreter takes that imports Quire's client.
 """
 
 from __future__ import annotations
 
-import array
 import atexit
 import json
+import marshal
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from typing import BinaryIO
 
 import forking
+from forking import MARK
 from quire_client.start import Child, apart
 
-MARK = "QUIRE_TEST_MARK"
-"""The variable that all daemons of one `Live` have in their environment."""
+STAND_IN = """\
+#!{python} -IS
+import _socket, marshal, posix, sys
+line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+line.connect({line!r})
+words = [{python_here!r}, *{before!r}, *sys.argv[1:]]
+streams = b"".join(fd.to_bytes(4, sys.byteorder) for fd in range(3))
+rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
+line.sendmsg([marshal.dumps(["program", words, posix.environ, posix.getcwd()])], rights)
+status = None
+while status is None:
+    try:
+        status = int(line.recv(16) or b"1")
+    except KeyboardInterrupt:
+        line.send(b"interrupt")
+if status < 0:
+    posix.kill(posix.getpid(), -status)
+posix._exit(status)
+"""
 
 
 class Forked:
     """A daemon that the nursery made, as `quire_client.start` sees it."""
 
-    def __init__(self, pid: int, mark: str, told: BinaryIO) -> None:
-        self.pid = pid
+    def __init__(self, mark: str, told: BinaryIO) -> None:
+        self.pid = int(told.readline())
         self.mark = mark
         self.returncode: int | None = None
         self._told = told  # a stream: its exit status comes there
@@ -50,14 +73,15 @@ class Forked:
 
 
 class Nursery:
-    """The process that forks daemons, started at the first call or before.
+    """The process that forks daemons, started at the first call or before; or the one that has its door in `folder`.
 
-    Forks of the process that started it use it, too: nothing comes back on the line that they share.
+    Forks of the process that started it use it, too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._folder = folder
         self._line: socket.socket | None = None
         self._made: list[Forked] = []
 
@@ -65,52 +89,74 @@ class Nursery:
         """In place of `quire_client.start.apart`, and the same for programs other than the daemon."""
         if words[:3] != [sys.executable, "-m", "quire_daemon"]:
             return apart(words, log, errors)
-        read, tell = os.pipe()
-        told = os.fdopen(read, "rb")
-        try:
-            with self._lock:
-                line = self._line or self._start()
-                request = json.dumps([words, dict(os.environ)]).encode()
-                line.sendmsg([request], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [log, errors, tell]))])
-                made = Forked(int(told.readline()), os.environ.get(MARK, ""), told)
-                self._made.append(made)
-                return made
-        except BaseException:
-            told.close()
-            raise
-        finally:
-            os.close(tell)
+        made = Forked(os.environ.get(MARK, ""), self._asked("daemon", words, log, errors))
+        with self._lock:
+            self._made.append(made)
+        return made
 
     def start(self) -> None:
         """Begin, for those that will need it, and go on without waiting for it."""
         with self._lock:
-            if self._line is None:
+            if self._folder is None:
                 self._start()
 
     def living(self, mark: str) -> list[int]:
         """The process ids of the daemons with this mark that have not ended."""
         with self._lock:
             self._made = [one for one in self._made if one.returncode is None]
-            return [one.pid for one in self._made if one.mark == mark]
+            ours = [one.pid for one in self._made if one.mark == mark]
+        if self._folder is None:
+            return ours
+        with self._asked("living", [], mark=mark) as told:
+            return [*{*ours, *json.loads(told.readline())}]
+
+    def python(self) -> Path:
+        """A program that does what `sys.executable` would do with its arguments, of which the first are
+        `-m MODULE`, `-c CODE`, `-` or a file. Beside it stands one that is called `quire`.
+
+        It is killed with the other one, and hears of SIGINT, of no other signal. Modules have been imported there, so
+        it is not for tests of what is.
+        """
+        self.start()
+        assert self._folder is not None
+        return self._folder / "python"
 
     def close(self) -> None:
         """End the process, where it was started. Daemons that still run are not its own business."""
         if self._line is not None and self._process is not None:
             self._line.close()
             self._process.wait()
-            self._line = self._process = None
+            shutil.rmtree(str(self._folder), ignore_errors=True)
+            self._line = self._process = self._folder = None
 
-    def _start(self) -> socket.socket:
-        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, forking.MOST)
+    def _asked(self, kind: str, words: list[str], *streams: int, mark: str = "") -> BinaryIO:
+        """What is told of a request."""
+        self.start()
+        environ = {**os.environb, **({MARK.encode(): mark.encode()} if mark else {})}
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, forking.MOST)
+            line.connect(f"{self._folder}/line")
+            socket.send_fds(line, [marshal.dumps([kind, words, environ, "/"])], streams)
+            return line.makefile("rb")
+
+    def _start(self) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="quire-live-"))
+        for name, before in (("python", []), ("quire", ["-m", "quire_client"])):
+            here = str(self._folder / "python")
+            text = STAND_IN.format(python=sys.executable, line=f"{self._folder}/line", python_here=here, before=before)
+            (self._folder / name).write_text(text)
+            (self._folder / name).chmod(0o700)
+        self._line, theirs = socket.socketpair()
         environ = {name: value for name, value in os.environ.items() if name != MARK}
         atexit.register(self.close)
-        with theirs:
+        with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
+            door.bind(f"{self._folder}/line")
+            door.listen(64)
+            given = theirs.fileno(), door.fileno()
             self._process = subprocess.Popen(
-                [sys.executable, "-P", Path(forking.__file__), str(theirs.fileno())],
-                pass_fds=[theirs.fileno()],
+                [sys.executable, "-P", Path(forking.__file__), *map(str, given)],
+                pass_fds=given,
                 cwd="/",
                 env=environ,
                 start_new_session=True,  # Ctrl-C is for pytest
             )
-        return self._line

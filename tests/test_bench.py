@@ -77,7 +77,7 @@ def test_a_row_that_misses_its_budget_says_by_how_much(tmp_path: Path) -> None:
 
 
 def test_a_row_that_there_is_not_is_named() -> None:
-    ran = subprocess.run([sys.executable, str(RUN), "nosuch"], capture_output=True, text=True, check=False)
+    ran = subprocess.run([live.python(), str(RUN), "nosuch"], capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "there is no row 'nosuch'" in ran.stderr
 

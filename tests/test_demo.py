@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import live
 
 DEMO = Path(__file__).resolve().parents[1] / "scripts" / "_demo.py"
 
@@ -14,7 +15,7 @@ DEMO = Path(__file__).resolve().parents[1] / "scripts" / "_demo.py"
 @pytest.mark.real
 def test_the_demo_shows_a_refusal_an_undo_and_the_log_and_cleans_up(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = subprocess.run([sys.executable, DEMO], capture_output=True, text=True, timeout=50)
+    done = subprocess.run([live.python(), DEMO], capture_output=True, text=True, timeout=50)
     assert done.returncode == 0, done.stderr
     said = done.stdout
     assert "refused, anchor_stale" in said

@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from live import NURSERY, Live, eventually, ok
+from live import NURSERY, Live, eventually, ok, running
 from quire_client.start import apart
 
 pytestmark = [
     pytest.mark.real,
     pytest.mark.skipif(sys.platform != "linux", reason="/proc and process descriptors are Linux's"),
 ]
+
+SLEEPS = """
+import os, sys, time
+try:
+    print(os.getpid(), flush=True)
+    time.sleep(60)
+except KeyboardInterrupt:
+    sys.exit(3)
+"""
 
 WORDS = [sys.executable, "-m", "quire_daemon"]
 
@@ -98,6 +108,44 @@ def test_what_it_says_before_it_gives_up_and_its_status_are_those_of_a_program(t
     assert said[0] == said[1]
     assert said[0][0] == 2, said
     assert str(tmp_path / "nowhere") in said[0][1]
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("import os, sys; print(sys.argv[1:], os.getcwd(), os.environ['SAID'], sys.stdin.read())", 0),
+        ("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)", 7),
+        ("import sys; sys.exit('a sentence')", 1),
+        ("import os; print('kept back', end='', flush=True); os.kill(os.getpid(), 9)", -9),
+        ("import os; print(os.listdir('/proc/self/fd'))", 0),
+    ],
+)
+def test_what_stands_in_for_a_python_does_what_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, status: int
+) -> None:
+    monkeypatch.setenv("SAID", "ä ü")
+    (tmp_path / "file.py").write_text(code)
+    for words, given in ((["-c", code], ""), (["-"], code), ([tmp_path / "file.py"], "read")):
+        told = []
+        for program in (sys.executable, NURSERY.python()):
+            ran = subprocess.run(
+                [program, *words, "a", "b c"], input=given, cwd=tmp_path, capture_output=True, text=True
+            )
+            told.append((ran.returncode, ran.stdout, ran.stderr))
+        assert told[0] == told[1]
+        assert told[0][0] == status
+
+
+def test_what_stands_in_hears_of_an_interrupt_and_takes_the_other_with_it_when_it_is_killed() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
+    for end, status in ((signal.SIGINT, 3), (signal.SIGKILL, -signal.SIGKILL)):
+        with running(NURSERY.python(), "-c", SLEEPS) as program:
+            assert program.stdout is not None
+            there = int(program.stdout.readline())
+            assert there != program.pid
+            program.send_signal(end)
+            assert program.wait(10) == status
+        eventually("it has gone", lambda there=there: not Path(f"/proc/{there}").exists())
 
 
 def test_the_journal_of_what_is_measured_lies_on_the_disk_beside_its_checkout() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import live
 from quire_client.commands import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -43,20 +43,18 @@ def assert_shows(printed: str, wanted: str, script: str) -> None:
 
 
 @pytest.mark.real
-def test_the_quick_start_runs_as_it_stands_and_prints_what_it_says(daemon, tmp_path: Path) -> None:
+def test_the_quick_start_runs_as_it_stands_and_prints_what_it_says(daemon) -> None:
     """All blocks in one shell, one after the other, as a reader would; a text block is what the one before printed."""
     home = daemon()  # its folders and its mark are in the environment now: whatever is started is found and ended
-    quire = tmp_path / "quire"
-    quire.write_text(f'#!/bin/sh\nexec {sys.executable} -m quire_client "$@"\n')
-    quire.chmod(0o755)
+    python = live.python()
     mark = "-- next block --"
     found = blocks()
-    script = [f"PATH={tmp_path}:$PATH"]
+    script = [f"PATH={python.parent}:$PATH"]
     for language, text in found:
         if language == "bash":
             script += [text, f"echo '{mark}'"]
         elif language == "python":
-            script += [f"{sys.executable} - <<'PYTHON'\n{text}PYTHON", f"echo '{mark}'"]
+            script += [f"{python} - <<'PYTHON'\n{text}PYTHON", f"echo '{mark}'"]
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", "\n".join(script)], cwd=home.top, capture_output=True, text=True, timeout=55
     )

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -22,7 +21,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(live.length(60, 300))]
 
 def start_daemon(at: Live) -> subprocess.CompletedProcess[str]:
     """What a person does who starts a second daemon; it must end by itself."""
-    command = [sys.executable, "-m", "quire_daemon", "--workspace", str(at.root), "--state-dir", str(at.state_dir)]
+    command = [str(live.python()), "-m", "quire_daemon", "--workspace", str(at.root), "--state-dir", str(at.state_dir)]
     return subprocess.run(command, capture_output=True, text=True, timeout=10)
 
 
@@ -44,7 +43,7 @@ def test_another_state_folder_does_not_make_a_second_daemon_possible_where_journ
     try:
         ok(first.call("status", {}))
         second = subprocess.run(
-            [sys.executable, "-m", "quire_daemon", "--workspace", str(at.root), "--state-dir", str(at.top / "other")],
+            [live.python(), "-m", "quire_daemon", "--workspace", at.root, "--state-dir", at.top / "other"],
             capture_output=True,
             text=True,
             timeout=10,

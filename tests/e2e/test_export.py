@@ -6,7 +6,6 @@ import io
 import json
 import os
 import subprocess
-import sys
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+import live
 from git_history import git
 from live import Live, caught_up, eventually, ok, quire
 from quire_client import connect
@@ -113,7 +113,7 @@ def test_an_import_that_fails_leaves_nothing(site: Live, tmp_path: Path) -> None
     lines = export(site, "jsonl").splitlines(keepends=True)
     (tmp_path / "new").mkdir()
     words = ["import", "-", "-C", str(tmp_path / "new"), "--state-dir", str(tmp_path / "state")]
-    process = [sys.executable, "-m", "quire_client", *words]  # which hands its standard input to the daemon's program
+    process = [live.python(), "-m", "quire_client", *words]  # which hands its standard input to the daemon's program
     refused = subprocess.run(process, input=b"".join(lines[:-1]), capture_output=True, check=False)
     assert refused.returncode == 1
     assert b"it was cut off" in refused.stderr
