@@ -120,6 +120,11 @@ class History:
                 if head is not None:
                     yield path, head
 
+    def changed_after(self, seq: int) -> Iterator[str]:
+        """Every path whose head came after record `seq`, in the order of their numbers; others are as they were."""
+        names = self.names()
+        return (names[number - 1] for number in files.changed_after(self._reading, seq))
+
     def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
         """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""
         for key, name in self._reading.scan("paths", u32(after + 1)):

@@ -8,7 +8,14 @@ from scribe import ANN, ANN_KEY, BEN, BEN_KEY, SECOND, Scribe
 
 from quire_journal import blobs
 from quire_journal.blobs import NotHeld
-from quire_journal.events import FileWritten, OutsideWritten, ReadServed, WriterIntroduced
+from quire_journal.events import (
+    FileDeleted,
+    FileWritten,
+    OutsideWritten,
+    ReadServed,
+    WriterIntroduced,
+    WritesAbandoned,
+)
 from quire_journal.history import History, Shown
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, u64
@@ -61,6 +68,22 @@ def test_paths_are_listed_by_prefix_in_the_order_of_their_first_record() -> None
     with scribe.history() as history:
         assert [path for path, _ in history.paths()] == ["src/b", "doc/x", "src/a"]
         assert [path for path, _ in history.paths("src/")] == ["src/b", "src/a"]
+
+
+def test_paths_are_listed_that_may_have_been_another_at_a_record() -> None:
+    scribe = Scribe().introduce()
+    scribe.outside("a", b"1")
+    scribe.outside("b", b"1")
+    then = scribe.outside("c", b"1")
+    scribe.note(ReadServed("never written", 0, ()), writer=ANN)
+    scribe.write("b", b"2")
+    scribe.note(FileDeleted("c", then), writer=ANN)
+    scribe.note(WritesAbandoned((scribe.write("a", b"2"),), "it lost a race"))
+    scribe.outside("d", b"1")
+    with scribe.history() as history:
+        assert list(history.changed_after(then)) == ["b", "c", "d"]
+        assert list(history.changed_after(0)) == ["a", "b", "c", "d"]
+        assert list(history.changed_after(history.head())) == []
 
 
 def test_to_list_all_paths_holds_none_of_their_versions() -> None:

@@ -28,7 +28,7 @@ MAX_FILES: Final = 500
 """Files in one reply of `diff`."""
 
 SCAN_RECORDS: Final = 20_000
-"""Records that a `diff` looks at to learn which files differ; beyond that it asks every file."""
+"""Records that a `diff` looks at to learn which files differ; beyond that, the heads tell."""
 
 
 class ShowParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -238,10 +238,10 @@ def _paths_of(record: Record | None) -> set[str]:
 
 
 def _between(start: int, end: int, history: History) -> set[str]:
-    """Every path that may differ: by the records in between, or, where they are too many, every path there is."""
+    """Every path that may differ: by the records in between, or, where they are too many, by what came last of each."""
     low, high = sorted((start, end))
     if high - low > SCAN_RECORDS:
-        return {path for path, _ in history.paths()}
+        return {*history.changed_after(low)}
     return {path for record in history.records(after=low, upto=high) for path in _paths_of(record)}
 
 

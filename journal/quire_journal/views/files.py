@@ -86,6 +86,12 @@ class Head(Version, frozen=True, array_like=True, gc=False):
     made_by: dict[str, int] = {}  # writer type → versions of the path
 
 
+class _Seq(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the row of a head begins with."""
+
+    seq: int
+
+
 class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the record of a version does not say of it. What stands at its default at the end is not stored."""
 
@@ -115,6 +121,7 @@ _FIRST: Final = _Place(0)
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")
 _HEAD: Final = msgspec.msgpack.Decoder(Head)
 _VERSION: Final = msgspec.msgpack.Decoder(Version)
+_SEQ: Final = msgspec.msgpack.Decoder(_Seq)
 _PLACE: Final = msgspec.msgpack.Decoder(_Place)
 
 
@@ -149,6 +156,13 @@ def head_once(r: Reading, path: int) -> Version | None:
     """The same, for who asks about all paths, one after the other: it is not kept."""
     found = r.get("files", u32(path))
     return None if found is None else _VERSION.decode(found)
+
+
+def changed_after(r: Reading, seq: int) -> Iterator[int]:
+    """The numbers of the paths whose head came after record `seq`. Of each row only the beginning is made sense of."""
+    for key, row in r.scan("files"):
+        if _SEQ.decode(row).seq > seq:
+            yield int.from_bytes(key, "big")
 
 
 def made_by(r: Reading, path: int) -> dict[str, int]:
