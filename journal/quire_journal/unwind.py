@@ -152,6 +152,11 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
                 path, on_the_way = after.path, True
                 later = history.versions(path, after=version.seq)
                 break
+        back = None if on_the_way else _back_elsewhere(history, before)
+        if back is not None and back.version is not None:
+            yield Step(before, back, back.version.seq, undone(back.version))
+            before, path, on_the_way = back, back.path, True
+            later = history.versions(path, after=back.version.seq)
 
 
 def _before(history: History, path: str, first: Version) -> State:
@@ -161,6 +166,17 @@ def _before(history: History, path: str, first: Version) -> State:
     if base is not None and base.gone:  # it came back; the path may be another file's by now
         return State(came_from, base)
     return State(came_from, history.version_at(came_from, first.seq - 1))
+
+
+def _back_elsewhere(history: History, gone: State) -> State | None:
+    """Where a file came back that had gone from where another one is, or was since."""
+    if gone.present or gone.version is None:
+        return None
+    for version in history.versions(gone.path, after=gone.version.seq, displaced=True):
+        if version.displaced and version.gone and version.base == gone.version.seq:
+            there = history.version(version.moved_to, version.seq)
+            return None if there is None else State(version.moved_to, there)
+    return None
 
 
 def _goes_on(version: Version, gone: State, others: bool) -> bool:

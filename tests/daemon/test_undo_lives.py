@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 from desk import Desk, lines
 
+from quire_daemon.handlers.blame import BLAME_TOOL
+from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
+from quire_journal.events import WritesAbandoned
 
 ONE, TWO = lines("one", "1"), lines("two", "2")
 
@@ -138,3 +141,56 @@ def test_an_undo_of_which_nothing_comes_out_does_nothing_else_either(desk: Desk)
     refused = desk.call(UNDO_TOOL, desk.ann, batch=made)
     assert (refused["error"], refused["files"][0]["conflicts"][0]["seq"]) == ("conflict", built)
     assert texts(desk) == {"a": TWO}
+
+
+def test_it_is_followed_also_where_another_file_stands_at_the_name_by_which_it_went(desk: Desk) -> None:
+    desk.write("b", ONE, desk.ann)
+    desk.outside("c", TWO)
+    desk.move("c", "a", desk.ben)
+    desk.delete("a", desk.ben)
+    desk.move("b", "a", desk.ann)
+    assert desk.call(UNDO_TOOL, desk.ben, last=2)["ok"]
+    assert texts(desk) == {"a": ONE, "c": TWO}
+    redone = desk.call(REDO_TOOL, desk.ben)
+    assert [(file["path"], file["action"]) for file in redone["files"]] == [("c", "delete")]
+    assert texts(desk) == {"a": ONE}
+    assert desk.call(UNDO_TOOL, desk.ben, batch=redone["batch"])["ok"]
+    assert texts(desk) == {"a": ONE, "c": TWO}
+
+
+def test_the_file_that_stands_at_the_name_by_which_it_went_has_no_part_in_that(desk: Desk) -> None:
+    """Who was shown it knows it still, and who wrote its lines did."""
+    desk.outside("c", lines("one", "two"))
+    desk.move("c", "a", desk.ben)
+    desk.delete("a", desk.ben)
+    desk.write("b", ONE, desk.ann)
+    standing = desk.move("b", "a", desk.ann)
+    desk.call(READ_TOOL, desk.ben, path="a", hashes=True)
+    assert desk.call(UNDO_TOOL, desk.ben, last=2)["ok"]
+    with desk.history() as history:
+        shown = history.shown(desk.ben.key, "a")
+    assert shown is not None
+    assert (shown.version, shown.lines) == (standing, ((0, 2),))
+    blamed = desk.call(BLAME_TOOL, desk.ann, path="c")
+    assert {line["writer"]["agent"] for line in blamed["lines"]} == {"ben"}, "ann's `one` is another"
+
+
+def test_what_an_undo_brought_back_elsewhere_is_taken_back_with_it(desk: Desk) -> None:
+    """The journal takes the record back; the file that stands there stays the one that it was."""
+    desk.outside("c", TWO)
+    desk.move("c", "a", desk.ben)
+    desk.delete("a", desk.ben)
+    desk.write("b", ONE, desk.ann)
+    head = desk.move("b", "a", desk.ann)
+    undone = desk.call(UNDO_TOOL, desk.ben, last=2)["batch"]
+    with desk.history() as history:
+        before = history.file("a")
+        seqs = tuple(history.batch_writes(undone))
+    edited = desk.write("a", lines("one", "more"), desk.ann)
+    desk.note(WritesAbandoned(seqs, "held_open"))
+    with desk.history() as history:
+        after, gone = history.file("a"), history.file("c")
+    assert before is not None
+    assert after is not None
+    assert gone is not None
+    assert (before.seq, after.seq, after.index, gone.gone) == (head, edited, before.index + 1, True)

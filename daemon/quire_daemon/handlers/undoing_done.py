@@ -70,13 +70,11 @@ class Performing:
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
         self.shown = 0
-        self.ends: set[str] = set()  # paths at which something is when all is done
         self.aside: dict[str, tuple[str, int]] = {}  # files that stepped aside: where to, and the record of it
 
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
         files = []
-        self.ends = {a.unwound.path for a in actions if a.do not in ("none", "delete")}
         for action, aside in in_order(actions):
             if aside:
                 self._step_aside(action)
@@ -160,12 +158,11 @@ class Performing:
         u, text = action.unwound, action.after
         data = text.data
         lost = withheld(u.path, text, self.world)[0] if u.made is not None else ""
-        ended = self._ended(u)
-        if ended and not lost and u.now.path not in (u.path, *self.ends):
-            event: Event = FileMoved(u.now.path, u.path, text.blob, len(data), u.mode, _seq(u.now), "undo")
+        event: Event
+        if self._went_elsewhere(u) and not lost:
+            event = FileMoved(u.now.path, u.path, text.blob, len(data), u.mode, _seq(u.now), "undo")
         else:
-            if not (u.now.present or (ended and u.now.path == u.path)):
-                base = _seq(u.now)
+            base = base or self._went_long_ago(u)
             event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
         seq = self._note(event)
         self.writes.append(Put(seq, u.path, data, u.mode, over, text, bool(lost)))
@@ -173,10 +170,14 @@ class Performing:
             self.blobs.append(data)
         return seq
 
-    def _ended(self, u: Unwound) -> bool:
-        """Did the file go, and has no other been where it was since?"""
+    def _went_elsewhere(self, u: Unwound) -> bool:
+        """Did the file go by another name than it comes back by? Its record leads from there."""
+        return not u.now.present and u.now.path != u.path and bool(_seq(u.now))
+
+    def _went_long_ago(self, u: Unwound) -> int:
+        """As what a file went, where another one has been at its path since; 0 where none was, or it has not gone."""
         head = None if u.now.present else self.world.history.file(u.now.path)
-        return head is not None and head.seq == _seq(u.now)
+        return _seq(u.now) if head is not None and head.seq != _seq(u.now) else 0
 
     def _make(self, u: Unwound, over: FileNow) -> int:
         target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""

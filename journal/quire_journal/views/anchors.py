@@ -215,6 +215,8 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     if before >= seq:
         return
     made = version(w, number, seq)
+    if made is not None and made.displaced:
+        return
     back = _taken_back(w, number, before, made)
     if back is not None:
         _put(w, number, seq, back)

@@ -100,6 +100,7 @@ class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
     base: int = 0  # of an event without one: the head at that time
     mode: int = 0  # of displaced bytes: that of the head
     left: bool = False  # this is the path that a move left
+    anew: bool = False  # this is the path to which a move brought back what had gone from where another file was since
 
 
 _MAKING: Final = (
@@ -131,8 +132,12 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         _add(w, event.path, record, event)
     elif isinstance(event, FileMoved | OutsideMoved):
         if event.to != event.path:
-            _add(w, event.path, record, event, left=True)
-            _add(w, event.to, record, event)
+            anew = isinstance(event, FileMoved) and _went_before(w, event)
+            if anew:
+                _lead_from(w, record, event.path)
+            else:
+                _add(w, event.path, record, event, left=True)
+            _add(w, event.to, record, event, anew=anew)
     elif isinstance(event, BytesDisplaced):
         _keep_displaced(w, record, event)
     elif isinstance(event, WritesAbandoned):
@@ -293,7 +298,7 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
                 gone, moved_to = True, event.to
             else:
                 blob, size, mode, entry = event.blob, event.size, event.mode, event.entry
-                moved_from = event.path
+                moved_from = "" if place.anew else event.path
         case CaptureFailed():
             blob, size, mode, uncaptured = event.blob, event.size, event.mode, event.why
         case BytesDisplaced():
@@ -307,7 +312,7 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
     )
 
 
-def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False) -> None:
+def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False, anew: bool = False) -> None:
     """Make what the event made of a path its head."""
     number = path_id(w, path)
     if number is None:
@@ -318,7 +323,7 @@ def _add(w: Writing, path: str, record: Record, event: Event, left: bool = False
     if before is not None and not before.gone and (left or isinstance(event, _LIKE_BEFORE)):
         entry = before.entry
     base = before.seq if before is not None and isinstance(event, CaptureFailed) else 0
-    place = _Place(0 if before is None else before.index + 1, entry, base, left=left)
+    place = _Place(0 if before is None else before.index + 1, entry, base, left=left, anew=anew)
     made = _made(record, event, place)
     assert made is not None, "the fold passes on only what makes a version"
     # The folds that come next ask for these two: the newest version of a path, and the one before it.
@@ -347,11 +352,30 @@ def _head_row(made: Version, made_by: dict[str, int]) -> bytes:
 
 
 def _row(place: _Place) -> bytes:
-    if place.left:
+    if place.anew:
         return _ENCODER.encode(place)
+    if place.left:
+        return _ENCODER.encode(msgspec.structs.astuple(place)[:-1])
     if place.mode or place.base:
         return _ENCODER.encode((place.index, place.entry, place.base, place.mode))
     return _ENCODER.encode((place.index, place.entry) if place.entry else (place.index,))
+
+
+def _went_before(w: Writing, event: FileMoved) -> bool:
+    """Did the file that is moved go before, and is another one at its path, or was there since?"""
+    number = path_id(w, event.path)
+    there = None if number is None else head(w, number)
+    if number is None or there is None or not event.base or there.seq == event.base:
+        return False
+    base = older(w, number, event.base)
+    return base is not None and base.gone
+
+
+def _lead_from(w: Writing, record: Record, path: str) -> None:
+    """Note at the path by which a file went that it came back elsewhere. What is there now stays its head."""
+    number = path_id(w, path)
+    assert number is not None, "a version of it is known"
+    w.put("versions", u32(number) + u64(record.seq), _row(_Place(NEVER_HEAD, left=True)))
 
 
 def _keep_displaced(w: Writing, record: Record, event: BytesDisplaced) -> None:
@@ -376,6 +400,8 @@ def _take_back(w: Writing, path: str, seq: int) -> None:
     if lost is None:
         return
     w.delete("versions", u32(number) + u64(seq))
+    if lost.displaced:
+        return
     later = () if lost is before else list(w.scan("versions", u32(number) + u64(seq + 1), u32(number + 1)))
     for key, row in later:
         w.known.pop((number, int.from_bytes(key[4:], "big")), None)  # nor does it have the place that it had

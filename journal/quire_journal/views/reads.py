@@ -17,6 +17,8 @@ from quire_journal.events import (
     FileMoved,
     FileWritten,
     ModeChanged,
+    OutsideDeleted,
+    OutsideMoved,
     ReadServed,
     WritesAbandoned,
     WritesSettled,
@@ -145,16 +147,26 @@ def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
     caller, old, new = caller_of(w, record.writer), path_id(w, event.path), path_id(w, event.to)
     if not caller or old is None or new is None:
         return
+    made = record_before(w, event.base, record.seq)
+    if made is not None and _went(made.event(), event.path):  # it had gone; what is there now may be another file
+        _replace(w, record, caller + u32(new), Shown(record.seq, (), record.at_ns))
+        return
     before = shown(w, caller, old)
     lines: tuple[tuple[int, int], ...] = ()
     if before is not None and before.version == event.base:
-        made = record_before(w, event.base, record.seq)
         base = None if made is None else made.event()
         if getattr(base, "blob", b"") == event.blob:
             lines = before.lines
     gone = Shown(record.seq, (), record.at_ns, _read_up_to(before, event.base), _since(before))
     _replace(w, record, caller + u32(old), gone)
     _replace(w, record, caller + u32(new), Shown(record.seq, lines, record.at_ns))
+
+
+def _went(event: Event | None, path: str) -> bool:
+    """Did a file go from the path with this event?"""
+    if isinstance(event, FileMoved | OutsideMoved):
+        return event.path == path
+    return isinstance(event, FileDeleted | OutsideDeleted)
 
 
 def _replace(w: Writing, record: Record, key: bytes, now: Shown) -> None:
