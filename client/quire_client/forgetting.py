@@ -26,7 +26,9 @@ ANSWER_S: Final = 1.0
 """How long a daemon may take to say its version; a list does not wait for one that hangs."""
 
 _ASIDE: Final = ".forgotten-"
-_OURS: Final = re.compile(r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mcp\.token)(\..*)?", re.DOTALL)
+_OURS: Final = re.compile(
+    r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|gc\.begun|mcp\.token)(\..*)?", re.DOTALL
+)
 """The names in a state folder."""
 
 

@@ -9,6 +9,9 @@ containers) an explicit state folder. Standard library only: every start of the 
                   /start.lock       flock held by a client while it starts the daemon
                   /start.err        what the daemon said on stderr, from its last start on
                   /daemon.log       the daemon's log
+                  /reserve          what is held of the disk for the day when it is full
+                  /gc.begun         there while a collection drops: it was killed, or goes on
+                  /mcp.token        of `quire mcp --http`
     <workspace>/.quire/workspace-id the journal's id, so that `adopt` finds it again after the folder was moved
 
 State folders and locks belong to one user; nothing here follows a symbolic link inside the workspace.

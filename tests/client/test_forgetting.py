@@ -16,6 +16,7 @@ from fake_line import FakeOpener
 from quire_client import forgetting
 from quire_client.__main__ import main
 from quire_client.commands.base import open_client
+from quire_daemon.collecting import BEGUN
 from quire_journal.identities import known_journals, settle, workspace_id
 from quire_journal.locks import hold_lock, take_lock
 from quire_journal.places import Place, place_of
@@ -172,6 +173,8 @@ def test_a_state_folder_of_ones_own_goes_only_when_nothing_else_is_in_it(quire: 
     notes = tmp_path / ".forgotten-notes" / "mine.txt"  # called as what an interrupted removal leaves
     notes.parent.mkdir()
     notes.write_text("mine\n")
+    (place.state / BEGUN).write_text("of 3 blobs")  # a daemon was killed while it collected
+    (place.state / "reserve").write_bytes(b"\0")
     assert quire(*words)["status"] == 0
     assert not place.state.exists()
     assert notes.read_text() == "mine\n"
