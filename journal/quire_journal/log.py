@@ -50,7 +50,7 @@ TABLES: Final[tuple[str, ...]] = (
     "replies",  # caller | sha256(idempotency key)[:16] → kept reply
     "leases",  # seq of the grant → lease that no record has ended
     "broken_leases",  # the same, of those that somebody broke, while their holder may not know
-    "readers",  # path id | caller → nothing: who was ever shown the path
+    "readers",  # path id | caller → nothing: who was shown the path, and has no row in `stale_reads` since
     "stale_reads",  # caller | path id → nothing: reads that somebody else's change may have overtaken
     "bursts",  # seq of the beginning → burst
     "open_bursts",  # seq of the beginning → nothing: the bursts of which no record says that they ended

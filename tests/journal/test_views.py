@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scribe import ANN, ANN_KEY, BLOB, Scribe
+from scribe import ANN, ANN_KEY, BEN, BEN_KEY, BLOB, Scribe
 
 from cases import every
 from quire_journal import views
@@ -20,6 +20,7 @@ from quire_journal.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    ReadServed,
     WriterIntroduced,
     WritesAbandoned,
 )
@@ -261,6 +262,31 @@ def test_a_caller_is_listed_once_with_its_newest_writers_and_who_came_last_is_fi
 
 
 # ── anchors ──────────────────────────────────────────────────────────────────
+
+
+def test_who_is_behind_already_costs_the_next_change_nothing_until_it_reads_again() -> None:
+    """An edit wrote a row for every agent session that had ever read the file: 18 ms with five thousand of them."""
+    scribe = Scribe().introduce()
+    one = scribe.outside("a", b"1")
+    scribe.note(ReadServed("a", one, ((0, 1),)), writer=ANN)
+    scribe.note(ReadServed("a", one, ((0, 1),)), writer=BEN)
+
+    def told() -> tuple[list[str], list[str], int]:
+        with scribe.history() as history, scribe.store.reading() as r:
+            return list(history.stale_reads(ANN_KEY)), list(history.stale_reads(BEN_KEY)), r.count("readers")
+
+    assert told() == ([], [], 2)
+    two = scribe.write("a", b"2", writer=ANN)
+    assert told() == ([], ["a"], 1)
+    scribe.outside("a", b"3")
+    assert told() == (["a"], ["a"], 0)
+    four = scribe.outside("a", b"4")
+    scribe.note(ReadServed("a", two, ((0, 1),)), writer=BEN)
+    assert told() == (["a"], ["a"], 1)
+    scribe.note(ReadServed("a", four, ((0, 1),)), writer=BEN)
+    assert told() == (["a"], [], 1)
+    scribe.outside("a", b"5")
+    assert told() == (["a"], ["a"], 0)
 
 
 def test_no_table_is_named_twice() -> None:

@@ -1,6 +1,7 @@
 """The stale view: whose reads others have overtaken, so that each reply can say so without looking at every read.
 
 A row is a reason to look, not yet a fact: a write that was taken back leaves it. It goes when the caller reads again.
+Who has one is no reader any more, until then: so a change costs nothing for all those who read long ago.
 """
 
 from __future__ import annotations
@@ -72,4 +73,5 @@ def _changed(w: Writing, record: Record, path: str) -> None:
     for row, _ in list(w.scan("readers", u32(number), u32(number + 1))):
         caller = row[4:]
         if caller != mine:
+            w.delete("readers", row)
             w.put("stale_reads", caller + u32(number), b"")
