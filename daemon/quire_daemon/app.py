@@ -466,7 +466,6 @@ class App:
         capture = self.settings.capture
         if (capture.ignore, capture.secret_globs) != (before.ignore, before.secret_globs):
             self._ignore.tune(capture.ignore, capture.secret_globs)
-            self.watcher.rewatch()
             self.outside.scan("rules")
         if capture.scan_minutes != before.scan_minutes:
             self.outside.retime()

@@ -53,11 +53,12 @@ class _Scan(NamedTuple):
 
     at_s: float  # when it is due, monotonic
     reason: str  # as `WorkspaceScanned` tells it
-    awaited: bool = False  # it tells what happened to known files while no daemon ran: who asks for the tree waits
+    awaited: bool = False  # it tells of what was not watched (no daemon, other rules): who asks for the tree waits
     tries: int = 0  # that broke off
 
 
 _PERIODIC: Final = _Scan(0.0, "periodic")
+_RULES: Final = "rules"
 
 
 class Outside:
@@ -144,9 +145,6 @@ class Outside:
         self._finish_scan()
         scan = self._next_scan
         if scan is not None and self._scanning is None and now >= scan.at_s:
-            if scan.reason == "periodic":
-                for folder in self._ignore.recheck():
-                    self._watcher.rewatch(folder)
             self._begin_scan(scan)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
@@ -263,13 +261,12 @@ class Outside:
             raise
 
     def _take_batch(self, batch: Batch, now: float) -> None:
-        settings = False
+        rules = settings = False
         for path in batch.dirty:
             governed = self._ignore.governs(path)
             if governed is not None:
                 self._ignore.forget(governed)
-                self._watcher.rewatch(governed)
-                self.scan("rules")
+                rules = True
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._gather.stands(path):
                 self.name(path, "watched", now)
@@ -279,6 +276,8 @@ class Outside:
                 self.name(path, "watched", now)
         if batch.folders:
             self._take_folders({f: "scanned" if f in batch.unseen else "watched" for f in batch.folders}, now)
+        if rules:
+            self.scan(_RULES)
         if batch.overflowed:
             self._recorder.note(WatchLost("overflow"))
             self.scan("overflow")
@@ -372,10 +371,13 @@ class Outside:
         return partial(self._recorder.know_names, names)
 
     def scan(self, reason: str) -> None:
-        """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended."""
+        """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended.
+
+        After a change of the rules what is not ignored any more is watched before that, and the rest let go.
+        """
         scan = self._next_scan
-        if scan is None or scan.reason != "start":  # the first one stays what it is
-            scan = _Scan(self._now(), reason)
+        if scan is None or scan.reason not in ("start", _RULES):  # these stay what they are
+            scan = _Scan(self._now(), reason, awaited=reason == _RULES)
         if self._scanning is None:
             self._begin_scan(scan)
         else:
@@ -392,6 +394,8 @@ class Outside:
                 seen = saved(reading, names)
                 standing = {disk_path(path): head for path, head in History(reading).paths() if not head.gone}
             heads = standing.keys()
+            if scan.reason == _RULES or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
+                self._watcher.rewatch()
             entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
             result = compare(seen, entries)
             self._watcher.cover(result.folders)

@@ -181,14 +181,13 @@ class Watcher:
             overflows=self._overflows,
         )
 
-    def rewatch(self, folder: str = "") -> None:
-        """The rules for `folder` changed: watch what is no longer ignored below it, and let go of the rest.
+    def rewatch(self) -> None:
+        """The rules changed: watch what is no longer ignored, and let go of the rest.
 
-        The folder is in the next batch. It takes as long as listing the folders below it.
+        It takes as long as listing all folders. What they hold that were not watched, a crawl has to find.
         """
         if self._tree is not None:
-            self._tree.renew(folder)
-            self._note(folders=(folder,), unseen=True)
+            self._tree.renew()
 
     def cover(self, folders: Iterable[str]) -> int:
         """Watch those of `folders`, all that a crawl found, that are not watched; how many were not.

@@ -224,7 +224,7 @@ class Tree:
         """Events were dropped, among them perhaps those of new folders: watch what there is now."""
         with self._lock:
             self._renames.clear()
-        self.renew("")
+        self.renew()
         self._overflow()
 
     # ── our side ──
@@ -246,10 +246,12 @@ class Tree:
         """Let go of `folder` and all below it: it is not there any more."""
         self._drop(lambda path: path == folder or path.startswith(folder + "/"))
 
-    def renew(self, folder: str) -> None:
-        """Watch what is there now below `folder`, and let go of what is ignored or gone."""
-        self._drop(lambda path: self._out_of_place(path, folder))
-        self.add(folder)
+    def renew(self) -> None:
+        """Watch what is there now, and let go of what is ignored or gone."""
+        with self._lock:
+            known = {*self._wds, *self._failed}
+        self._drop(set(filter(self._out_of_place, known)).__contains__)
+        self.add("")
         for single in list(self._single):
             self._watch(single)
 
@@ -336,9 +338,9 @@ class Tree:
                 del self._failed[path]
             self._inotify.remove_callbacks([(wd, CallbackId(id(self))) for _, wd in gone])
 
-    def _out_of_place(self, path: str, folder: str) -> bool:
-        """Whether a folder below `folder` should not be watched any more."""
-        if path in self._single or not path or not (not folder or path.startswith(folder + "/") or path == folder):
+    def _out_of_place(self, path: str) -> bool:
+        """Whether a folder should not be watched any more. It is asked without the lock, for it takes a while."""
+        if path in self._single or not path:
             return False
         if self._ignored(path, True):
             return True

@@ -74,6 +74,10 @@ class Telling(Watcher):
     def __init__(self, root: Path, ignore: Ignore) -> None:
         super().__init__(root, ignore.ignored, lambda: None)
         self.batches: list[Batch] = []
+        self.rewatched = 0
+
+    def rewatch(self) -> None:
+        self.rewatched += 1
 
     def has_news(self) -> bool:
         return bool(self.batches)
@@ -241,6 +245,25 @@ def test_a_comparison_forgets_the_rules_of_folders_that_are_gone(turns: Turns) -
     turns.outside.scan("rules")
     turns.turns()
     assert turns.gather.ignore.at_hand == 1
+
+
+def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns: Turns) -> None:
+    """Of 2,000 folders that kept the loop for more than a second, as all that is known was then named one by one."""
+    (turns.root / "sub").mkdir()
+    for path in ("a", "b", "sub/c"):
+        turns.write(path, "one\n")
+    turns.opened()
+    turns.clock.at_s += 1
+    turns.write(".gitignore", "made\n")
+    turns.write("sub/.gitignore", "made\n")
+    turns.watcher.batches.append(Batch(dirty={".gitignore", "sub/.gitignore"}))
+    turns.outside.look(turns.clock.at_s, hurried=True)
+    assert turns.watcher.rewatched == 0
+    assert not turns.outside.idle()  # who asks for the tree waits for what is not ignored any more
+    turns.turns()
+    assert turns.outside.idle()
+    assert turns.watcher.rewatched == 1
+    assert turns.scans() == ["start", "rules"]
 
 
 def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:

@@ -294,7 +294,7 @@ def test_changed_rules_are_watched_anew(tmp_path: Path, watch: Start) -> None:
     (tmp_path / ".gitignore").write_text("src/\n")
     assert ".gitignore" in watched.catch_up().dirty
     ignore.forget("")
-    watched.watcher.rewatch("")
+    watched.watcher.rewatch()
     assert watched.health().watched == 3
     (tmp_path / "made" / "sub" / "f").touch()
     (tmp_path / "src" / "f").touch()
