@@ -93,12 +93,18 @@ class Daemon:
         file = self.root / path
         return file.read_text() if file.exists() else None
 
+    def wait(self) -> None:
+        """As long as the loop would for the disk, where a request of many writes waits for it."""
+        if wait_s := self.app.performing.patience_s():
+            self.server.poll(wait_s)
+
     def turn(self, **calls: tuple[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """These calls come together, each of its own caller; their replies, after as many turns as it takes."""
         self.server.replies.clear()
         self.app.turn([incoming(name, tool, args) for name, (tool, args) in calls.items()])
         until = self.clock.mono_s() + LONGEST_S
         while len(self.server.replies) < len(calls) and self.clock.mono_s() < until:
+            self.wait()
             self.app.turn([])
         return {identity.decode(): body for identity, body in self.server.replies.items()}
 
