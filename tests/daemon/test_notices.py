@@ -189,6 +189,19 @@ def test_a_write_that_was_taken_back_is_no_news() -> None:
     assert FIELD not in desk.call(STATUS_TOOL, desk.ann)
 
 
+@every("content", ["", TEXT])
+def test_who_moved_a_file_that_it_had_read_is_told_what_others_do_to_it_under_its_new_name(content: str) -> None:
+    book = Playbook({"f.txt": content})
+    assert book.call("read_file", {"path": "f.txt"})["ok"]
+    assert book.call("move_file", {"path": "f.txt", "to": "g.txt"})["ok"]
+    assert FIELD not in book.call("status", {})
+    assert book.call("insert_lines", {"path": "g.txt", "line_number": 0, "text": "new"}, by="ben")["ok"]
+    (told,) = book.call("status", {})[FIELD]
+    assert (told["path"], told["writer"]["agent"]) == ("g.txt", "ben")
+    assert book.call("read_file", {"path": "g.txt"})["ok"]
+    assert FIELD not in book.call("status", {})
+
+
 def test_replaying_the_log_gives_the_same_notices() -> None:
     book = stale_book()
     with book.journal.store.reading() as reading:
