@@ -311,8 +311,11 @@ def refused(reply: dict[str, Any], *codes: str) -> dict[str, Any]:
 
 
 def caught_up(client: quire_client.Client) -> str:
-    """The cursor of now, after the watcher has caught up with the disk."""
-    return str(ok(client.call("since", {}))["cursor"])
+    """The cursor of now, after the watcher has caught up with the disk; it is asked again where it could not wait."""
+    while True:
+        reply = ok(client.call("since", {}))
+        if "not_caught_up" not in [warning["type"] for warning in reply.get("warnings", ())]:
+            return str(reply["cursor"])
 
 
 def log(client: quire_client.Client, **filters: Any) -> list[dict[str, Any]]:

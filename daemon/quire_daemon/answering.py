@@ -36,6 +36,9 @@ WITH_PATHS: Final = frozenset(
 NAMING: Final = frozenset({"path", "to", "moved_from", "moved_to", "resolved_from", "paths", "names"})
 """Where a reply, and such a part, has one, or a list of them."""
 
+BEHIND: Final = "what other programs wrote lately was still being looked at, and may be missing here"
+"""Of a call that could wait no longer for the watcher."""
+
 MOST_TOLD: Final = 10_000
 """Callers that are remembered to have been told of a salvage."""
 
@@ -74,6 +77,11 @@ class Answering:
             body["warnings"] = [
                 *body.get("warnings", ()),
                 {"type": "disk_full", "message": f"{full[0].upper()}{full[1:]}."},
+            ]
+        if call.behind and body.get("ok"):
+            body["warnings"] = [
+                *body.get("warnings", ()),
+                {"type": "not_caught_up", "message": f"{BEHIND[0].upper()}{BEHIND[1:]}; ask again."},
             ]
         if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
             if len(self._know) >= MOST_TOLD:

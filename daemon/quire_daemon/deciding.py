@@ -18,11 +18,11 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon import call as calls
-from quire_daemon.answering import Answering
+from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.gather import RETRY_S, Gather
-from quire_daemon.handlers.base import Decision, OriginsOf, Put, Tool, World
+from quire_daemon.handlers.base import Decision, OriginsOf, Put, World
 from quire_daemon.handlers.notices import FIELD, beside, decided
 from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.jobs import StartJob
@@ -48,7 +48,8 @@ from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
-CATCH_UP_S: Final = 2.0  # how long a query waits for the watcher's cookie before it answers with what is known
+CATCH_UP_S: Final = 2.0
+"""How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
 MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
@@ -228,7 +229,7 @@ class Deciding:
                 history,
                 self._recorder.next_seq,
                 self._first_event_ns,
-                self._health(call.tool),
+                self._health(call),
                 self._grammars,
                 call.found,
                 self._presence.now() if call.tool.needs_presence else {},
@@ -273,10 +274,15 @@ class Deciding:
         self._gather.under_way.decided.update(paths_of(going))
         return going
 
-    def _health(self, tool: Tool[Any]) -> dict[str, Any]:
-        if tool.needs_health:
+    def _health(self, call: Call) -> dict[str, Any]:
+        if call.tool.needs_health:
             return self._host.health()
-        return {"coverage": self._host.coverage()} if tool.needs_coverage else {}
+        if not call.tool.needs_coverage:
+            return {}
+        coverage = self._host.coverage()
+        if call.behind:
+            coverage |= {"state": "degraded", "reasons": [*coverage["reasons"], BEHIND]}
+        return {"coverage": coverage}
 
     def _under_leases(self, call: Call, world: World) -> Decision:
         """What follows from the call as leases stand. A claim that may wait for others is looked at again."""
@@ -397,7 +403,8 @@ class Deciding:
             call.give_up_s = now + CATCH_UP_S
         told = self._watcher.seen(call.cookie)
         patience_s = call.tool.settle_s if told else 0.0
-        if now < call.give_up_s + patience_s and not (told and self._outside.idle()):
+        call.behind = not (told and self._outside.idle())
+        if call.behind and now < call.give_up_s + patience_s:
             raise NotYet(now + RETRY_S)
         call.caught_up = True
         if call.tool.all_noted:

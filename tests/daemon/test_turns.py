@@ -209,6 +209,26 @@ def test_each_caller_is_told_once_of_a_salvage_and_nobody_after_a_day(daemon: Da
     assert not is_told("eve")
 
 
+def test_a_question_that_could_not_wait_for_the_watcher_says_so(daemon: Daemon) -> None:
+    """It was answered with what was known, as if that were all; a checkpoint said that it held the tree of now."""
+
+    def ask(tool: str, args: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        daemon.app.turn([incoming("ann", tool, args)])
+        while b"ann" not in daemon.server.replies:
+            daemon.clock.passed_s += CATCH_UP_S  # nobody watches the tree
+            daemon.app.turn([])
+        reply = daemon.server.replies.pop(b"ann")
+        assert reply["ok"]
+        return reply, [warning["type"] for warning in reply.get("warnings", ())]
+
+    for tool, args in (("since", {}), ("log", {}), ("tree", {}), ("diff", {"from": "seq:0"})):
+        assert ask(tool, args)[1] == ["not_caught_up"]
+    assert ask("status", {})[1] == []
+    named, warned = ask("checkpoint", {"name": "here"})
+    assert warned == ["not_caught_up"]
+    assert "other programs wrote lately" in named["not_captured"]["blind"]
+
+
 @pytest.mark.parametrize(
     ("begin", "args", "ask", "open_ones"),
     [("claim", {"path": "a"}, "claims", "leases"), ("burst", {"action": "begin"}, "burst", "bursts")],
