@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from quire_journal.diff import diff
-from quire_journal.splice import Splice, apply
+from quire_journal.splice import Splice, apply, clash
 from quire_journal.text import Text
 
 
@@ -61,7 +61,7 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
             moved += over[i].shift
             i += 1
         other = over[i] if i < len(over) else None
-        if other is None or not _clash(other, s):
+        if other is None or not clash(other, s):
             done.append(Splice(s.start + moved, s.stop + moved, s.lines, s.breaks))
         elif (other.start, other.stop, other.lines) == (s.start, s.stop, s.lines):
             met += 1
@@ -74,11 +74,6 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
 def _before(other: Splice, s: Splice) -> bool:
     """Does `other` lie wholly before `s`?"""
     return other.stop <= s.start and other.start != s.stop
-
-
-def _clash(other: Splice, s: Splice) -> bool:
-    """Do both touch one line, or one gap? `other` is known not to lie before `s`."""
-    return other.start < s.stop or (other.start == other.stop == s.start == s.stop)
 
 
 def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, Carried]:

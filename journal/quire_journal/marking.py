@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.splice import Splice, apply, new_breaks
+from quire_journal.splice import Splice, apply, clash, new_breaks
 from quire_journal.text import Text
 
 OURS: Final = b"<<<<<<< "
@@ -41,7 +41,7 @@ def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> li
     found: list[Disputed | None] = []
     groups: list[tuple[int, list[Splice], list[int]]] = []  # (index of the first, splices of `mine`, hits in `theirs`)
     for i, s in enumerate(mine):
-        hits = [n for n, other in enumerate(theirs) if _clash(other, s)]
+        hits = [n for n, other in enumerate(theirs) if clash(other, s)]
         found.append(None)
         if groups and {*groups[-1][2]} & {*hits}:
             groups[-1][1].append(s)
@@ -51,11 +51,6 @@ def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> li
     for first, own, hits in groups:
         found[first] = _place(base, own, theirs, sorted({*hits}))
     return found
-
-
-def _clash(a: Splice, b: Splice) -> bool:
-    """Do both touch one line, or one gap?"""
-    return (a.start < b.stop and b.start < a.stop) or a.start == a.stop == b.start == b.stop
 
 
 def _place(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice], hits: Sequence[int]) -> Disputed:

@@ -36,6 +36,11 @@ class Splice(msgspec.Struct, frozen=True):
         return len(self.lines) - (self.stop - self.start)
 
 
+def clash(a: Splice, b: Splice) -> bool:
+    """Do both touch one line, or insert into one gap?"""
+    return (a.start < b.stop and b.start < a.stop) or a.start == a.stop == b.start == b.stop
+
+
 def apply(base: Text, splices: Sequence[Splice], final_break: bool | None = None) -> Text:
     """`base` after `splices` (sorted, not overlapping).
 
