@@ -504,6 +504,8 @@ def test_diff_goes_on_behind_the_files_of_a_reply_and_past_those_that_are_larger
     lines = quire("diff", "v1..", diff=diff).out.splitlines()
     assert (len(lines), lines[-2:]) == (102, ["+z", "+zz"])
     assert all("too long to be shown" in line for line in lines[:100])
+    asked = quire("diff", "v1..v9", "--cursor", "z", "--json", diff=diff).asked
+    assert asked == [("diff", {"from": "v1", "to": "v9", "cursor": "z"})]  # JSON is a page, and this is the next one
 
 
 def test_cat_writes_the_bytes_of_all_pages_of_one_version(quire: Quire) -> None:

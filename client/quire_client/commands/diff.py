@@ -35,6 +35,8 @@ def run(call: Invocation) -> int:
         arguments["to"] = point_of(end)
     if call.arguments[1:]:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments[1:]]
+    if "cursor" in call.options:
+        arguments["cursor"] = call.options["cursor"]
     with call.connect() as client:
         reply = client.call("diff", arguments)
         if not call.json:
@@ -116,5 +118,8 @@ COMMAND = Command(
     "one file, since a version: `quire diff v10.. PATH`.",
     example="quire diff before-refactoring.. src/app.py",
     run=run,
-    options=(Option("stat", "", "only how many lines came and went in each file"),),
+    options=(
+        Option("stat", "", "only how many lines came and went in each file"),
+        Option("cursor", "C", "with the `next` of a reply in JSON: the files behind those that it tells of"),
+    ),
 )
