@@ -20,11 +20,12 @@ from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.noticed import Batch
-from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
+from quire_daemon.outside import AGAIN_S, FEW_FOLDERS, FIRST_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
 from quire_journal.events import OutsideMoved, OutsideWritten, WorkspaceScanned
+from quire_journal.ids import disk_path
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, Reading, StoreFailed
 from quire_journal.stores.memory import MemoryStore
@@ -551,6 +552,21 @@ def test_however_many_folders_come_and_go_at_once_the_names_of_all_paths_are_not
     assert standing == expected
     assert turns.store.names_read < 200
     turns.workspace.close()
+
+
+@pytest.mark.parametrize("others", [0, FEW_FOLDERS])
+@pytest.mark.parametrize("folder", ["gone", "g\udcff"])
+def test_what_was_in_a_folder_that_went_is_known_whatever_it_was_called(turns: Turns, folder: str, others: int) -> None:
+    for path in (f"{folder}/file", f"{folder}/\udcfe/file", f"{folder}-not/file", "file"):
+        (turns.root / path).parent.mkdir(parents=True, exist_ok=True)
+        turns.write(path, "text\n")
+    turns.opened()
+    (turns.root / folder).rename(turns.root.with_name(f"elsewhere-{folder}-{others}"))
+    turns.watcher.batches.append(Batch(folders={folder, *map(str, range(others))}))
+    turns.turns()
+    with turns.recorder.history() as history:
+        standing = {disk_path(path) for path, head in history.paths() if not head.gone}
+    assert standing == {f"{folder}-not/file", "file"}
 
 
 def test_a_file_that_is_written_to_all_the_time_is_looked_at_no_more_often_for_it(turns: Turns) -> None:
