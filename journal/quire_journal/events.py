@@ -327,6 +327,7 @@ class BatchUndone(Event, frozen=True):
     undone: tuple[int, ...]
     how: str = "undo"  # "undo", "redo", "rollback", "restore"
     paths: tuple[str, ...] = ()  # only in these files, folders and globs; everywhere where it names none
+    left: tuple[int, ...] = ()  # seqs of their records in files that it left alone: another was in the way, say
 
 
 # ── leases ───────────────────────────────────────────────────────────────────

@@ -273,7 +273,7 @@ def _undone_together(history: History, life: Life, batch: int) -> tuple[dict[int
         records = history.batch(one)
         changed |= {r.seq: path for r in records for path in life.paths if history.version(path, r.seq)}
         marks = [event for event in (r.event() for r in records) if isinstance(event, BatchUndone)]
-        if any(mark.paths for mark in marks):
+        if any(mark.paths or mark.left for mark in marks):
             return {}, life
         undid = [b for mark in marks for b in mark.undone if b < one]
         group[one] = bool(undid) or history.undone_by(one) is not None

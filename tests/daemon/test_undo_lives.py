@@ -8,7 +8,7 @@ from desk import Desk, lines
 from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import WritesAbandoned
+from quire_journal.events import FileDeleted, WritesAbandoned
 
 ONE, TWO = lines("one", "1"), lines("two", "2")
 
@@ -127,20 +127,39 @@ def test_what_was_made_anew_with_lines_that_it_had_goes_on(desk: Desk) -> None:
     assert texts(desk) == {"a": lines("new", "one", "1", "last")}
 
 
-def test_an_undo_of_which_nothing_comes_out_does_nothing_else_either(desk: Desk) -> None:
-    """A redo had to leave a file, for another stood there. It is not made by an undo of what made it at first."""
+def test_what_a_redo_had_to_leave_alone_is_undone_as_before(desk: Desk) -> None:
+    """Another file stood there. It is not made by an undo of what made it at first, but can be once there is room."""
     desk.write("c", TWO, desk.ann)
     desk.move("c", "b", desk.ann)
     desk.move("b", "c", desk.ben)
     made = desk.write("b", ONE, desk.ann)
-    built = desk.write("b", lines("one", "more"), desk.ann)
+    desk.write("b", lines("one", "more"), desk.ann)
     desk.call(UNDO_TOOL, desk.ann, writer="*")
     redone = desk.call(REDO_TOOL, desk.ann, writer="ann")
     assert [file.get("skipped") for file in redone["files"]] == [None, "occupied"]
     desk.move("b", "a", desk.ann)
     refused = desk.call(UNDO_TOOL, desk.ann, batch=made)
-    assert (refused["error"], refused["files"][0]["conflicts"][0]["seq"]) == ("conflict", built)
+    assert refused["error"] == "not_found"
     assert texts(desk) == {"a": TWO}
+
+
+def test_what_an_undo_had_to_leave_alone_can_be_undone_once_there_is_room(desk: Desk) -> None:
+    """Ann removed `a`, and made `b`; Ben's file came to the place of `a`."""
+    desk.outside("a", ONE)
+    desk.outside("c", TWO)
+    both = desk.note(FileDeleted("a", desk.head_of("a")), FileDeleted("c", desk.head_of("c")), who=desk.ann)
+    desk.files.clear()
+    desk.write("b", lines("ben's"), desk.ben)
+    desk.move("b", "a", desk.ben)
+    undone = desk.call(UNDO_TOOL, desk.ann)
+    assert [(file["path"], file.get("skipped")) for file in undone["files"]] == [("a", "occupied"), ("c", None)]
+    desk.move("a", "elsewhere", desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann, batch=both)["ok"]
+    assert texts(desk) == {"a": ONE, "c": TWO, "elsewhere": lines("ben's")}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"c": TWO, "elsewhere": lines("ben's")}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"elsewhere": lines("ben's")}
 
 
 def test_it_is_followed_also_where_another_file_stands_at_the_name_by_which_it_went(desk: Desk) -> None:

@@ -37,7 +37,7 @@ from quire_daemon.handlers.undoing_told import (
     file_json,
     lacking_sentence,
 )
-from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, stayed
+from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, left_alone, stayed
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
@@ -88,7 +88,8 @@ def decide(params: Params, world: World) -> Decision:
     _refuse_if_pointless(params, choice, actions, staying, history)
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
-    return Performing(world, choice, staying).decision(actions)
+    left = left_alone(known, choice, [a.unwound for a in actions if a.skipped not in ("", AS_THEN)])
+    return Performing(world, choice, staying, left).decision(actions)
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
@@ -104,7 +105,7 @@ def _refuse_if_pointless(
 ) -> None:
     """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing.
 
-    What could be done though every chosen batch stays is what an earlier redo had to leave: nobody asks for that here.
+    What could be done though every chosen batch stays is what earlier undos left to be done: nobody asks for that here.
     """
     doing = [a for a in actions if a.do != "none" and (not staying or {*staying} != {*choice.batches})]
     # As it was first seen is as far back as a file goes: that is in nobody's way, but alone it is nothing to do.

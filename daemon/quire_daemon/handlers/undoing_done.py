@@ -62,10 +62,11 @@ _ALSO_ABOVE: Final = (
 class Performing:
     """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
 
-    def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = ()) -> None:
+    def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
         self.world = world
         self.choice = choice
         self.stayed = stayed  # chosen batches of which nothing comes out: they are in force as before
+        self.left = left  # records of the others in files that are left alone
         self.events: list[Event] = []
         self.writes: list[Write] = []
         self.blobs: list[bytes] = []
@@ -89,7 +90,7 @@ class Performing:
         if done:
             # Last of its batch: whoever reads the log backwards learns first what the records before it are.
             undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
-            self.events.append(BatchUndone(undone, self.choice.how, self._paths()))
+            self.events.append(BatchUndone(undone, self.choice.how, self._paths(), self.left))
         reply: dict[str, Any] = {
             "ok": True,
             "message": self._message(actions, done),

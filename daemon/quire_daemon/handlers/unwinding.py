@@ -73,7 +73,7 @@ class _Without:
         self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
         self._stands: dict[int, bool] = {}  # whether a batch is in force in the file that is looked at
         marks = (known.mark(batch) for batch in self._connected)
-        self._by_path = bool(choice.paths) or any(mark is not None and mark.paths for mark in marks)
+        self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
 
     def _all_connected(self) -> set[int]:
         found = {*self._chosen}
@@ -131,7 +131,9 @@ class _Without:
     def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
         """Was that batch about this file, too? It was if what it undid in here had a name that it was narrowed to."""
         mark = self._known.mark(undoer)
-        if mark is None or not mark.paths:
+        if mark is None or any(step.seq in mark.left for step in steps):
+            return mark is None
+        if not mark.paths:
             return True
         fits = self._filter(mark.paths)
         return any(fits(path) for step in steps if _batch(step) in mark.undone for path in _names(step))
@@ -226,6 +228,20 @@ def outcome(known: Batches, choice: Choice, who: Who) -> list[Unwound]:
         return _restored(known.history, choice)
     found = _unwound(known, choice)
     return [_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found
+
+
+def left_alone(known: Batches, choice: Choice, left: Sequence[Unwound]) -> tuple[int, ...]:
+    """The records of the chosen batches in the files `left` of the outcome, in which they are in force as before."""
+    if choice.how == "restore" or not left:
+        return ()
+    chosen, states = {*choice.batches}, {(u.now.path, u.now.version.seq) for u in left if u.now.version is not None}
+    steps = (
+        step
+        for life in _Without(known, choice).lives()
+        if life.now.version is not None and (life.now.path, life.now.version.seq) in states
+        for step in life.steps
+    )
+    return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
 
 
 # ── what stays in force ──────────────────────────────────────────────────────
