@@ -47,6 +47,9 @@ MOST: Final = 1 << 20
 PROGRAMS: Final = tuple(f"quire_daemon.{name}" for name in ("examiner", "parsing", "purger", "reader", "searcher"))
 """What a daemon runs as `python -m NAME` with arguments, and is forked here."""
 
+AT_FIRST_USE: Final = ("difflib", "encodings.ascii", "lmdb._envid", "tomllib")
+"""What many a daemon, or what it uses, imports later."""
+
 PR_SET_CHILD_SUBREAPER: Final = 36  # see prctl(2)
 
 
@@ -284,7 +287,8 @@ def _be_child(words: list[str], descriptors: Mapping[int, int]) -> NoReturn:
 
 
 def main() -> None:
-    from quire_daemon import __main__, app, config, examining, faults, recovery, server, soundness  # noqa: F401
+    from quire_daemon import __main__, app, config, examining, faults, forgotten, recovery, server, soundness  # noqa: F401
+    from quire_daemon.ignore import Ignore
     from quire_journal import replay  # noqa: F401
     from quire_journal.stores import lmdb  # noqa: F401
 
@@ -292,11 +296,13 @@ def main() -> None:
     import nursery  # noqa: F401
     from quire_client.commands import COMMANDS
 
-    for program in PROGRAMS:
-        import_module(program)
+    for module in (*PROGRAMS, *AT_FIRST_USE):
+        import_module(module)
     for name in COMMANDS:
         import_module(f"quire_client.commands.{name.replace('-', '_')}")
-    config.load(None, None)  # what is made at its first use has been made then
+    # What is made at its first use has been made then: conversions of settings, and expressions.
+    capture = config.load(None, None).capture
+    Ignore(Path("/"), capture.ignore, capture.secret_globs)
     gc.collect()
     gc.freeze()  # a daemon leaves what was imported alone
     alive, door = (socket.socket(fileno=int(fd)) for fd in sys.argv[1:])

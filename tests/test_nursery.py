@@ -110,30 +110,32 @@ def test_what_it_says_before_it_gives_up_and_its_status_are_those_of_a_program(t
     assert str(tmp_path / "nowhere") in said[0][1]
 
 
+ALL = "import os, sys; print(sys.argv[1:], os.getcwd(), os.environ['SAID'], sys.stdin.read())"
+
+
 @pytest.mark.parametrize(
-    ("code", "status"),
+    ("words", "given", "status"),
     [
-        ("import os, sys; print(sys.argv[1:], os.getcwd(), os.environ['SAID'], sys.stdin.read())", 0),
-        ("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)", 7),
-        ("import sys; sys.exit('a sentence')", 1),
-        ("import os; print('kept back', end='', flush=True); os.kill(os.getpid(), 9)", -9),
-        ("import os; print(os.listdir('/proc/self/fd'))", 0),
+        (["-c", ALL], "", 0),
+        (["file.py"], "read", 0),
+        (["-"], "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)", 7),
+        (["-c", "import sys; sys.exit('a sentence')"], "", 1),
+        (["-c", "import os; print('kept back', end='', flush=True); os.kill(os.getpid(), 9)"], "", -9),
+        (["-m", "quire_client", "--version"], "", 0),
     ],
 )
 def test_what_stands_in_for_a_python_does_what_that_does(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, status: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], given: str, status: int
 ) -> None:
     monkeypatch.setenv("SAID", "ä ü")
-    (tmp_path / "file.py").write_text(code)
-    for words, given in ((["-c", code], ""), (["-"], code), ([tmp_path / "file.py"], "read")):
-        told = []
-        for program in (sys.executable, NURSERY.python()):
-            ran = subprocess.run(
-                [program, *words, "a", "b c"], input=given, cwd=tmp_path, capture_output=True, text=True
-            )
-            told.append((ran.returncode, ran.stdout, ran.stderr))
-        assert told[0] == told[1]
-        assert told[0][0] == status
+    (tmp_path / "file.py").write_text(ALL)
+    told = []
+    for program in (sys.executable, NURSERY.python()):
+        command = [program, *words, *(["a", "b c"] if words[0] != "-m" else [])]
+        ran = subprocess.run(command, input=given, cwd=tmp_path, capture_output=True, text=True)
+        told.append((ran.returncode, ran.stdout, ran.stderr))
+    assert told[0] == told[1]
+    assert told[0][0] == status
 
 
 def test_what_stands_in_hears_of_an_interrupt_and_takes_the_other_with_it_when_it_is_killed() -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 import subprocess
+import sys
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
@@ -82,7 +83,10 @@ def test_git_gets_the_tree_that_is_on_disk_and_is_told_what_it_does_not_get(site
     assert "Not-Exported: large (its bytes are not in the journal: too_large)" in log
 
 
-def test_an_import_makes_the_same_log_in_another_folder(site: Live, tmp_path: Path) -> None:
+def test_an_import_makes_the_same_log_in_another_folder(
+    site: Live, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(live.python()))  # by which it starts the daemon's program
     kept = site.top / "site.jsonl"
     said = run(site, "export", "jsonl", "--state-dir", str(site.state_dir), "--out", str(kept), "--json")
     told = json.loads(said.stdout)
