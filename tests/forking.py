@@ -129,6 +129,31 @@ def become(words: list[str], environ: dict[str, str], log: int, errors: int) -> 
     be(with_children, ["quired", *words[3:]], words, environ, streams)
 
 
+class Child:
+    """A daemon that was forked from this process, as `quire_client.start` sees it."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self) -> int:
+        """To be called once, and from whichever thread: `start` has one for it."""
+        self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+
+def apart(words: list[str], log: int, errors: int) -> Child:
+    """In place of `quire_client.start.apart`, for a daemon that shall have the rights of this process, which has no
+    other threads."""
+    pid = os.fork()
+    if not pid:
+        become(words, {**os.environ}, log, errors)
+    return Child(pid)
+
+
 def _as_python(words: list[str]) -> int:
     """What the interpreter does with its command line: `-m MODULE`, `-c CODE`, `-` or a file, and arguments."""
     from nursery import Nursery

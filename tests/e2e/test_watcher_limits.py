@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from watching import PATIENCE_S, Start
 
+import live
+import rights
 from quire_daemon.watcher import Watcher
 
 pytestmark = pytest.mark.real
-
-OWN_LIMITS = ("unshare", "--user", "--map-root-user")  # a user namespace has limits of its own
-NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")  # root, but modes count
 
 BEFORE = """
 import json, os, sys, threading
@@ -51,14 +51,30 @@ def noticed(watcher, path):
 """
 
 
-def elsewhere(prefix: tuple[str, ...], root: Path, script: str) -> list[Any]:
-    """What `script` prints, run with `BEFORE` by way of `prefix`; skips where that is not to be had."""
-    if shutil.which(prefix[0]) is None or subprocess.run([*prefix, "true"], capture_output=True).returncode:
-        pytest.skip(f"{prefix[0]} does not work here")
-    command = [*prefix, sys.executable, "-c", BEFORE + script, os.fspath(root)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+NOT_HERE = 77
+"""The exit status of a fork that could not become what it should be."""
+
+
+def elsewhere(become: Callable[[], None], root: Path, script: str) -> list[Any]:
+    """What `script` prints behind `BEFORE` in a fork that has become so; skips where that is not to be had."""
+    with contextlib.closing(live.Fork(lambda: run(become, root, script))) as fork:
+        printed = fork.stdout.read()
+        status = fork.wait(PATIENCE_S)
+    if status == NOT_HERE:
+        pytest.skip(f"{become.__name__} does not work here")
+    assert status == 0
+    return [json.loads(line) for line in printed.splitlines()]
+
+
+def run(become: Callable[[], None], root: Path, script: str) -> int:
+    try:
+        become()
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return NOT_HERE
+    sys.argv[1:] = [os.fspath(root)]
+    exec(BEFORE + script, {})
+    return 0
 
 
 def test_folders_beyond_the_watch_limit_are_told_and_watched_once_it_is_raised(tmp_path: Path) -> None:
@@ -76,7 +92,7 @@ tell(watcher)
 noticed(watcher, left[0] + "/f")
 noticed(watcher, "d00/f")
 """
-    limited, quiet, covered, raised, *seen = elsewhere(OWN_LIMITS, tmp_path, script)
+    limited, quiet, covered, raised, *seen = elsewhere(rights.have_own_limits, tmp_path, script)
     assert limited["reasons"] == ["watch_limit"]
     assert not limited["full"]
     assert (limited["watched"], limited["expected"], len(limited["unwatched"])) == (10, 21, 11)
@@ -88,7 +104,7 @@ noticed(watcher, "d00/f")
 
 
 def test_no_inotify_instance_is_told(tmp_path: Path) -> None:
-    (health,) = elsewhere(OWN_LIMITS, tmp_path, 'allow("instances", 0)\ntell(start())\n')
+    (health,) = elsewhere(rights.have_own_limits, tmp_path, 'allow("instances", 0)\ntell(start())\n')
     assert not health["alive"]
     assert any("no inotify instance" in reason for reason in health["reasons"])
 
@@ -107,7 +123,7 @@ tell(watcher)
 noticed(watcher, "locked/in/f")
 """
     try:
-        locked, crawl, readable, seen = elsewhere(NO_OVERRIDE if os.geteuid() == 0 else ("env",), tmp_path, script)
+        locked, crawl, readable, seen = elsewhere(rights.be_anybody, tmp_path, script)
     finally:
         (tmp_path / "locked").chmod(0o755)
     assert locked["unwatched"] == ["locked"]
