@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable, Iterator
+from typing import Final
 
 import msgspec
+
+from quire_journal.ids import disk_path, inside_escaped, journal_path
+
+FEW: Final = 8
+"""Folders: what is below so few is found in a tenth of the time."""
 
 
 class Batch(msgspec.Struct):
@@ -54,6 +60,17 @@ def outermost(folders: set[str]) -> set[str]:
 def outer(path: str, folders: Container[str]) -> str | None:
     """The one of `folders` that `path` is below; None: none."""
     return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
+
+
+def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str, str]]:
+    """(name, folder) of those of `names`, as in the log, that are below one of `folders`, as on disk."""
+    if len(folders) <= FEW and "" not in folders:
+        begins = *(f"{folder}/" for folder in folders), *(inside_escaped(journal_path(folder)) for folder in folders)
+        names = [name for name in names if name.startswith(begins)]
+    for name in names:
+        folder = outer(disk_path(name), folders)  # an escaped name begins with no folder
+        if folder is not None:
+            yield name, folder
 
 
 def above(path: str) -> Iterable[str]:

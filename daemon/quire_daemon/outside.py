@@ -21,14 +21,14 @@ from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observa
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
 from quire_daemon.named import Named
-from quire_daemon.noticed import Batch, outer
+from quire_daemon.noticed import Batch, below
 from quire_daemon.reconcile import Renames, Seen, compare, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
 from quire_journal.history import History
-from quire_journal.ids import disk_path, inside_escaped, journal_path
+from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused
@@ -45,7 +45,6 @@ AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S
 LONGEST_S = 60.0  # between two tries of what fails each time
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
 NAMES_AT_ONCE = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
-FEW_FOLDERS = 8  # that come or go together: what is known below so few is found in a tenth of the time
 FIRST_S = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
 
 
@@ -291,17 +290,9 @@ class Outside:
         All of it may have been written before they were watched. Only what came with a folder, or after it, is known to
         be as young as that (evidence "watched").
         """
-        known: list[tuple[str, str]] = []
         with self._recorder.history() as history:
-            names = history.names()
-            if len(folders) <= FEW_FOLDERS and "" not in folders:
-                begins = *(f"{folder}/" for folder in folders), *(inside_escaped(journal_path(f)) for f in folders)
-                names = [path for path in names if path.startswith(begins)]
-            for path in names:
-                disk = disk_path(path)  # an escaped name begins with no folder
-                folder = outer(disk, folders)
-                if folder is not None and _stands(history.file(path)):
-                    known.append((disk, folders[folder]))
+            inside = below(history.names(), folders)
+            known = [(disk_path(path), folders[folder]) for path, folder in inside if _stands(history.file(path))]
         for path, evidence in [*folders.items(), *known]:
             if path:
                 self.name(path, evidence, now)

@@ -19,8 +19,8 @@ from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
-from quire_daemon.noticed import Batch
-from quire_daemon.outside import AGAIN_S, FEW_FOLDERS, FIRST_S, UNFINISHED_S, Outside
+from quire_daemon.noticed import FEW, Batch
+from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
@@ -554,7 +554,7 @@ def test_however_many_folders_come_and_go_at_once_the_names_of_all_paths_are_not
     turns.workspace.close()
 
 
-@pytest.mark.parametrize("others", [0, FEW_FOLDERS])
+@pytest.mark.parametrize("others", [0, FEW])
 @pytest.mark.parametrize("folder", ["gone", "g\udcff"])
 def test_what_was_in_a_folder_that_went_is_known_whatever_it_was_called(turns: Turns, folder: str, others: int) -> None:
     for path in (f"{folder}/file", f"{folder}/\udcfe/file", f"{folder}-not/file", "file"):
