@@ -285,7 +285,7 @@ class _Chain:
 def _store_records(source: Source, kept: list[Row | None], store: Store, tell: Progress) -> list[tuple[int, bytes]]:
     """Append them, and something in the place of those that are lost; the hashes that do not follow from that."""
     replaced: list[tuple[int, bytes]] = []
-    introductions = _introductions(source, kept)
+    introductions, told = _introductions(source, kept), _told(source, kept)
     prev, at_ns = GENESIS, 0
     for first in range(0, len(kept), CHUNK):
         with store.writing() as w:
@@ -298,10 +298,11 @@ def _store_records(source: Source, kept: list[Row | None], store: Store, tell: P
                     stored = source.value(row)
                     at_ns = max(at_ns, decode_record(stored).at_ns)
                 w.append("records", u64(seq), stored)
-                prev = record_hash(stored)
                 following = kept[seq] if seq < len(kept) else None
-                was = decode_record(source.value(following)).prev if following is not None else prev
-                if link(was) != link(prev):
+                prev = record_hash(stored)
+                if following is None:
+                    prev = told.get(seq, prev)
+                elif link(was := decode_record(source.value(following)).prev) != link(prev):
                     replaced.append((seq, was))
                     prev = was
         tell("records", min(first + CHUNK, len(kept)), len(kept))
@@ -324,6 +325,15 @@ def _stretches(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
         first = last = number
     if first:
         yield first, last
+
+
+def _told(source: Source, kept: list[Row | None]) -> dict[int, bytes]:
+    """The hashes of records that others stand in the place of, as kept ones tell them: the first that does counts."""
+    told: dict[int, bytes] = {}
+    for row in kept:
+        for seq, was in losses.replacing(decode_record(source.value(row)).event()) if row is not None else ():
+            told.setdefault(seq, was)
+    return told
 
 
 def _introductions(source: Source, kept: list[Row | None]) -> dict[int, WriterIntroduced]:

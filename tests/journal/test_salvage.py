@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from older import PATH, old_journal
 
@@ -14,7 +15,16 @@ from power import lose_the_last_commit
 from quire_journal import FORMAT, views, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
-from quire_journal.events import CheckpointNamed, Event, FileWritten, JournalSalvaged, RecordLost, WriterIntroduced
+from quire_journal.events import (
+    CheckpointNamed,
+    EditRefused,
+    Event,
+    FileWritten,
+    JournalSalvaged,
+    Purged,
+    RecordLost,
+    WriterIntroduced,
+)
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
@@ -22,6 +32,7 @@ from quire_journal.log import u64
 from quire_journal.migrating import HEAD_KEY
 from quire_journal.missing import missing
 from quire_journal.purging import Looking, Wanted
+from quire_journal.records import decode_record, encode_event, encode_record, record_hash
 from quire_journal.salvage import salvage, sentence
 from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.stores.lmdb_pages import Pages
@@ -203,6 +214,22 @@ def test_records_that_a_purge_replaced_are_proved_by_the_log_where_no_view_tells
     assert event.lost == ()
     with new.reading() as r:
         assert not any(b"x1y2z3" in row for _, row in r.scan("records"))
+
+
+def test_a_record_that_is_lost_behind_one_that_a_purge_replaced_is_chained_to_what_stood_there(folder: Path) -> None:
+    """The record of the purge is kept, and tells the hash of before: the chain ended at what came in the lost place."""
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    with journal.store.reading() as r:
+        was = r.get("records", u64(5)) or b""
+    event = EditRefused("edit", "a.py", "x", "no")
+    journal.append([Entry(event, WriterId(1), 100, BatchId(12))])
+    masked = encode_record(msgspec.structs.replace(decode_record(was), body=encode_event(event), kind=event.kind))
+    purge = Purged("matching", (), 0, ((5, record_hash(was)),))
+    journal.append([Entry(purge, WriterId(1), 100, BatchId(13))], instead=[("records", u64(5), masked)])
+    journal.close()
+    change_record(folder, 6, b"a.py", b"b.py")
+    _, salvage_of_it = salvaged(folder)
+    assert salvage_of_it.lost == ((6, 6),)
 
 
 def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_stood(folder: Path) -> None:
