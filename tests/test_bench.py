@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import runpy
-import subprocess
 import sys
 from functools import partial
 from pathlib import Path
@@ -76,10 +75,9 @@ def test_a_row_that_misses_its_budget_says_by_how_much(tmp_path: Path) -> None:
     assert "Why it misses: the file is opened under a lease" in told
 
 
-def test_a_row_that_there_is_not_is_named() -> None:
-    ran = subprocess.run([live.python(), str(RUN), "nosuch"], capture_output=True, text=True, check=False)
-    assert ran.returncode == 2
-    assert "there is no row 'nosuch'" in ran.stderr
+def test_a_row_that_there_is_not_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    assert bench("nosuch", status=2) == ""
+    assert "there is no row 'nosuch'" in capfd.readouterr().err
 
 
 def test_figures_that_could_not_be_kept_are_not_measured_first(

@@ -61,9 +61,12 @@ def editor(client: Any, path: str) -> Callable[[], None]:
 
 
 @contextlib.contextmanager
-def served(files: dict[str, str]) -> Iterator[tuple[Live, Any]]:
-    """A daemon on a checkout with these files, and a client. The journal is verified in the end."""
-    at = Live(forked=False)
+def served(scale: Scale, files: dict[str, str]) -> Iterator[tuple[Live, Any]]:
+    """A daemon on a checkout with these files, and a client. The journal is verified in the end.
+
+    Where sizes are small nothing is measured really, and the daemon need not be a program.
+    """
+    at = Live(forked=scale.name == "quick")
     try:
         for name, content in files.items():
             at.write(name, content)
@@ -84,7 +87,7 @@ def edit(scale: Scale) -> Iterator[Line]:
             if kind != "text" and lines != 2000:
                 continue
             data = functions(lines)
-            with served({name: data}) as (at, client), durable_edits(data.encode()) as floor:
+            with served(scale, {name: data}) as (at, client), durable_edits(data.encode()) as floor:
                 once = editor(client, name)
                 mine, theirs, note = _interleaved(once, floor, rounds, at)
             curve = "" if kind == "text" else kind
@@ -102,7 +105,7 @@ def edit(scale: Scale) -> Iterator[Line]:
 def history(scale: Scale) -> Iterator[Line]:
     """The same edit when the file has many versions."""
     data = functions(2000)
-    with served({"old.txt": data, "new.txt": data}) as (at, client):
+    with served(scale, {"old.txt": data, "new.txt": data}) as (at, client):
         old, new = editor(client, "old.txt"), editor(client, "new.txt")
         for _ in range(scale.versions):
             old()
@@ -122,7 +125,7 @@ def read(scale: Scale) -> Iterator[Line]:
     for lines in scale.lines:
         if lines > 2000:
             continue  # longer ones are answered in pages of as many bytes
-        with served({"big.txt": functions(lines)}) as (at, client), echo(200) as trip:
+        with served(scale, {"big.txt": functions(lines)}) as (at, client), echo(200) as trip:
             import msgspec
 
             asked = {"path": "big.txt", "hashes": True}

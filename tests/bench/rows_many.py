@@ -28,7 +28,7 @@ def clients(scale: Scale) -> Iterator[Line]:
     alone = 0.0
     for many in scale.clients:
         names = [f"file{n}.txt" for n in range(many)]
-        with served({name: functions(LINES) for name in names}) as (at, _):
+        with served(scale, {name: functions(LINES) for name in names}) as (at, _):
             edits = [editor(at.connect(f"agent{n}", "s1", timeout_s=120.0), name) for n, name in enumerate(names)]
             each, pid = max(scale.rounds * 2 // many, 5), at.daemon_pid()
             before = cpu_s(pid)
@@ -76,7 +76,7 @@ def _at_once(edits: list[Any], each: int) -> tuple[list[float], float, float]:
 def visible(scale: Scale) -> Iterator[Line]:
     """From an outside program's write to its record, journaled and told to one who waits with `since`."""
     with (
-        served({"seen.txt": functions(LINES)}) as (at, client),
+        served(scale, {"seen.txt": functions(LINES)}) as (at, client),
         ThreadPoolExecutor(1) as beside,
         commits() as commit,
         _told_by_watchman(at.top / "watched") as told_by_watchman,
@@ -152,7 +152,7 @@ def rest(scale: Scale) -> Iterator[Line]:
     """Memory and processor of a daemon that watches a tree: at rest, and after edits."""
     files = min(scale.files[-1], 20_000)
     made = {f"src/part{n // 100}/file{n}.py": f"value_{n} = {n}\n" * 20 for n in range(files)}
-    with served({**made, "big.txt": functions(LINES)}) as (at, client):
+    with served(scale, {**made, "big.txt": functions(LINES)}) as (at, client):
         eventually("the first capture", lambda: ok(client.call("status", {}))["capture"]["finished"], 600.0)
         time.sleep(3.0)
         pid = at.daemon_pid()
