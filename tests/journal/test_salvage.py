@@ -16,6 +16,7 @@ from quire_journal import FORMAT, views, watermarks
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.events import (
+    BurstBegun,
     CheckpointNamed,
     EditRefused,
     Event,
@@ -252,6 +253,24 @@ def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_st
         assert version is not None
         assert missing(history, version).why == "purged"
         assert [history.holds(blob_id(content(n))) for n in range(10)] == [n < 9 for n in range(10)]
+
+
+def test_a_row_without_a_value_at_the_very_end_of_the_file_is_read_as_one(folder: Path) -> None:
+    """A page is filled from its end, and keys are all that some tables have: such a file could not be salvaged."""
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    begun = BurstBegun("format", "git", 10**18)
+    journal.append([Entry(begun, WriterId(1), 100, BatchId(12))])  # that it is open a row tells by its key alone
+    journal.close()
+    data = folder / "db" / "data.mdb"
+    with Pages(data) as source:
+        ends = [
+            n
+            for n, rows in source.rows()
+            if any((len(row.key), row.size, row.at) == (8, 0, (n + 1) * 4096) for row in rows)
+        ]
+    data.write_bytes(data.read_bytes()[: (ends[-1] + 1) * 4096])
+    _, event = salvaged(folder)
+    assert event.records > 0
 
 
 def test_nobody_gets_the_number_of_a_writer_whose_introduction_is_lost(folder: Path) -> None:

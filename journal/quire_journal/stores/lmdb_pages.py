@@ -68,6 +68,8 @@ class Pages:
 
     def value(self, row: Row) -> bytes:
         """The value of a row."""
+        if not row.size:
+            return b""  # it may stand at the very end
         if row.at >= self._bytes:
             return self._beyond[row.at - self._bytes]
         return self._map[row.at : row.at + row.size]
