@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from quire_daemon.ahead import Ahead
 from quire_daemon.config import WORKSPACE_FILE
-from quire_daemon.crawl import crawl
+from quire_daemon.crawl import crawl, is_left_out
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
@@ -398,9 +398,10 @@ class Outside:
             self._ignore.keep({*result.folders})
             present = {e.path for e in entries}
             lost = [path for path in heads if path not in seen and path not in present]  # the cache may lack them
+            gone = [path for path in (*result.vanished, *lost) if not is_left_out(self._root, self._ignore, path)]
             unread = [path for path in heads & present if path not in seen]
             bare = [folder for folder in result.bare if folder not in standing]
-            look_at = dict.fromkeys([*result.changed, *result.vanished, *lost, *unread, *bare])
+            look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
             new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
 
             def then() -> None:

@@ -99,7 +99,7 @@ class Comparison(msgspec.Struct):
     changed: list[str] = msgspec.field(default_factory=list)
     """New, different, racy, or not readable: read it."""
     vanished: list[str] = msgspec.field(default_factory=list)
-    """In the cache and not met: gone, or ignored by now. Look before calling it deleted."""
+    """In the cache and not met: gone, or left out, as it is ignored by now. Look before calling it deleted."""
     folders: list[str] = msgspec.field(default_factory=list)
     """Met, in their order; for `Watcher.cover`."""
     bare: list[str] = msgspec.field(default_factory=list)

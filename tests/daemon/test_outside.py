@@ -267,6 +267,33 @@ def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns:
     assert turns.scans() == ["start", "rules"]
 
 
+def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turns) -> None:
+    """A database that somebody ignores because it grows went into the journal with each comparison all the same."""
+    turns.write("a.db", "one\n")
+    turns.opened()
+
+    def compare_with(rules: str) -> None:
+        turns.write(".gitignore", rules)
+        turns.gather.ignore.forget()
+        turns.outside.scan("rules")
+        turns.turns(1)
+
+    turns.write("a.db", "two two\n")
+    compare_with("*.db\n")
+    turns.write("a.db", "three three three\n")
+    turns.outside.scan("periodic")
+    turns.turns(1)
+    assert turns.texts("a.db") == ["one\n"]
+    compare_with("")
+    assert turns.texts("a.db") == ["one\n", "three three three\n"]
+    (turns.root / "a.db").unlink()
+    compare_with("*.db\n")
+    with turns.recorder.history() as history:
+        head = history.file("a.db")
+    assert head is not None
+    assert head.gone
+
+
 def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.gather.fails_ahead.append(Damaged("a row cannot be read"))
