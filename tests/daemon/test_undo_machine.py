@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import Desk, OnDesk
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -185,4 +186,5 @@ class Undoing(RuleBasedStateMachine):
 
 
 TestUndoing = Undoing.TestCase
-TestUndoing.settings = settings(max_examples=400 if LONG else 20, stateful_step_count=60 if LONG else 30)
+TestUndoing.pytestmark = [pytest.mark.timeout(1800)]
+TestUndoing.settings = settings(max_examples=300 if LONG else 20, stateful_step_count=50 if LONG else 30)
