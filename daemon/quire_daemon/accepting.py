@@ -94,6 +94,7 @@ class Accepting:
         if tool.writes or tool.journals:
             self.asked_s = self._clock.mono_s()
         params = calls.decode(tool, bytes(request.args))
+        tool = tool.called_with(params)
         return Call(
             incoming,
             tool,

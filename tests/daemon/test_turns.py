@@ -157,6 +157,23 @@ def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Dae
         assert history.file("c") is not None
 
 
+def test_a_file_can_be_viewed_in_the_text_editor_on_a_full_disk_and_what_is_not_there_is_no_refused_edit(
+    daemon: Daemon,
+) -> None:
+    (daemon.root / "a").write_text("old\n")
+    assert daemon.turn(ann=read("a"))["ann"]["ok"]
+    daemon.app.reserve.given_back = True
+    viewed = daemon.turn(ann=("text_editor", {"command": "view", "path": "a"}))["ann"]
+    assert viewed["ok"], viewed
+    assert daemon.turn(ann=("text_editor", {"command": "view", "path": "b"}))["ann"]["error"] == "not_found"
+    refused = daemon.turn(ann=("text_editor", {"command": "create", "path": "b", "file_text": "x"}))["ann"]
+    assert refused["error"] == "disk_full"
+    with daemon.app.recorder.history() as history:
+        kinds = [record.kind for record in history.records()]
+    waiting = [event for event in daemon.app.recorder.noted if isinstance(event, EditRefused)]
+    assert kinds.count("edit_refused") + len(waiting) == 1, "that of the edit"
+
+
 @pytest.mark.parametrize("between", [read("b"), ("claim", {"path": "b"})])
 def test_what_a_turn_has_decided_is_not_taken_for_an_outside_change_before_it_is_written(
     daemon: Daemon, between: tuple[str, dict[str, Any]]

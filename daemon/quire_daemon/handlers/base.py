@@ -205,6 +205,13 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
     needs_coverage: bool = False  # its `coverage` is
     needs_presence: bool = False  # `World.present` is filled in
     journals: bool = False  # notes events though it writes nothing: its caller has to be a writer in the journal
+    reads: Callable[[P], bool] | None = None  # do these arguments only read, though the tool writes?
+
+    def called_with(self, params: P) -> Tool[P]:
+        """What it is for a call with these arguments."""
+        if self.reads is None or not self.reads(params):
+            return self
+        return msgspec.structs.replace(self, writes=False, journals=True)
 
 
 def no_paths(params: object) -> Sequence[str]:

@@ -73,6 +73,10 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         other = handed_over(params)
         return decide(dialect, params, world) if other is None else other[0].decide(other[1], world)
 
+    def reads(params: P) -> bool:
+        other = handed_over(params)
+        return other is not None and not other[0].writes
+
     # What undo is asked about is asked of the journal, which knows no absolute paths.
     asks = () if dialect.in_other_words is planned_here else ("path",)
     return Tool(
@@ -84,6 +88,7 @@ def edit_tool(dialect: Dialect[P], tools: Mapping[str, Tool[Any]] = MappingProxy
         shows_folders=dialect.in_other_words is not planned_here,
         implies=implies,
         asks=asks,
+        reads=reads if tools else None,
     )
 
 
