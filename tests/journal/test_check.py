@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,16 @@ def journaled(store: Store) -> Store:
     return store
 
 
+@cache
+def in_memory() -> MemoryStore:
+    """The same in memory, made once. To be copied before anything is written."""
+    store = MemoryStore()
+    journaled(store)
+    return store
+
+
 def test_a_sound_journal_has_no_findings(tmp_path: Path) -> None:
-    assert list(check(journaled(MemoryStore()))) == []
+    assert list(check(in_memory().copy())) == []
     store = journaled(LmdbStore.open(tmp_path))
     assert list(check(store)) == []
     store.close()
@@ -191,7 +200,7 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
 @every("name", DAMAGES)
 def test_one_thing_that_is_damaged_is_found(name: str) -> None:
     damage, sentence = DAMAGES[name]
-    store = journaled(MemoryStore())
+    store = in_memory().copy()
     with store.writing() as w:
         damage(w)
     found = [str(finding) for finding in check(store)]
@@ -200,7 +209,7 @@ def test_one_thing_that_is_damaged_is_found(name: str) -> None:
 
 
 def test_a_finding_names_the_record_the_table_and_the_key() -> None:
-    store = journaled(MemoryStore())
+    store = in_memory().copy()
     with store.writing() as w:
         replace(w, 5, writer=0)
     found = next(iter(check(store)))
@@ -209,7 +218,7 @@ def test_a_finding_names_the_record_the_table_and_the_key() -> None:
 
 
 def test_without_reading_the_bytes_the_structure_is_still_checked() -> None:
-    store = journaled(MemoryStore())
+    store = in_memory().copy()
     with store.writing() as w:
         forget_address(w, 3)
         change_stored(w, 2, frame=blobs.stored_at(w, 2).frame[:-1])
@@ -234,7 +243,7 @@ def test_a_table_that_is_wrong_everywhere_does_not_make_a_finding_for_every_key(
 
 
 def test_records_that_come_while_the_check_runs_are_no_findings() -> None:
-    store = journaled(MemoryStore())
+    store = in_memory().copy()
     journal = Journal.open(store, 1)
     written = []
 
@@ -255,13 +264,13 @@ def test_progress_ends_where_there_is_nothing_left() -> None:
     def note(what: str, done: int, total: int) -> None:
         last[what] = (done, total)
 
-    list(check(journaled(MemoryStore()), progress=note))
+    list(check(in_memory().copy(), progress=note))
     assert all(done == total for done, total in last.values())
     assert [*last] == ["records", "blobs", "views"]
 
 
 def test_a_check_changes_nothing(tmp_path: Path) -> None:
-    store = journaled(MemoryStore())
+    store = in_memory().copy()
     with store.writing() as w:
         w.clear("reads")
         w.delete("records", u64(5))
@@ -274,7 +283,7 @@ def test_a_check_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_journal_in_which_a_purge_masks_records_meanwhile_is_sound() -> None:
     """What the log makes was folded of the records from before, and told to differ."""
-    store = journaled(MemoryStore())
+    store = in_memory().copy()
     journal = Journal.open(store, 1)
 
     def note(*events: Event, **purged: Any) -> None:

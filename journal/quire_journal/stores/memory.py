@@ -49,21 +49,12 @@ class _Snapshot:
     def scan(
         self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
     ) -> Iterator[tuple[bytes, bytes]]:
-        # Each step looks up its place anew: a transaction may put and delete while it scans.
-        last: bytes | None = None
-        while True:
-            held = self._table(table)
-            low = bisect_left(held.keys, start)
-            high = len(held.keys) if stop is None else bisect_left(held.keys, stop)
-            if not reverse and last is not None:
-                low = bisect_left(held.keys, last, low)
-                low += low < len(held.keys) and held.keys[low] == last
-            if low >= high:
-                return
-            last = held.keys[high - 1 if reverse else low]
-            if reverse:
-                stop = last
-            yield last, held.pairs[last]
+        held = self._table(table)
+        low = bisect_left(held.keys, start)
+        high = len(held.keys) if stop is None else bisect_left(held.keys, stop)
+        for place in range(high - 1, low - 1, -1) if reverse else range(low, high):
+            key = self._table(table).keys[place]
+            yield key, held.pairs[key]
 
     def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
         held = self._table(table)
@@ -95,6 +86,25 @@ class _Transaction(_Snapshot):
             held = self._tables[table] = held.copy()
             self._own.add(table)
         return held
+
+    def scan(
+        self, table: str, start: bytes = b"", stop: bytes | None = None, reverse: bool = False
+    ) -> Iterator[tuple[bytes, bytes]]:
+        # Each step looks up its place anew: it may put and delete while it scans.
+        last: bytes | None = None
+        while True:
+            held = self._table(table)
+            low = bisect_left(held.keys, start)
+            high = len(held.keys) if stop is None else bisect_left(held.keys, stop)
+            if not reverse and last is not None:
+                low = bisect_left(held.keys, last, low)
+                low += low < len(held.keys) and held.keys[low] == last
+            if low >= high:
+                return
+            last = held.keys[high - 1 if reverse else low]
+            if reverse:
+                stop = last
+            yield last, held.pairs[last]
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         held = self._own_table(table)
@@ -172,6 +182,12 @@ class MemoryStore:
         self._writer_thread: int | None = None
         self._closed = False
         self.compacts = False
+
+    def copy(self) -> MemoryStore:
+        """A store of its own that begins with what this one holds. It costs nothing."""
+        store = MemoryStore()
+        store._tables = self._tables
+        return store
 
     @contextmanager
     def reading(self) -> Iterator[_Snapshot]:
