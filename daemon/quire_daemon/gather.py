@@ -65,7 +65,7 @@ class BeingWritten(Exception):
         self.path = path
 
 
-class _Sighting(msgspec.Struct, frozen=True):
+class _Sighting(msgspec.Struct, frozen=True, gc=False):
     """What a look at a path brought: what `reconcile` compares, and the bytes where they were read."""
 
     disk: OnDisk
@@ -79,7 +79,7 @@ class _Sighting(msgspec.Struct, frozen=True):
         return self.proved if self.image is None else self.image.settled
 
 
-class Observation(msgspec.Struct, frozen=True):
+class Observation(msgspec.Struct, frozen=True, gc=False):
     """A path as the journal has it and as it was found, and the event that brings the one to the other."""
 
     path: str

@@ -154,7 +154,7 @@ def _below_any(path: str, folders: set[str]) -> bool:
 # ── one path ─────────────────────────────────────────────────────────────────
 
 
-class OnDisk(msgspec.Struct, frozen=True):
+class OnDisk(msgspec.Struct, frozen=True, gc=False):
     """What stands at a path, as a look and a read found it.
 
     `why` says why the bytes of a file cannot be kept ("too_large", "secret", "unreadable"); "" where they can.

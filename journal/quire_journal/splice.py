@@ -22,7 +22,7 @@ FEW: Final = 64
 and each splice that moves the lines behind it as much again."""
 
 
-class Splice(msgspec.Struct, frozen=True):
+class Splice(msgspec.Struct, frozen=True, gc=False):
     """Replace lines [start, stop) by `lines` (contents, without breaks). start == stop inserts before line start."""
 
     start: int

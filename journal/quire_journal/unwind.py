@@ -30,7 +30,7 @@ from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import OUTSIDE_TYPE, Version
 
 
-class State(msgspec.Struct, frozen=True):
+class State(msgspec.Struct, frozen=True, gc=False):
     """A file at one moment of its life."""
 
     path: str
@@ -47,7 +47,7 @@ class State(msgspec.Struct, frozen=True):
         return self.version.blob if self.version is not None and self.present else b""
 
 
-class Step(msgspec.Struct, frozen=True):
+class Step(msgspec.Struct, frozen=True, gc=False):
     """One record in the life of a file."""
 
     before: State
@@ -61,7 +61,7 @@ class Step(msgspec.Struct, frozen=True):
         return self.after.version.batch if self.after.version is not None else 0
 
 
-class Life(msgspec.Struct, frozen=True):
+class Life(msgspec.Struct, frozen=True, gc=False):
     """A file from the state before its first undone record until now."""
 
     steps: tuple[Step, ...]
@@ -77,7 +77,7 @@ class Life(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class Conflict(msgspec.Struct, frozen=True, gc=False):
     """Something that stays as it is now, because record `seq` built on what should be undone.
 
     `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode"; or
@@ -93,7 +93,7 @@ class Conflict(msgspec.Struct, frozen=True):
     place: Disputed | None = None
 
 
-class Unwound(msgspec.Struct, frozen=True):
+class Unwound(msgspec.Struct, frozen=True, gc=False):
     """What a life comes to without its undone steps.
 
     `made` is a text that no version holds yet; otherwise the bytes are those of `blob`. `present` False: there
@@ -162,10 +162,12 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
 def _before(history: History, path: str, first: Version) -> State:
     """What a record found of the file that it left at `path`."""
     came_from = first.moved_from or path
-    base = history.version(came_from, first.base) if first.base else None
-    if base is not None and base.gone:  # it came back; the path may be another file's by now
-        return State(came_from, base)
-    return State(came_from, history.version_at(came_from, first.seq - 1))
+    there = history.version_at(came_from, first.seq - 1)
+    if first.base and (there is None or there.seq != first.base):
+        base = history.version(came_from, first.base)
+        if base is not None and base.gone:  # it came back; the path may be another file's by now
+            return State(came_from, base)
+    return State(came_from, there)
 
 
 def _back_elsewhere(history: History, gone: State) -> State | None:

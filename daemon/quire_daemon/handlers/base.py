@@ -41,7 +41,7 @@ MOST_INSIDE: Final = 400
 """Names of a folder that a caller is shown: some 16 kB, which is what the editor that agents know shows of one."""
 
 
-class FileNow(msgspec.Struct, frozen=True):
+class FileNow(msgspec.Struct, frozen=True, gc=False):
     """One path as it is on disk at this moment, reconciled with the journal.
 
     `kind` is what is there: "file", "missing", "folder", "special". For a file, `text` are its bytes and
@@ -124,7 +124,7 @@ class World(msgspec.Struct, frozen=True):
         return found
 
 
-class Put(msgspec.Struct, frozen=True):
+class Put(msgspec.Struct, frozen=True, gc=False):
     """Make `path` hold `data`, if it still holds what the decision saw (inode and bytes); record `seq` tells of it."""
 
     seq: int

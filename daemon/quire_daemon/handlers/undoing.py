@@ -25,7 +25,7 @@ UNSEEN: Final = "creation_not_seen"
 """Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
 
 
-class Action(msgspec.Struct, frozen=True):
+class Action(msgspec.Struct, frozen=True, gc=False):
     """What happens to one file. `do`: "write", "mode", "create", "make" (link, folder), "delete", "move", "none"."""
 
     do: str

@@ -37,7 +37,7 @@ def unlink(tmp: int, name: str) -> None:
         return
 
 
-class Displaced(msgspec.Struct, eq=False):
+class Displaced(msgspec.Struct, eq=False, gc=False):
     """One displaced inode."""
 
     path: str

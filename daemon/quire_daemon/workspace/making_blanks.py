@@ -9,6 +9,8 @@ import os
 import sys
 
 _FLAGS = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # never open for writing: that would keep a lease from it
+_NICE = 5
+"""Behind everybody who is asked for something: what is not there in time is made by the daemon itself."""
 
 
 def blank_name(prefix: str, number: int) -> str:
@@ -38,6 +40,7 @@ def make(folder: str, identity: tuple[int, int], prefix: str, count: int, parent
 
 def main(folder: str, device: str, inode: str, prefix: str, count: str, parent: str) -> int:
     """The process; its exit code."""
+    os.nice(_NICE)
     make(folder, (int(device), int(inode)), prefix, int(count), int(parent))
     return 0
 

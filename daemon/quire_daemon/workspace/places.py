@@ -35,7 +35,7 @@ _AT_ROOT: Final = frozenset({".quire", "quire~1", ".quire.toml"})
 _OWN_FILES: Final = (".quire", ".quire.toml", ".quireignore")
 
 
-class _Route(msgspec.Struct):
+class _Route(msgspec.Struct, gc=False):
     """A resolved path."""
 
     done: list[str]
@@ -77,6 +77,8 @@ class Places:
         return "/".join(self._relative(given, policy)) or "."
 
     def _check_shape(self, given: str) -> None:
+        if given and len(given) <= _MAX_NAME and given.isascii() and "\0" not in given:
+            return
         problem = ""
         try:
             raw = os.fsencode(given)

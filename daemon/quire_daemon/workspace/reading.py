@@ -46,7 +46,7 @@ def read_all(fd: int, expected: int) -> bytes:
         at += len(part)
 
 
-class Held(msgspec.Struct):
+class Held(msgspec.Struct, gc=False):
     """An open regular file, under a read lease where there are any. `drop` it."""
 
     fd: int

@@ -56,7 +56,7 @@ _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes; a write in place drops or invalidates them too."""
 
 
-class Staged(msgspec.Struct):
+class Staged(msgspec.Struct, gc=False):
     """A write that is ready to be performed. It belongs to `Swapping` from then on."""
 
     write: Write
@@ -69,7 +69,7 @@ class Staged(msgspec.Struct):
     performed: bool = False
 
 
-class _Unnamed(msgspec.Struct):
+class _Unnamed(msgspec.Struct, gc=False):
     """A new file with its content and identity, before it is synced and gets its name."""
 
     staged: Staged

@@ -8,7 +8,7 @@ import stat
 import msgspec
 
 
-class Signature(msgspec.Struct, frozen=True):
+class Signature(msgspec.Struct, frozen=True, gc=False):
     """What fstat said about an inode. Two equal signatures mean equal bytes only where the first was `settled`."""
 
     dev: int
@@ -40,14 +40,14 @@ class Signature(msgspec.Struct, frozen=True):
         return (self.dev, self.ino) == (other.dev, other.ino)
 
 
-class Look(msgspec.Struct, frozen=True):
+class Look(msgspec.Struct, frozen=True, gc=False):
     """What is at a path. `kind` is "file", "missing", "folder", "link" or "special" (FIFO, socket, device)."""
 
     kind: str
     signature: Signature | None
 
 
-class Image(msgspec.Struct, frozen=True):
+class Image(msgspec.Struct, frozen=True, gc=False):
     """The bytes of a file, read as one whole.
 
     `settled`: any later change moves the signature, so that an equal signature proves these bytes. It holds for
@@ -66,7 +66,7 @@ class Image(msgspec.Struct, frozen=True):
     finished: bool
 
 
-class Place(msgspec.Struct, frozen=True):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """A path that is inside the workspace and not protected."""
 
     path: str  # workspace-relative, "/" between names, as the disk spells it; bytes outside UTF-8 as surrogates
@@ -98,7 +98,7 @@ class Late(msgspec.Struct, frozen=True):
     name: str = ""  # in `.quire/tmp`, "" if it has no name any more
 
 
-class Swapped(msgspec.Struct, frozen=True):
+class Swapped(msgspec.Struct, frozen=True, gc=False):
     """Done. `signature` is of what is now at the path (of a move: at the new one), None after a removal."""
 
     signature: Signature | None
