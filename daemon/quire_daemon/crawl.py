@@ -113,11 +113,6 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
         os.close(root_fd)
 
 
-def is_left_out(root: Path, ignore: Rules, path: str) -> bool:
-    """Does a file stand at `path` that is ignored?"""
-    return ignore.ignored(path, False) and os.path.lexists(root / path)
-
-
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:
     """What is in the folder at `path`, two levels deep and in order, and whether that is not all.
 

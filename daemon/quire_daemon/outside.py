@@ -15,19 +15,19 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from quire_daemon.ahead import Ahead
+from quire_daemon.comparing import Compared, compare_all
 from quire_daemon.config import WORKSPACE_FILE
-from quire_daemon.crawl import crawl, is_left_out
+from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, below
-from quire_daemon.reconcile import Renames, Seen, compare, with_moves
+from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
-from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
@@ -385,30 +385,12 @@ class Outside:
         saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
         def work() -> Callable[[], None]:
-            names = PathNames()
-            with store.reading() as reading:
-                seen = saved(reading, names)
-                standing = {disk_path(path): head for path, head in History(reading).paths() if not head.gone}
-            heads = standing.keys()
             if scan.reason == _RULES or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
                 self._watcher.rewatch()
-            entries = list(crawl(self._root, self._ignore, "", lambda: self._stopped))
-            result = compare(seen, entries)
-            self._watcher.cover(result.folders)
-            self._ignore.keep({*result.folders})
-            present = {e.path for e in entries}
-            lost = [path for path in heads if path not in seen and path not in present]  # the cache may lack them
-            gone = [path for path in (*result.vanished, *lost) if not is_left_out(self._root, self._ignore, path)]
-            unread = [path for path in heads & present if path not in seen]
-            bare = [folder for folder in result.bare if folder not in standing]
-            look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
-            new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
-
-            def then() -> None:
-                self._recorder.know_names(names)
-                self._scanned(list(look_at), new, result.files)
-
-            return then
+            compared = compare_all(store, saved, self._root, self._ignore, lambda: self._stopped)
+            self._watcher.cover(compared.folders)
+            self._ignore.keep({*compared.folders})
+            return partial(self._scanned, compared)
 
         self._start_job(work, "scan", partial(self._not_compared, scan))
 
@@ -425,9 +407,10 @@ class Outside:
             raise Damaged(str(error), everywhere=True) from error
         raise error
 
-    def _scanned(self, look_at: list[str], new: Mapping[str, int], files: int) -> None:
-        """The crawl came back: look at `look_at`. Of the files `new`, with their sizes, the journal knows nothing."""
-        now = self._now()
+    def _scanned(self, compared: Compared) -> None:
+        """The comparison came back: look at what it named."""
+        self._recorder.know_names(compared.names)
+        look_at, new, now = compared.look_at, compared.new, self._now()
         first = self._scanning is not None and self._scanning.reason == "start"
         evidence = "captured" if first and not self._captured else "scanned"
         ahead: dict[str, int] = {}
@@ -442,7 +425,7 @@ class Outside:
         self._ahead.begin(ahead)
         self._scan_left = set(look_at)
         self._scan_total = len(self._scan_left)
-        self._scan_files = files
+        self._scan_files = compared.files
         self._scan_changed = 0
         self._finish_scan()
 

@@ -1,0 +1,64 @@
+"""The comparison of the whole tree with the journal, on a worker thread: which paths have to be looked at.
+
+The crawl tells what there is by stat alone, the cache of the disk (`seen_files`) what there was when it was read, and
+the journal what it holds. Nothing is concluded from what a crawl does not meet: the loop looks at that, too. Only where
+a known file is ignored by now nobody looks, unless a tool wrote it: the journal holds what it held.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from quire_daemon.crawl import crawl
+from quire_daemon.ignore import Ignore
+from quire_daemon.reconcile import Seen, compare
+from quire_journal.history import History
+from quire_journal.ids import disk_path, journal_path
+from quire_journal.log import Reading, Store
+from quire_journal.path_names import PathNames
+
+
+class Compared(NamedTuple):
+    """What came of it. Paths are as on disk."""
+
+    look_at: list[str]
+    new: dict[str, int]  # files of which the journal knows nothing → bytes
+    files: int  # that were met
+    folders: list[str]  # that were met
+    names: PathNames  # all that the log names, for who asks next
+
+
+def compare_all(
+    store: Store,
+    saved: Callable[[Reading, PathNames], Mapping[str, Seen]],
+    root: Path,
+    ignore: Ignore,
+    cancelled: Callable[[], bool],
+) -> Compared:
+    """Compare. `saved` reads the cache of the disk. Raises as `crawl`, and as a store that is read."""
+    names = PathNames()
+    with store.reading() as reading:
+        seen = saved(reading, names)
+        standing = {disk_path(path) for path, head in History(reading).paths() if not head.gone}
+    entries = list(crawl(root, ignore, "", cancelled))
+    result = compare(seen, entries)
+    present = {e.path for e in entries}
+    lost = [path for path in standing if path not in seen and path not in present]  # the cache may lack them
+    with store.reading() as reading:
+        history = History(reading)
+        gone = [path for path in (*result.vanished, *lost) if not _is_left_out(path, root, ignore, history)]
+    unread = [path for path in standing & present if path not in seen]
+    bare = [folder for folder in result.bare if folder not in standing]
+    look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
+    new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
+    return Compared(list(look_at), new, result.files, result.folders, names)
+
+
+def _is_left_out(path: str, root: Path, ignore: Ignore, history: History) -> bool:
+    """Does a file stand there that is ignored, and that no tool ever wrote?"""
+    if not ignore.ignored(path, False) or not os.path.lexists(root / path):
+        return False
+    return history.continuity(journal_path(path), "outside") == "clean"
