@@ -141,3 +141,18 @@ def test_a_start_that_a_full_disk_without_a_reserve_does_not_allow_says_so(daemo
     (disk / "ballast").unlink()
     with at.connect("reader", "s2") as client:
         assert ok(client.call("read_file", {"path": "a"}))
+
+
+def test_a_daemon_starts_on_a_checkout_whose_disk_is_full(daemon: Any, disk: Path) -> None:
+    """What protects writes there is tried on a file, and that took the start with it."""
+    at: Live = daemon(root=disk / "checkout")
+    with at.connect("writer", "s1") as client:
+        version = ok(client.call("write_file", {"path": "a", "content": "one\n"}))["version"]
+    at.kill()
+    _fill(disk / "ballast")
+    with at.connect("reader", "s2") as client:
+        assert ok(client.call("show", {"version": version}))["content"] == "one\n"
+        refused(client.call("write_file", {"path": "b", "content": "b\n"}), "disk_full")
+        (disk / "ballast").unlink()
+        assert ok(client.call("write_file", {"path": "b", "content": "b\n"}))
+        verified(client)

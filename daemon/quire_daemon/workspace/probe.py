@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+from collections.abc import Callable
 from typing import Final
 
 from quire_daemon.workspace import kernel
@@ -20,6 +21,8 @@ _ABSENT: Final = (
     errno.ENOENT,
 )
 
+
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 _SYNCED_WHOLE: Final = ("ext4", "xfs", "tmpfs")
 """File systems whose syncfs writes and waits as fsync does. FUSE, for one, may answer it without doing anything."""
@@ -48,8 +51,8 @@ def find_protection(tmp: int, prefix: str, has_openat2: bool) -> Protection:
             exchange=_can_exchange(tmp, one, two),
             openat2=has_openat2,
             tmpfile=_can_tmpfile(tmp, f"{prefix}c"),
-            stamps=_stamps_stores(tmp, one),
-            fine_stamps=_stamps_finely(tmp, one),
+            stamps=_where_there_is_room(_stamps_stores, tmp, one),
+            fine_stamps=_where_there_is_room(_stamps_finely, tmp, one),
             sync_many=_can_sync_many(tmp),
             folds_case=_folds_case(tmp, one),
         )
@@ -110,6 +113,16 @@ def _can_tmpfile(tmp: int, name: str) -> bool:
     finally:
         os.close(fd)
     return True
+
+
+def _where_there_is_room(holds: Callable[[int, str], bool], tmp: int, name: str) -> bool:
+    """What a store into the file tells. On a full disk nothing, and it is not relied upon until the next start."""
+    try:
+        return holds(tmp, name)
+    except OSError as error:
+        if error.errno in _FULL:
+            return False
+        raise
 
 
 def _stamps_stores(tmp: int, name: str) -> bool:
