@@ -211,9 +211,7 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
             continue
         fits = path_filter(asked, history)
         there = [
-            path
-            for path, _ in history.paths()
-            if fits(path) and State(path, history.version_at(path, choice.at)).present
+            path for path in history.names() if fits(path) and State(path, history.version_at(path, choice.at)).present
         ]
         if not there:
             message = f"{asked!r} was not there at that point.{and_before_it(choice.at, history)}"
