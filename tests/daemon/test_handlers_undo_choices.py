@@ -616,3 +616,14 @@ def test_an_empty_name_among_the_paths_does_not_stand_for_everything(tool: Tool[
     desk.write("b", b"one\n", desk.ann)
     refused = desk.call(tool, desk.ann, paths=["a", ""], **args)
     assert (refused["error"], refused["argument"]) == ("schema_invalid", "paths")
+
+
+@every("tool", [UNDO_TOOL, REDO_TOOL, ROLLBACK_TOOL, RESTORE_TOOL])
+def test_an_empty_token_is_no_plan_and_undoes_nothing(tool: Tool[Any]) -> None:
+    """A script that has lost the token of its plan does not mean whatever came last."""
+    desk = Desk()
+    desk.write("f", lines("one"), desk.ann)
+    desk.write("f", lines("two"), desk.ann)
+    refused = desk.call(tool, desk.ann, token="")
+    assert (refused["error"], refused["argument"]) == ("schema_invalid", "token")
+    assert desk.text("f") == lines("two")

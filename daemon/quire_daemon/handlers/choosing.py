@@ -57,7 +57,7 @@ class _Choosing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     paths: list[str] = []  # the same
     conflicts: Conflicts = "skip"
     plan: bool = False
-    token: str = ""
+    token: str | None = None
     dry_run: bool = False
     allow_uncaptured: bool = False
     idempotency_key: str = ""
@@ -84,7 +84,7 @@ class RollbackParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     paths: list[str] = []
     conflicts: Conflicts = "skip"
     plan: bool = False
-    token: str = ""
+    token: str | None = None
     dry_run: bool = False
     allow_uncaptured: bool = False
     idempotency_key: str = ""
@@ -97,7 +97,7 @@ class RestoreParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     path: str = ""  # a file, a folder, or a glob
     paths: list[str] = []
     plan: bool = False
-    token: str = ""
+    token: str | None = None
     dry_run: bool = False
     allow_uncaptured: bool = False
     idempotency_key: str = ""
@@ -125,7 +125,7 @@ class Choice(msgspec.Struct, frozen=True):
 def choose(params: Params, known: Batches, who: Who) -> Choice:
     """The choice that the arguments, or the token of a plan, stand for. Raises `Refused`."""
     history = known.history
-    if params.token:
+    if params.token is not None:
         return read_token(params.token)[0]
     if isinstance(params, RestoreParams):
         return _choose_restore(params, history)
@@ -366,7 +366,10 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:
-    """(the choice, the digest of the outcome). Raises `Refused` for what is not a token of a plan."""
+    """(the choice, the digest of the outcome). Raises `Refused` for what is not a token of a plan.
+
+    So it does for an empty one: who carries out a plan and has lost its token does not mean whatever came last.
+    """
     try:
         packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
         choice, digest = msgspec.msgpack.decode(packed, type=tuple[Choice, bytes])

@@ -79,10 +79,10 @@ def decide(params: Params, world: World) -> Decision:
     known = Batches(history)
     seen = _foreseen(params, known, world)
     choice, found = seen.choice, seen.found
-    if params.token and choice.how != _HOW[type(params)]:
+    if params.token is not None and choice.how != _HOW[type(params)]:
         raise Refused("schema_invalid", f"token: it is of a plan to {choice.how}.", argument="token")
     actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
-    if params.token and _digest(choice, actions) != read_token(params.token)[1]:
+    if params.token is not None and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     staying = stayed(known, choice, found, [bool(a.skipped) for a in actions])
     _refuse_if_pointless(params, choice, actions, staying, history)
