@@ -9,7 +9,7 @@ import pytest
 from desk import Desk, lines
 
 from cases import every
-from quire_daemon.handlers.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL
+from quire_daemon.handlers.log import LOG_TOOL, MOST_UNDONE, SINCE_TOOL, LogParams
 from quire_daemon.handlers.log_pages import MOST_PATHS, RECORD_WORK, WORK
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import (
@@ -255,7 +255,7 @@ def test_a_write_that_did_not_happen_says_so() -> None:
     assert seqs(desk.call(LOG_TOOL, desk.ann, path="f.txt")) in ([], [record["seq"]])
 
 
-@every("wrong", [{"limit": 0}, {"limit": 1001}, {"order": "random"}, {"cursor": "x"}])
+@every("wrong", [{"limit": 0}, {"limit": 1001}, {"cursor": "x"}])
 def test_arguments_out_of_range_are_refused_by_name(wrong: dict[str, Any]) -> None:
     desk = Desk()
     refused = desk.call(LOG_TOOL, desk.ann, **wrong)
@@ -400,3 +400,9 @@ def test_a_folder_of_more_paths_than_are_merged_lists_the_same_as_a_smaller_one(
     assert seqs(desk.call(LOG_TOOL, desk.ann, path="many", limit=1000)) == made[::-1]
     assert seqs(desk.call(LOG_TOOL, desk.ann, path="few")) == few[::-1]
     assert seqs(desk.call(LOG_TOOL, desk.ann, path="f?w/*")) == few[::-1]
+
+
+def test_the_schema_of_the_log_names_its_two_orders() -> None:
+    assert LOG_TOOL.params is LogParams
+    properties = msgspec.json.schema(LogParams)["$defs"]["LogParams"]["properties"]
+    assert sorted(properties["order"]["enum"]) == ["newest", "oldest"]
