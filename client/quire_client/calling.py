@@ -54,9 +54,8 @@ class Opens(Protocol):
     """What gives the client its connections: `start.Door`."""
 
     place: Place
-    may_start: bool
 
-    def open(self, until: float) -> Line: ...
+    def open(self, until: float, starting: bool = True) -> Line: ...
 
 
 class Calls:
@@ -122,13 +121,12 @@ class Calls:
         until = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
         if running(self.place) is None:
             return {"ok": True, "message": "No daemon runs."}
-        starts, self._door.may_start = self._door.may_start, False
+        body = msgspec.Raw(encode({}))
         try:
-            reply = self.call("shutdown", timeout_s=timeout_s)
+            with self._turn:
+                reply = self._perform("shutdown", body, self.caller, until, starting=False)
         except NoDaemon:
             reply = {"ok": False, "error": "unknown", "message": "The daemon could not be asked to end."}
-        finally:
-            self._door.may_start = starts
         if not reply.get("ok") and reply.get("error") != "unknown":
             return reply
         while running(self.place) is not None:
@@ -145,11 +143,11 @@ class Calls:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, until: float) -> Answer:
+    def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, until: float, starting: bool = True) -> Answer:
         op = os.urandom(16)
         deadline_ns = time.time_ns() + int((until - time.monotonic()) * 1e9)
         while True:
-            connection = self._connected(until)
+            connection = self._connected(until, starting)
             self._last_id += 1
             request = Request(self._last_id, tool, body, caller, op, deadline_ns, WIRE, VERSION, self.epoch)
             frame = encode(request)
@@ -170,11 +168,12 @@ class Calls:
                 self.daemon_version = reply.daemon or self.daemon_version
                 return _with_own_version(reply.body) if tool == "status" else reply.body
 
-    def _connected(self, until: float) -> Line:
+    def _connected(self, until: float, starting: bool = True) -> Line:
+        """`starting`: may a daemon be started for it?"""
         if self._connection is not None and not self._connection.usable():
             self._drop()
         if self._connection is None:
-            self._connection = self._door.open(until)
+            self._connection = self._door.open(until, starting)
             # Another run than the one that answered last: its epoch is what this call is meant for.
             self.epoch = self._connection.epoch
         return self._connection

@@ -68,10 +68,11 @@ class Door:
         self.may_start = may_start
         self.told = told
 
-    def open(self, until: float) -> Connection | SpoolLine:
+    def open(self, until: float, starting: bool = True) -> Connection | SpoolLine:
         """A connection that has shaken hands with the daemon, by `until` (monotonic).
 
-        Where a sandbox blocks sockets, or hides the state folder, a line by files, if a daemon takes them.
+        Where a sandbox blocks sockets, or hides the state folder, a line by files, if a daemon takes them. `starting`
+        False: no daemon is started for this one.
         Raises NoDaemon, or WorkspaceRefused when a daemon would have to be started where no journal may live.
         """
         while True:
@@ -86,7 +87,7 @@ class Door:
             connection = self._dial(until)
             if connection is not None:
                 return connection
-            if not self.may_start:
+            if not (self.may_start and starting):
                 raise NoDaemon(f"No daemon runs for {self.place.root}; start one with `quire up`.")
             start(self.place, until, self.told)
 

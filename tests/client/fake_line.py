@@ -53,10 +53,11 @@ class FakeDoor:
 
     def __init__(self, place: Place, *lines: FakeLine) -> None:
         self.place = place
-        self.may_start = True
         self.lines = list(lines)
+        self.started: list[bool] = []  # for each opening: might a daemon be started?
 
-    def open(self, until: float) -> FakeLine:
+    def open(self, until: float, starting: bool = True) -> FakeLine:
+        self.started.append(starting)
         if not self.lines:
             raise NoDaemon("No daemon runs for it; start one with `quire up`.")
         return self.lines.pop(0)

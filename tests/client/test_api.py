@@ -29,6 +29,18 @@ def test_a_refusal_is_a_reply_and_no_exception(place: Place) -> None:
     assert client_of(place, FakeLine({"edit": refusal})).call("edit") == refusal
 
 
+def test_no_daemon_is_started_to_be_ended_and_other_calls_may_start_one_meanwhile(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Threads share a client: one that called while another had the daemon ended was told that none runs."""
+    monkeypatch.setattr("quire_client.calling.running", lambda place: None if door.started else object())
+    door = FakeDoor(place, FakeLine({}), FakeLine({}))
+    client = Client(door, Caller("alice", "s1"), 5.0)
+    assert client.shutdown_daemon()["ok"]
+    assert client.call("status")["ok"]
+    assert door.started == [False, True]
+
+
 def test_the_versions_of_a_status_include_that_of_the_client(place: Place) -> None:
     status = {"ok": True, "message": "Serving.", "versions": {"daemon": "9.9"}}
     reply = client_of(place, FakeLine({"status": status})).call("status")
