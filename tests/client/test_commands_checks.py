@@ -113,15 +113,16 @@ def test_verify_ends_with_7_when_something_is_wrong(quire: Quire) -> None:
     assert (ran.status, ran.err) == (7, "2 findings. [journal_damaged]\n  a\n  b\n")
 
 
+@pytest.mark.parametrize("error", [NoDaemon("No daemon runs."), RuntimeError("a connection that broke")])
 def test_the_bar_of_a_check_whose_daemon_ends_leaves_the_sentence_to_the_check(
-    quire: Quire, monkeypatch: pytest.MonkeyPatch
+    quire: Quire, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """The bar follows on a thread of its own, which ended with a traceback on the terminal."""
     asked = threading.Event()
 
     def gone(_: dict[str, Any]) -> dict[str, Any]:
         asked.set()
-        raise NoDaemon("No daemon runs.")
+        raise error
 
     def lost(_: dict[str, Any]) -> dict[str, Any]:
         assert asked.wait(10)

@@ -36,16 +36,16 @@ def _watching(call: Invocation, bar: Progress) -> Iterator[None]:
     over = threading.Event()
 
     def follow() -> None:
-        from quire_client.failures import NoDaemon
-
-        with suppress(NoDaemon), call.connect(start=False) as client:  # the check itself says what became of it
+        # Whatever it is: the check itself says what became of it, and nobody hears a thread.
+        with suppress(Exception), call.connect(start=False) as client:
             while not over.wait(PAUSE_S):
                 told = (client.status().get("progress") or {}).get("verify") or {}
                 bar.update(int(told.get("done") or 0), int(told.get("total") or 0))
 
     watcher = threading.Thread(target=follow, daemon=True)
     if call.person_watches:
-        watcher.start()
+        with suppress(RuntimeError):  # there can be no more threads: then without a bar
+            watcher.start()
     try:
         yield
     finally:
