@@ -46,6 +46,7 @@ class Accepting:
         self._server, self._gather, self._presence = server, gather, presence
         self._answering, self._clock, self._log = answering, clock, log
         self._writers: dict[WriterIntroduced, Who] = {}
+        self._purges = 0  # that there had been when they were looked up
         self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self.asked_s = -1e9  # monotonic: when the last request about a file came
@@ -112,6 +113,9 @@ class Accepting:
         identity = self._identities.get((connection, peer, said))
         if identity is None:
             identity = self._identity(connection, peer, said)
+        if self._purges != self._gather.recorder.purges:
+            self._purges = self._gather.recorder.purges
+            self._writers.clear()
         who = self._writers.get(identity)
         if who is None:
             writer = self._gather.recorder.writer(identity)

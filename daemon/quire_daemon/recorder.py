@@ -158,6 +158,7 @@ class Recorder:
         self._refusals = Refusals()
         self._callers: dict[int, bytes] = {}  # writer → caller, of some
         self._next_writer = 0
+        self.purges = 0  # of this run: the numbers of writers stand for others since
         self._strangers: WeakValueDictionary[WriterId, WriterIntroduced] = WeakValueDictionary()
         """Writers of this run that are not introduced, as long as somebody may name them (`stranger`)."""
         self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # of those, whoever else holds them
@@ -324,6 +325,8 @@ class Recorder:
         self._commits += 1
         self.journal.append(entries, dropped=change.dropped, instead=change.rows)
         self._names.begun_outside.clear()
+        self._callers.clear()  # one whose name went is another one now
+        self.purges += 1
 
     @property
     def next_commit(self) -> int:

@@ -63,10 +63,16 @@ def test_an_expression_may_begin_with_its_flags(at: Live) -> None:
 
 
 def test_who_read_is_told_alike_by_views_and_log_after_a_purge_of_names(at: Live) -> None:
+    """Also of what it reads from then on, over the same connection: no edit on it gets by what others did."""
     at.write("a.py", f'KEY = "{SECRET}"\n')
     client = at.connect(agent="ann", session="a-session-of-ann")
     ok(client.call("read_file", {"path": "a.py", "hashes": True}))
     ok(client.call("purge", {"matching": f"a-session-of-ann|{SECRET}"}))
+    at.write("b.py", "one\n")
+    ok(client.call("read_file", {"path": "b.py", "hashes": True}))
+    at.write("b.py", "another\n")
+    caught_up(client)
+    refused(client.call("insert_lines", {"path": "b.py", "line_number": 1, "text": "first"}), "stale_base")
     verified(client)
 
 
