@@ -213,3 +213,16 @@ def test_what_an_undo_brought_back_elsewhere_is_taken_back_with_it(desk: Desk) -
     assert after is not None
     assert gone is not None
     assert (before.seq, after.seq, after.index, gone.gone) == (head, edited, before.index + 1, True)
+
+
+def test_a_rollback_to_a_point_within_a_batch_undoes_the_rest_of_it_and_no_more(desk: Desk) -> None:
+    """Of what had been made by then the batch is still in force: it can be undone, and that taken back."""
+    batch = desk.write_all({"a": ONE, "b": TWO}, desk.ann)
+    rolled = desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{batch}")
+    assert [(file["path"], file.get("skipped")) for file in rolled["files"]] == [("a", "as_then"), ("b", None)]
+    assert desk.call(UNDO_TOOL, desk.ann, batch=batch)["ok"]
+    assert texts(desk) == {}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"a": ONE}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"a": ONE, "b": TWO}

@@ -88,7 +88,7 @@ def decide(params: Params, world: World) -> Decision:
     _refuse_if_pointless(params, choice, actions, staying, history)
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
-    left = left_alone(known, choice, [a.unwound for a in actions if a.skipped not in ("", AS_THEN)])
+    left = left_alone(known, choice, [a.unwound for a in actions if a.skipped])
     return Performing(world, choice, staying, left).decision(actions)
 
 
