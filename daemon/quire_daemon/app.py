@@ -126,7 +126,7 @@ class App:
         self.jobs = Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
-        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.start_job, self._reload)
+        self.outside = Outside(self.gather, self.watcher, self.start_job, self._reload)
         self.performing = Performing(
             workspace, self.recorder, self.outside, clock, step, server.wake, self.gather.withheld
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from quire_daemon.ahead import Ahead
@@ -19,12 +18,10 @@ from quire_daemon.comparing import Compared, compare_all
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
-from quire_daemon.ignore import Ignore
 from quire_daemon.jobs import StartJob
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, below
 from quire_daemon.reconcile import Renames, Seen, with_moves
-from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
@@ -64,18 +61,9 @@ _RULES: Final = "rules"
 class Outside:
     """Paths to look at, in the order in which they are due."""
 
-    def __init__(
-        self,
-        gather: Gather,
-        recorder: Recorder,
-        watcher: Watcher,
-        ignore: Ignore,
-        root: Path,
-        start_job: StartJob,
-        reload: Callable[[], None],
-    ) -> None:
-        self._gather, self._recorder, self._watcher, self._ignore, self._root = gather, recorder, watcher, ignore, root
-        self._start_job = start_job
+    def __init__(self, gather: Gather, watcher: Watcher, start_job: StartJob, reload: Callable[[], None]) -> None:
+        self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
+        self._root, self._watcher, self._start_job = gather.workspace.root, watcher, start_job
         self._reload = reload  # the settings file changed
         self._named = Named()
         self._next_scan: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything

@@ -101,7 +101,7 @@ class Turns:
         self.reloads: list[Exception] = []  # with which the settings cannot be read again
         self.jobs = JobsInTurn(self.guarded)
         self.watcher = Telling(root, ignore)
-        self.outside = Outside(self.gather, self.recorder, self.watcher, ignore, root, self.jobs.start, self._reload)
+        self.outside = Outside(self.gather, self.watcher, self.jobs.start, self._reload)
 
     def _reload(self) -> None:
         if self.reloads:
