@@ -24,6 +24,7 @@ _IN_PIECES: Final = 0xA0
 array: that matters to who has to find rows of blobs in a damaged file."""
 
 _KINDS: Final = 16
+_STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
 _OLD: Final = (0x95, 0x96)  # arrays of five, and of six where the frame stands in pieces
 _MOST_LINKS: Final = 1 << 20
 _LONGEST: Final = 9  # bytes of a number; nothing that is counted here needs as many
@@ -51,9 +52,9 @@ def row(number: int, stored: Stored) -> bytes:
         raise ValueError(f"no row can say of blob {number} what it should")
     out = bytearray((stored.kind + (_IN_PIECES if stored.rest else _HERE),))
     for value in (back, (stored.links - stored.run) * RUN + stored.run, stored.size):
-        _write(out, value)
+        write_number(out, value)
     if stored.rest:
-        _write(out, stored.rest)
+        write_number(out, stored.rest)
     return bytes(out + stored.frame)
 
 
@@ -62,22 +63,22 @@ def read(number: int, row: bytes) -> Stored:
     begins = row[0] if row else 0
     if begins in _OLD:
         return _read_old(row)
-    if not may_be(row):
+    if begins not in _STARTS:
         raise ValueError("it does not begin as a blob does")
     if len(row) > 3 and (row[1] | row[2]) < 0x80:  # nearly always
         back, links, at = row[1], row[2], 3
     else:
-        back, at = _read(row, 1)
-        links, at = _read(row, at)
-    size, at = _read(row, at)
-    rest, at = _read(row, at) if begins >= _IN_PIECES else (0, at)
+        back, at = read_number(row, 1)
+        links, at = read_number(row, at)
+    size, at = read_number(row, at)
+    rest, at = read_number(row, at) if begins >= _IN_PIECES else (0, at)
     run = links % RUN
     return Stored(number - back if back else 0, links // RUN + run, size, begins % _KINDS, row[at:], rest, run)
 
 
 def may_be(row: bytes) -> bool:
     """Does this begin as the row of a blob does?"""
-    return bool(row) and (row[0] in _OLD or row[0] - row[0] % _KINDS in (_HERE, _IN_PIECES))
+    return bool(row) and (row[0] in _OLD or row[0] in _STARTS)
 
 
 def _read_old(row: bytes) -> Stored:
@@ -91,7 +92,7 @@ def _read_old(row: bytes) -> Stored:
     return msgspec.structs.replace(stored, links=links, run=links % RUN)
 
 
-def _write(out: bytearray, value: int) -> None:
+def write_number(out: bytearray, value: int) -> None:
     """Seven bits a byte, the lowest first; all but the last byte have the eighth."""
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -99,7 +100,7 @@ def _write(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def _read(row: bytes, at: int) -> tuple[int, int]:
+def read_number(row: bytes, at: int) -> tuple[int, int]:
     """The number there, and where what follows it begins."""
     value = shift = 0
     for byte in row[at : at + _LONGEST]:

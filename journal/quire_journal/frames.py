@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import zstd
-from quire_journal.blob_rows import Stored
+from quire_journal.blob_rows import Stored, read_number, write_number
 from quire_journal.diff import same_end, same_start
 from quire_journal.entropy import TABLES
 from quire_journal.ids import BlobId, blob_id
@@ -36,7 +36,7 @@ PACKED: Final = 1
 DELTA: Final = 2
 """Kind of a frame: zstd of the bytes with the base's bytes as prefix."""
 SPLICED: Final = 3
-"""Kind of a frame: what stands between the beginning and the end that the bytes share with the base's (`_Between`)."""
+"""Kind of a frame: `STRETCH` as it was up to format 5 (`_Between`)."""
 BARE_PACKED: Final = 4
 """Kind of a frame: `PACKED` without the four bytes that every frame of zstd begins with."""
 BARE_DELTA: Final = 5
@@ -47,15 +47,22 @@ TABLED: Final = 6
 TABLED_BLOCK: Final = 7
 """Kind of a frame: `TABLED`, and without the head of its only block, which is as long as the rest."""
 
+STRETCH: Final = 8
+"""Kind of a frame: what stands between the beginning and the end that the bytes share with the base's, behind how long
+that beginning is. How long the end is follows from the size."""
+
 WITH_TABLES: Final = (TABLED, TABLED_BLOCK)
 
-MADE_OF_BASE: Final = (DELTA, SPLICED, BARE_DELTA, *WITH_TABLES)
+MADE_OF_BASE: Final = (DELTA, SPLICED, STRETCH, BARE_DELTA, *WITH_TABLES)
 """Kinds of frames that need a base."""
+
+_SHORTEST: Final = (PLAIN, SPLICED, STRETCH)
 
 _OF_ZSTD: Final = (PACKED, DELTA, BARE_PACKED, BARE_DELTA)
 
 _MAGIC: Final = b"\x28\xb5\x2f\xfd"
-_SINGLE_WITH_CHECKSUM: Final = 0x24  # of a frame: one segment, and a checksum behind it
+_SINGLE: Final = 0x20  # of a frame: one segment
+_SINGLE_WITH_CHECKSUM: Final = 0x24  # and a checksum behind it
 _LAST_PACKED: Final = 0b101
 _BLOCK_HEAD: Final = 3
 _CHECKSUM: Final = 4
@@ -69,6 +76,7 @@ _TABLES_MOST: Final = 17
 _TABLED_BYTES: Final = 1 << 16
 """Longest bytes in a `TABLED` frame: of longer ones zstd finds more where the base is a prefix."""
 _TABLED_BASE_BYTES: Final = 1 << 18
+_MOST_IN_BLOCK: Final = 1 << 17  # of a frame of zstd
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
 _FAR_BYTES: Final = 1 << 20  # of old and new, from which on long-distance matching pays
 _SPLICED_BYTES: Final = 96
@@ -82,6 +90,7 @@ _TIGHT_MOST: Final = 1 << 19  # of old and new; more would take a second, and a 
 _WORTH_A_LINK: Final = 0.8
 """A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
 history stood in keyframes that a delta would have saved. What saves less is not worth the link that readers follow."""
+_LINK_BYTES: Final = 4  # a stretch of an empty file, or of a word, is not worth one
 _SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
 _FEW_BYTES: Final = 1 << 16  # of a keyframe that is packed in the loop, up to which `_DELTA_LEVEL` takes 0.3 ms more
 
@@ -103,7 +112,6 @@ class Frame(msgspec.Struct, frozen=True):
     body: bytes
 
 
-_encode: Final = msgspec.msgpack.Encoder().encode
 _decode_between: Final = msgspec.msgpack.Decoder(_Between).decode
 
 
@@ -145,7 +153,7 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
         return None
     spliced = _splice(data, base)
     if spliced is not None:
-        return (SPLICED, spliced) if len(spliced) <= _WORTH_A_LINK * len(data) else None
+        return (STRETCH, spliced) if len(spliced) + _LINK_BYTES <= _WORTH_A_LINK * len(data) else None
     kind, packed = _packed_with(data, base, _DELTA_LEVEL)
     # Compared with a keyframe only where the bytes themselves leave a doubt: that takes as long as the delta.
     if len(packed) * _SURE_GAIN > len(data) and len(packed) > _WORTH_A_LINK * len(whole()[1]):
@@ -160,7 +168,7 @@ def tighter(number: int, stored: Stored, data: bytes, base: bytes) -> Stored | N
     though zstd packs some of them shorter: it is read in a tenth of the time.
     """
     made_of_base = stored.kind in MADE_OF_BASE
-    if stored.kind in (PLAIN, SPLICED) or len(stored.frame) < _TIGHT_LEAST or len(data) + len(base) > _TIGHT_MOST:
+    if stored.kind in _SHORTEST or len(stored.frame) < _TIGHT_LEAST or len(data) + len(base) > _TIGHT_MOST:
         return None
     if made_of_base and len(base) < _MIN_PREFIX_BYTES:
         return None
@@ -184,7 +192,9 @@ def _splice(data: bytes, base: bytes) -> bytes | None:
     between = len(data) - tail - head
     if between > _SPLICED_BYTES or between * 2 > len(data):
         return None
-    return _encode(_Between(head, tail, data[head : len(data) - tail]))
+    frame = bytearray()
+    write_number(frame, head)
+    return bytes(frame) + data[head : len(data) - tail]
 
 
 def _window_log(size: int) -> int:
@@ -265,8 +275,12 @@ def _block_head(size: int) -> bytes:
     return (size << 3 | _LAST_PACKED).to_bytes(_BLOCK_HEAD, "little")
 
 
-def unframe(number: int, stored: Stored, base: bytes) -> bytes:
-    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.Damaged`."""
+def unframe(number: int, stored: Stored, base: bytes, proven: bool = False) -> bytes:
+    """The bytes of one blob from its frame and its base's bytes; never more than declared. Raises `log.Damaged`.
+
+    `proven`: what comes of it is held against a sha256. Then the frame's own checksum need not be looked at, and it
+    takes two thirds of the time.
+    """
     if not 0 <= stored.size <= MAX_BYTES:
         raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
     if stored.kind == PLAIN:
@@ -287,8 +301,9 @@ def unframe(number: int, stored: Stored, base: bytes) -> bytes:
         except (zstd.ZstdError, ValueError) as error:
             raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
     elif stored.kind in WITH_TABLES:
-        data = _unpack_with_tables(number, stored, base)
-    elif stored.kind == SPLICED:
+        behind = proven and stored.kind == TABLED_BLOCK and len(base) <= _MOST_IN_BLOCK
+        data = (_unpack_behind if behind else _unpack_with_tables)(number, stored, base)
+    elif stored.kind in (SPLICED, STRETCH):
         data = _unsplice(number, stored, base)
     else:
         raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
@@ -303,9 +318,33 @@ def _unpack_with_tables(number: int, stored: Stored, base: bytes) -> bytes:
         block = _block_head(len(stored.frame) - _CHECKSUM) + stored.frame
     if not block or stored.size > _TABLED_BYTES:
         raise Damaged(f"the frame of blob {number} is none of {stored.size} bytes; run `quire verify`")
+    return _unpack(number, zstd.ZstdDict(TABLES + base).as_undigested_dict, _head(stored.size) + block, stored.size)
+
+
+def _unpack_behind(number: int, stored: Stored, base: bytes) -> bytes:
+    """The bytes of a `TABLED_BLOCK`, of which the checksum is left out: as what follows the base in one frame.
+
+    To take in a dictionary, tables and all, takes half of the time of a link. The tables alone are taken in once, and
+    the base stands in front of the block as a block of its own that is not packed: to what the other one refers it is
+    the same.
+    """
+    size = len(base) + stored.size
+    if not _CHECKSUM < len(stored.frame) <= _TABLED_BYTES + _CHECKSUM or stored.size > _TABLED_BYTES:
+        raise Damaged(f"the frame of blob {number} is none of {stored.size} bytes; run `quire verify`")
+    head = _MAGIC + bytes((_SINGLE | 2 << 6,)) + size.to_bytes(4, "little") + (len(base) << 3).to_bytes(3, "little")
+    block = memoryview(stored.frame)[:-_CHECKSUM]
+    return _unpack(number, _tables_alone(), b"".join((head, base, _block_head(len(block)), block)), size)[len(base) :]
+
+
+@functools.cache
+def _tables_alone() -> tuple[zstd.ZstdDict, int]:
+    return zstd.ZstdDict(TABLES + bytes(_MIN_PREFIX_BYTES)).as_digested_dict
+
+
+def _unpack(number: int, tables: tuple[zstd.ZstdDict, int], frame: bytes, size: int) -> bytes:
     try:
-        unpacking = zstd.ZstdDecompressor(zstd_dict=zstd.ZstdDict(TABLES + base).as_undigested_dict)
-        data = unpacking.decompress(_head(stored.size) + block, max_length=stored.size + 1)
+        unpacking = zstd.ZstdDecompressor(zstd_dict=tables)
+        data = unpacking.decompress(frame, max_length=size + 1)
     except (zstd.ZstdError, ValueError) as error:
         raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
     if not unpacking.eof or unpacking.unused_data:
@@ -315,10 +354,15 @@ def _unpack_with_tables(number: int, stored: Stored, base: bytes) -> bytes:
 
 def _unsplice(number: int, stored: Stored, base: bytes) -> bytes:
     try:
-        between = _decode_between(stored.frame)
-    except msgspec.MsgspecError as error:
+        if stored.kind == STRETCH:
+            head, at = read_number(stored.frame, 0)
+            middle = stored.frame[at:]
+            tail = stored.size - head - len(middle)
+        else:
+            between = _decode_between(stored.frame)
+            head, middle, tail = between.head, between.middle, between.tail
+    except (ValueError, msgspec.MsgspecError) as error:
         raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
-    head, tail = between.head, between.tail
-    if head < 0 or tail < 0 or head + tail > len(base) or head + len(between.middle) + tail != stored.size:
+    if head < 0 or tail < 0 or head + tail > len(base) or head + len(middle) + tail != stored.size:
         raise Damaged(f"the frame of blob {number} does not fit its base; run `quire verify`")
-    return base[:head] + between.middle + base[len(base) - tail :]
+    return base[:head] + middle + base[len(base) - tail :]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -150,3 +152,18 @@ def test_the_script_that_made_the_tables_reads_what_zstd_writes() -> None:
     dictionary = zstd.ZstdDict(counts.header() + base).as_undigested_dict
     assert zstd.ZstdDecompressor(zstd_dict=dictionary).decompress(frame) == data
     assert len(frame) < len(frames.pack_after(data, base))
+
+
+@every("lines", [30, 200, 900])
+def test_who_proves_the_bytes_gets_the_same_ones_as_who_looks_at_the_checksum(lines: int) -> None:
+    """Also where the base is more than a block of zstd may have. A flipped bit gives damage, or as many bytes."""
+    base = text(1, lines) * (5 if lines == 900 else 1)
+    data = changed(base[-60_000:], 2)
+    stored = delta(data, base)
+    assert stored.kind == frames.TABLED_BLOCK
+    assert frames.unframe(2, stored, base) == frames.unframe(2, stored, base, proven=True) == data
+    for at in range(0, len(stored.frame), 7):
+        flipped = stored.frame[:at] + bytes([stored.frame[at] ^ 16]) + stored.frame[at + 1 :]
+        with suppress(Damaged):
+            other = frames.unframe(2, msgspec.structs.replace(stored, frame=flipped), base, proven=True)
+            assert len(other) == len(data)

@@ -194,4 +194,4 @@ def test_what_does_not_shrink_and_what_is_short_stays() -> None:
     before = rows(store)
     repacked(store)
     assert rows(store) == before
-    assert [one.kind for one in before] == [frames.PLAIN, frames.SPLICED]
+    assert [one.kind for one in before] == [frames.PLAIN, frames.STRETCH]
