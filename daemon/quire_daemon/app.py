@@ -123,10 +123,11 @@ class App:
         self.collecting = Collecting(self, state_dir)
         self.reserve = reserve
         self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
-        self.jobs = Jobs(server.wake, self._guarded)
+        # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
+        self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
-        self.outside = Outside(self.gather, self.watcher, self.start_job, self._reload)
+        self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload)
         self.performing = Performing(
             workspace, self.recorder, self.outside, clock, step, server.wake, self.gather.withheld
         )
@@ -251,8 +252,8 @@ class App:
         self.git.close()
         self.outside.stop()
         self.watcher.stop()
-        self.jobs.close()
-        self.asides.close()
+        for jobs in (self.jobs, self.crawls, self.asides):
+            jobs.close()
         for one, outcome in self.performing.finish():
             self._answer_outcome(one, outcome)
         self.performing.close()
@@ -291,8 +292,8 @@ class App:
             call = self.accepting.accept(one)
             if call is not None:
                 self.deciding.take(call)
-        self.jobs.take_results()
-        self.asides.take_results()
+        for jobs in (self.jobs, self.crawls, self.asides):
+            jobs.take_results()
         self._guarded("search", self.deciding.take_answers)
         if self.git.stirs():
             self._guarded("git", self.git.look)  # before its writes are looked at

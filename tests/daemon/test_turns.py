@@ -210,6 +210,30 @@ def test_what_the_loop_does_now_and_then_is_done_where_the_journal_takes_nothing
     assert daemon.app.stopping
 
 
+def test_the_tree_is_compared_while_checks_and_collections_go_on_for_minutes(daemon: Daemon) -> None:
+    """Two of them had all threads: what came with a new folder was not seen until one ended."""
+    (daemon.root / "a").write_text("outside\n")
+    ended = threading.Event()
+
+    def work() -> Callable[[], None]:
+        ended.wait(LONGEST_S)
+        return lambda: None
+
+    try:
+        for _ in range(2):
+            daemon.app.start_job(work, "verify")
+        daemon.app.outside.scan("rules")
+        until = time.monotonic() + LONGEST_S / 2
+        while not daemon.app.outside.idle() and time.monotonic() < until:
+            daemon.server.poll(0.01)
+            daemon.app.turn([])
+        assert daemon.app.outside.idle()
+    finally:
+        ended.set()
+    with daemon.app.recorder.history() as history:
+        assert history.file("a") is not None
+
+
 def test_each_caller_is_told_once_of_a_salvage_and_nobody_after_a_day(daemon: Daemon) -> None:
     """Of this daemon, however long it runs."""
     daemon.app.recorder.note(JournalSalvaged("a page", "db-damaged", 1, ()))
