@@ -118,6 +118,20 @@ def test_what_was_installed_goes_again_and_nothing_else(
     assert quire("uninstall")["message"].endswith("is not installed.")
 
 
+def test_a_service_that_cannot_be_stopped_keeps_its_files(quire: Quire, tmp_path: Path) -> None:
+    """It runs on, and nobody could see any more where it comes from."""
+    program = tmp_path / "bin" / "systemctl"
+    program.write_text("#!/bin/sh\n[ $2 = disable ] && echo 'Failed to connect to bus' && exit 1\nexit 0\n")
+    program.chmod(0o755)
+    quire("install")
+    before = written(tmp_path / "home")
+    refused = quire("uninstall")
+    assert (refused["ok"], refused["error"]) == (False, "busy")
+    assert "nothing was removed. " in refused["message"]
+    assert "Failed to connect to bus" in refused["message"]
+    assert written(tmp_path / "home") == before
+
+
 def test_what_another_workspace_needs_stays(quire: Quire, tmp_path: Path, systemctl: Callable[[], list[str]]) -> None:
     (tmp_path / "other").mkdir()
     settle(place_of(tmp_path / "other"))

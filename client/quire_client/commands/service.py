@@ -59,8 +59,9 @@ def install(call: Invocation) -> int:
 
 
 def uninstall(call: Invocation) -> int:
-    """Let the service manager forget it, and remove our files."""
+    """Let the service manager forget it, and remove our files. Raises `Refused` where it cannot be stopped."""
     from quire_client.setup import writing
+    from quire_journal.refusals import Refused
 
     service = _service(call)
     others = _other_instances(service)
@@ -71,6 +72,10 @@ def uninstall(call: Invocation) -> int:
         reply["message"] = f"The service {service.name} is not installed."
     elif "dry-run" not in call.options:
         reply |= _commanded(call, service.stop)
+        if reply["commands"] and not _is_missing(call, service.stop):
+            # It may run on, and be started again at each login, by units of which nobody could see where they came from.
+            message = f"The service {service.name} could not be stopped, and nothing was removed. {reply['reason']}."
+            raise Refused("busy", message, "retry", commands=reply["commands"])
         writing.write(changes)
         for change in changes:  # the folder of a file that was the last one in it
             if change.action == "remove" and change.path.parent.suffix == ".d":
@@ -163,11 +168,9 @@ def _commanded(
     call: Invocation, commands: Sequence[tuple[str, ...]], before: Callable[[], None] = lambda: None
 ) -> dict[str, Any]:
     """Run the commands as far as they go; what is left is for the person: `commands`, and `reason`."""
-    import shutil
-
     from quire_client.service.units import spelled
 
-    if commands and shutil.which(commands[0][0], path=call.environ.get("PATH")) is None:
+    if _is_missing(call, commands):
         reason = f"There is no {commands[0][0]} here"
         return {"performed": False, "reason": reason, "commands": [spelled(command) for command in commands]}
     before()
@@ -177,6 +180,13 @@ def _commanded(
             reason = f"`{spelled(command)}` failed ({render.one_line(said) or f'status {status}'})"
             return {"performed": False, "reason": reason, "commands": [spelled(left) for left in commands[at:]]}
     return {"performed": True, "commands": []}
+
+
+def _is_missing(call: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
+    """Is there no such service manager, which could have a unit running?"""
+    import shutil
+
+    return bool(commands) and shutil.which(commands[0][0], path=call.environ.get("PATH")) is None
 
 
 def _performed(call: Invocation, command: tuple[str, ...]) -> tuple[int, str]:
