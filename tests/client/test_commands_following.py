@@ -108,6 +108,20 @@ def test_since_a_cursor_prints_all_that_came_after_it_and_the_next_cursor(quire:
     assert (len(told["records"]), told["cursor"]) == (2, "c4")
 
 
+def test_more_than_a_page_is_asked_for_page_by_page(quire: Quire) -> None:
+    """What the daemon answers at once is not all that somebody can want."""
+    full = {"ok": True, "records": [RECORD] * 1000, "more": True, "next": "c9"}
+    rest = {"ok": True, "records": [RECORD] * 500, "more": True, "next": "c9"}
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        return {**(full if asked["limit"] == 1000 else rest), "cursor": "c3"}
+
+    for words in (("since", "c2", "--limit", "1500"), ("log", "--limit", "1500")):
+        ran = quire(*words, **{words[0]: answer})
+        assert [asked["limit"] for _, asked in ran.asked] == [1000, 500]
+        assert len(ran.out.splitlines()) == 1500
+
+
 def test_since_tells_no_more_than_is_wanted_and_says_that_there_is_more(quire: Quire) -> None:
     ran = quire("since", "c2", "--limit", "1", since=page("c3", RECORD, more=True, fresh=True))
     assert ran.asked == [("since", {"cursor": "c2", "limit": 1})]

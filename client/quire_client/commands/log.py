@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 LIMIT: Final = 50
 """Records that are listed when nobody says how many."""
 
+MOST_A_PAGE: Final = 1000
+"""So many one call is answered with at most."""
+
 _PASSED_ON: Final = {
     "writer": "writer",
     "agent-session": "agent_session",
@@ -81,10 +84,12 @@ def _tell_of_hints(call: Invocation, reply: Mapping[str, Any]) -> None:
 def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
     """One reply with the records of as many pages as it takes: a page may hold few, or none, where they are rare."""
     wanted = arguments.get("limit", LIMIT)
-    reply = page = client.call("log", arguments)
+    first = {**arguments, "limit": min(arguments["limit"], MOST_A_PAGE)} if "limit" in arguments else arguments
+    reply = page = client.call("log", first)
     records = [*reply.get("records", ())]
     while page.get("ok") and page.get("next") and len(records) < wanted:
-        page = client.call("log", {**arguments, "cursor": page["next"], "limit": wanted - len(records)})
+        asked = {**arguments, "cursor": page["next"], "limit": min(wanted - len(records), MOST_A_PAGE)}
+        page = client.call("log", asked)
         records += page.get("records", ())
     if page is reply or not page.get("ok"):
         return page

@@ -73,7 +73,7 @@ def uninstall(call: Invocation) -> int:
     elif "dry-run" not in call.options:
         reply |= _commanded(call, service.stop)
         if reply["commands"] and not _is_missing(call, service.stop):
-            # It may run on, and be started again at each login, by units of which nobody could see where they came from.
+            # It may run on, and begin again at each login, and nobody could see where it comes from.
             message = f"The service {service.name} could not be stopped, and nothing was removed. {reply['reason']}."
             raise Refused("busy", message, "retry", commands=reply["commands"])
         writing.write(changes)

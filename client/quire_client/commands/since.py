@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
-from quire_client.commands.log import row
+from quire_client.commands.log import MOST_A_PAGE, row
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -54,7 +54,7 @@ def _all(client: Client, arguments: dict[str, Any], limit: int | None, timeout_s
     records: list[Any] = []
     fresh = False
     while True:
-        wanted = {} if limit is None else {"limit": limit - len(records)}
+        wanted = {} if limit is None else {"limit": min(limit - len(records), MOST_A_PAGE)}
         waits_s = arguments.get("wait_ms", 0) / 1000
         page = client.call("since", {**arguments, **wanted}, timeout_s=timeout_s + waits_s)
         if not page.get("ok"):
