@@ -36,7 +36,7 @@ import outsider
 pytestmark = pytest.mark.timeout(live.length(60, 3600))
 
 SECONDS = live.length(0.25, 90)
-ENOUGH = 100
+ENOUGH = 50
 """Turns of the editor in a short race, which is over then."""
 
 OURS = b"written by us\n"
