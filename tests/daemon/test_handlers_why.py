@@ -5,6 +5,7 @@ from __future__ import annotations
 from desk import Desk, OnDesk, lines
 
 from cases import every
+from playbook import Playbook
 from quire_daemon.handlers.undo import UNDO_TOOL
 from quire_daemon.handlers.why import WHY_TOOL
 from quire_journal.events import OutsideWritten
@@ -120,3 +121,14 @@ def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_remove
 def test_what_is_not_there_is_refused(args: dict[str, object], code: str) -> None:
     desk, _ = a_file()
     assert desk.call(WHY_TOOL, desk.ann, **args)["error"] == code
+
+
+def test_at_a_point_a_name_stands_for_what_it_was_then_and_not_for_where_it_leads_as_a_link_now() -> None:
+    book = Playbook({"target": "theirs\n"})
+    book.call("read_file", {"path": "target"})
+    made = book.call("write_file", {"path": "name", "content": "mine\n"}, by="ben")["version"]
+    book.call("delete_file", {"path": "name"}, by="ben")
+    book.links["name"] = "target"
+    assert book.call("why", {"path": "name", "line": 1})["path"] == "target"
+    then = book.call("why", {"path": "name", "line": 1, "at": made})
+    assert (then["path"], then["text"], then["version"]) == ("name", "mine", made)

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Decision, Tool, World
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.blame import require_text
 from quire_daemon.handlers.difference import Room, before, difference, text_of, there
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.origins import origins
+from quire_daemon.handlers.read import file_then
 from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
@@ -57,8 +58,7 @@ def decide(params: WhyParams, world: World) -> Decision:
     stood there, and the versions that had written it).
     """
     history = world.history
-    path = world.files[params.path].path
-    version = _asked(params, path, history)
+    path, version = _asked(params, world.files[params.path], history)
     told: dict[str, Any] = {}
     if params.line is not None:
         found = _blamed(params.line, path, version, world)
@@ -92,8 +92,11 @@ def decide(params: WhyParams, world: World) -> Decision:
     return Decision({**reply, **news(world, path)})
 
 
-def _asked(params: WhyParams, path: str, history: History) -> Version:
+def _asked(params: WhyParams, now: FileNow, history: History) -> tuple[str, Version]:
     """The version that stands at the path then. Also one that says that the file is gone. Raises `Refused`."""
+    path = now.path
+    if params.at is not None and now.resolved_from:  # it may have led elsewhere, or been a file itself
+        return file_then(now, parse_point(params.at, history), params.at, history)
     if params.at is None:
         version = history.file(path)
     else:
@@ -101,7 +104,7 @@ def _asked(params: WhyParams, path: str, history: History) -> Version:
     if version is None:
         point = f" at {params.at}" if params.at is not None else ""
         raise Refused("not_found", f"The journal has no file {path}{point}.", "log", path=path)
-    return version
+    return path, version
 
 
 # ── a line ───────────────────────────────────────────────────────────────────
