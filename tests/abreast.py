@@ -127,11 +127,12 @@ def _until_all_end(work: Work, forks: list[Fork], left: set[int]) -> None:
             fork.at = after
 
 
-def _tell(session: pytest.Session, item: pytest.Item, found: Iterable[dict[str, Any]]) -> None:
+def _tell(session: pytest.Session, item: pytest.Item, found: Sequence[dict[str, Any]]) -> None:
     hook = session.config.hook
     for one in found:
         hook.pytest_runtest_logreport(report=hook.pytest_report_from_serializable(config=session.config, data=one))
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    location = found[-1]["location"] if found else item.location  # the item's is worked out when it is asked for
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=location)
     if session.shouldfail:
         raise session.Failed(session.shouldfail)
     if session.shouldstop:

@@ -31,9 +31,9 @@ def listed(settings: Settings | None = None, **arguments: Any) -> dict[str, dict
 
 
 @cache
-def told_of(name: str) -> dict[str, Any]:
-    """What is told of a tool where all dialects are offered. Not to be changed."""
-    return listed(ALL, tool=name)[name]
+def everything() -> dict[str, dict[str, Any]]:
+    """The same where all dialects are offered. Not to be changed."""
+    return listed(ALL)
 
 
 def test_by_default_fewer_than_twenty_one_tools_are_offered() -> None:
@@ -66,7 +66,7 @@ def test_nothing_that_removes_history_or_ends_the_daemon_is_offered_whatever_is_
 @every("name", offered(ALL))
 def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
     """Names are cut after 30 characters or so, descriptions after 2 KiB; some pass only ASCII."""
-    tool = told_of(name)
+    tool = everything()[name]
     assert re.fullmatch(r"[a-z_]{1,30}", name)
     assert 0 < len(tool["description"]) <= MOST
     assert tool["description"].isascii()
@@ -81,7 +81,7 @@ def test_what_is_offered_keeps_to_what_clients_can_take(name: str) -> None:
 
 @every("name", offered(ALL))
 def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
-    told = told_of(name)["annotations"]
+    told = everything()[name]["annotations"]
     assert set(told) == {"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     assert told["readOnlyHint"] is not TOOLS[name].writes
     assert told["openWorldHint"] is False
@@ -90,7 +90,7 @@ def test_annotations_say_all_four_and_agree_with_the_tool(name: str) -> None:
 
 
 def test_every_argument_is_shown_or_is_another_name_of_one_that_is() -> None:
-    for name, tool in listed(ALL).items():
+    for name, tool in everything().items():
         unseen = set(flat(TOOLS[name].params)["properties"]) - set(tool["schema"]["properties"])
         assert unseen == set(tool["aliases"]) | ({"path"} if name == "apply_patch" else set()), name
 

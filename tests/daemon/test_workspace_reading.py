@@ -74,6 +74,7 @@ def test_what_is_not_a_regular_file_is_not_opened(
         while time.monotonic() < deadline and writer.poll() is None:
             with pytest.raises(NotRegular):
                 workspace.read("fifo", 10)
+            time.sleep(0.005)  # for it to go on, if it can
         assert writer.poll() is None, "the writer's open() went on: somebody opened the FIFO for reading"
     finally:
         writer.kill()
