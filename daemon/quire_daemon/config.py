@@ -217,16 +217,16 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "retention.automatic": ("off", "over_quota", "daily"),
     **{".".join(key): choices for key, choices in _FROM_LENIENT_TO_STRICT.items()},
 }
-_LEAST: dict[str, float] = {
-    "capture.max_bytes": 0,
-    "capture.scan_minutes": 0.1,  # a comparison goes through the whole tree
-    "limits.edit_bytes": 1,
-    "limits.edit_lines": 1,
-    "limits.reply_bytes": 1,
-    "limits.regex_ms": 1,
-    "retention.workspace_bytes": 0,
-    "retention.store_bytes": 0,
-    "retention.reserve_bytes": 0,
+_RANGES: dict[str, tuple[float, float]] = {
+    "capture.max_bytes": (0, math.inf),
+    "capture.scan_minutes": (0.1, math.inf),  # a comparison goes through the whole tree
+    "limits.edit_bytes": (1, math.inf),
+    "limits.edit_lines": (1, math.inf),
+    "limits.reply_bytes": (1, math.inf),
+    "limits.regex_ms": (1, 3_600_000),  # no timer of the kernel takes all numbers
+    "retention.workspace_bytes": (0, math.inf),
+    "retention.store_bytes": (0, math.inf),
+    "retention.reserve_bytes": (0, math.inf),
 }
 
 
@@ -297,10 +297,11 @@ def _convert(table: dict[str, Any], name: str, text: str | None) -> Settings:
         if value not in choices:
             wanted = ", ".join(repr(c) for c in choices)
             raise wrong_at(name, text, dotted, f"{dotted} is {value!r}; it can be {wanted}")
-    for dotted, least in _LEAST.items():
+    for dotted, (least, most) in _RANGES.items():
         value = _value(settings, dotted)
-        if not least <= value < math.inf:  # nor what is no number, which TOML can write
-            raise wrong_at(name, text, dotted, f"{dotted} is {value}; it must be a number from {least} on")
+        if not (least <= value <= most and value < math.inf):  # nor what is no number, which TOML can write
+            wanted = f"from {least} on" if most == math.inf else f"from {least} to {most}"
+            raise wrong_at(name, text, dotted, f"{dotted} is {value}; it must be a number {wanted}")
     for glob in settings.policy.forbidden_globs:
         _check_glob(glob, name, text)
     try:

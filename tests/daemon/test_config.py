@@ -86,7 +86,8 @@ def test_the_workspace_cannot_allow_absolute_paths_that_the_user_refuses() -> No
         ("[capture]\nmax_bytes = -5\n", ["line 2: capture.max_bytes is -5; it must be a number from 0 on"]),
         ("[capture]\nscan_minutes = nan\n", ["line 2: capture.scan_minutes is nan; it must be a number from 0.1 on"]),
         ("[capture]\nscan_minutes = inf\n", ["line 2: capture.scan_minutes is inf"]),
-        ("[limits]\nregex_ms = 0\n", ["line 2: limits.regex_ms is 0; it must be a number from 1 on"]),
+        ("[limits]\nregex_ms = 0\n", ["line 2: limits.regex_ms is 0; it must be a number from 1 to 3600000"]),
+        ("[limits]\nregex_ms = 99999999999999999\n", ["line 2: limits.regex_ms is 99999999999999999; it must be"]),
     ],
 )
 def test_a_bad_file_is_told_with_line_and_key(text: str, parts: list[str]) -> None:
