@@ -285,6 +285,17 @@ def test_a_displaced_file_that_cannot_be_read_keeps_no_other_from_being_looked_a
     os.close(tmp)
 
 
+def test_a_displaced_file_that_cannot_be_removed_keeps_no_daemon_from_its_end(tmp_path: Path) -> None:
+    """As on a disk that was mounted anew, for reading only: the journal was not closed, and nobody got an answer."""
+    tmp = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    lingering = Lingering(tmp)
+    (tmp_path / "0.old").write_bytes(b"")
+    lingering.spent += ["0.old", 300 * "x"]  # longer than a name can be
+    lingering.close()
+    assert os.listdir(tmp_path) == []
+    os.close(tmp)
+
+
 def test_a_sweep_that_can_let_nothing_go_is_not_followed_by_another_at_once(workspace: Workspace) -> None:
     """Each looks at all of them: of some hundred that others held open the loop took all of a processor."""
     writes = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import Final
 
@@ -139,7 +140,7 @@ class Lingering(msgspec.Struct, eq=False):
                 name = self.spent.pop()
             except IndexError:
                 return
-            unlink(self.tmp, name)
+            self._remove(name)
 
     def close(self) -> None:
         """Let everything go, whatever its time. What is being written stays in `.quire/tmp` for the next start."""
@@ -149,9 +150,14 @@ class Lingering(msgspec.Struct, eq=False):
             untouched = item.held.leased and not item.broken
             item.held.drop()
             if untouched and item.owned:
-                unlink(self.tmp, item.name)
+                self._remove(item.name)
         self.items.clear()
         self.named.clear()
+
+    def _remove(self, name: str) -> None:
+        """What the disk does not let go of stays for the next start."""
+        with suppress(OSError):
+            unlink(self.tmp, name)
 
     def _answer_break(self, item: Displaced) -> None:
         held = item.held
