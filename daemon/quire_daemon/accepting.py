@@ -58,7 +58,8 @@ class Accepting:
             self._log.warning("foreign_uid", uid=incoming.peer.uid)
             return None  # not ours to answer: the socket's mode should have kept it out
         if request is None:
-            self._server.reply(incoming.identity, 0, Refused("schema_invalid", incoming.why).reply())
+            refused = Refused("schema_invalid", incoming.why)
+            self._server.reply(incoming.identity, incoming.number, refused.reply())
             return None
         try:
             try:

@@ -47,6 +47,7 @@ class Incoming(msgspec.Struct, frozen=True):
     peer: Peer
     request: Request | None  # None: the frame was not a request; `why` says how
     why: str = ""
+    number: int = 0  # of what was not a request, where it is known all the same: its caller waits for that
 
 
 def listen(path: Path) -> socket.socket:
@@ -130,9 +131,12 @@ class Server:
 
     def _spooled(self) -> Iterable[Incoming]:
         """Requests that came as files. Whose they are is told by their owner, and that is us."""
-        for identity, frame in self.spool.take() if self.spool is not None else ():
-            peer = Peer(os.getuid(), 0)
-            yield Incoming(identity, peer, None, frame) if isinstance(frame, str) else _incoming(identity, peer, frame)
+        peer = Peer(os.getuid(), 0)
+        for identity, number, frame in self.spool.take() if self.spool is not None else ():
+            if isinstance(frame, str):
+                yield Incoming(identity, peer, None, frame, number)
+            else:
+                yield _incoming(identity, peer, frame, number)
 
     def _drain(self) -> Iterable[Incoming]:
         for taken in range(DRAIN_LIMIT):
@@ -192,11 +196,11 @@ class Server:
             os.close(fd)
 
 
-def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview) -> Incoming:
+def _incoming(identity: bytes, peer: Peer, frame: bytes | memoryview, number: int = 0) -> Incoming:
     try:
         return Incoming(identity, peer, decode_request(frame))
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
-        return Incoming(identity, peer, None, f"the message is not a request: {error}")
+        return Incoming(identity, peer, None, f"the message is not a request: {error}", number)
 
 
 def _peer(frame: zmq.Frame) -> Peer:

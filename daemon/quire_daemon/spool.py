@@ -56,8 +56,8 @@ class Spool:
         """A request came; from any thread."""
         self._rung = True
 
-    def take(self) -> list[tuple[bytes, bytes | str]]:
-        """The requests that came: (identity, frame), or a sentence in place of a frame that cannot be taken."""
+    def take(self) -> list[tuple[bytes, int, bytes | str]]:
+        """The requests that came: (identity, id, frame), or a sentence in place of a frame that cannot be taken."""
         if not self._rung:
             return []
         try:
@@ -65,7 +65,7 @@ class Spool:
         except OSError:  # no descriptor is left for it: it is looked at again in the next turn
             return []
         self._rung = False
-        taken: list[tuple[bytes, bytes | str]] = []
+        taken: list[tuple[bytes, int, bytes | str]] = []
         for name in names:
             found = REQUEST.fullmatch(name)
             if found is None:
@@ -73,7 +73,7 @@ class Spool:
             elif len(taken) == MOST:
                 self._rung = True
             elif name not in self._stuck and (frame := self._read(name)) is not None:
-                taken.append((PREFIX + found[1].encode(), frame))
+                taken.append((PREFIX + found[1].encode(), int(found[2]), frame))
         return taken
 
     def look(self) -> bool:

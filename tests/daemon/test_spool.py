@@ -75,7 +75,7 @@ def test_a_request_is_taken_once_and_only_when_it_rings(door: Spool, folder: Pat
     (folder / f"{CLIENT}-7.request").write_bytes(b"frame")
     assert door.take() == []
     door.ring()
-    assert door.take() == [(WHO, b"frame")]
+    assert door.take() == [(WHO, 7, b"frame")]
     door.ring()
     assert door.take() == []
     assert os.listdir(folder) == ["daemon"]
@@ -92,7 +92,7 @@ def test_what_cannot_be_listed_now_is_taken_later(door: Spool, folder: Path) -> 
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert taken == []
-    assert door.take() == [(WHO, b"frame")]
+    assert door.take() == [(WHO, 7, b"frame")]
 
 
 def test_what_the_watcher_missed_shows_in_the_folders_time(door: Spool, folder: Path) -> None:
@@ -101,7 +101,7 @@ def test_what_the_watcher_missed_shows_in_the_folders_time(door: Spool, folder: 
     assert not door.look()
     (folder / f"{CLIENT}-7.request").write_bytes(b"frame")
     assert door.look()
-    assert door.take() == [(WHO, b"frame")]
+    assert door.take() == [(WHO, 7, b"frame")]
 
 
 def test_what_is_not_finished_or_no_request_stays_where_it_is(door: Spool, folder: Path) -> None:
@@ -122,7 +122,8 @@ def test_links_pipes_and_second_names_are_not_read(door: Spool, folder: Path, tm
     door.ring()
     taken = door.take()
     assert len(taken) == 4
-    assert all(isinstance(frame, str) for _, frame in taken)
+    assert all(isinstance(frame, str) for _, _, frame in taken)
+    assert [number for _, number, _ in taken] == [1, 2, 3, 4], "who waits for one is answered under it"
     assert secret.read_bytes() == b"secret"
     door.ring()
     assert door.take() == []  # the folder cannot be removed, and is not looked at again
@@ -134,7 +135,7 @@ def test_what_belongs_to_another_user_is_not_taken(door: Spool, folder: Path, tm
     request.write_bytes(b"frame")
     os.chown(request, 12345, 12345)
     door.ring()
-    ((_, said),) = door.take()
+    ((_, _, said),) = door.take()
     assert isinstance(said, str)
     assert "of the workspace's owner" in said
     theirs = tmp_path.joinpath("site", *FOLDER)
@@ -148,7 +149,7 @@ def test_a_request_that_is_too_large_is_a_sentence(door: Spool, folder: Path) ->
     with open(folder / f"{CLIENT}-1.request", "wb") as file:
         file.truncate(MAX_BYTES + 1)
     door.ring()
-    ((_, said),) = door.take()
+    ((_, _, said),) = door.take()
     assert isinstance(said, str)
     assert "as a file it may have" in said
 

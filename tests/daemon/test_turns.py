@@ -29,6 +29,7 @@ from quire_daemon.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
 from quire_daemon.performing import MANY
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
+from quire_daemon.spool import Spool
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION, WIRE
 from quire_journal.check import check
@@ -36,6 +37,7 @@ from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Reply, Request, encode
+from quire_journal.spooled import FOLDER, request_name
 from quire_journal.stores.memory import MemoryStore
 
 LONGEST_S = 30.0
@@ -49,9 +51,11 @@ class Hearing(Server):
         super().__init__(listen(folder / "socket"), folder / "socket", "epoch")
         self.replies: dict[bytes, dict[str, Any]] = {}
         self.gone: set[bytes] = set()  # connections that have ended
+        self.answered: list[int] = []  # which requests, by their callers' numbers
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
         encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
+        self.answered.append(request_id)
         self.replies[identity] = body
 
     def reaches(self, identity: bytes) -> bool:
@@ -121,6 +125,18 @@ def incoming(caller: str, tool: str, args: dict[str, Any], op: bytes = b"") -> I
     """What has come from this caller, on a connection of its own."""
     request = Request(1, tool, msgspec.Raw(msgspec.msgpack.encode(args)), Caller(agent=caller), op)
     return Incoming(caller.encode(), Peer(os.getuid(), 1), request)
+
+
+@pytest.mark.parametrize("written", [b"no request", b""])
+def test_a_file_that_is_no_request_is_answered_to_whoever_waits_for_its_number(daemon: Daemon, written: bytes) -> None:
+    """Its name says which one it is; the answer went to number 0, and the caller waited until its time was over."""
+    server = daemon.server
+    server.spool = Spool(daemon.root, "epoch", daemon.clock.now_ns)
+    (daemon.root.joinpath(*FOLDER) / request_name("0" * 16, 7)).write_bytes(written)
+    server.spool.ring()
+    daemon.app.turn(server.poll(0.0))
+    assert server.answered == [7]
+    assert [reply["error"] for reply in server.replies.values()] == ["schema_invalid"]
 
 
 def write(path: str) -> tuple[str, dict[str, Any]]:
