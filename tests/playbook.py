@@ -17,6 +17,7 @@ from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import MOST_INSIDE, Decision, FileNow, Implied, Move, Put, Remove, Tool, Who, World
 from quire_daemon.handlers.notices import decided
+from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.search import Answer, NeedsSearch, Search, run
 from quire_daemon.wrong_arguments import refusal
 from quire_journal.events import EditRefused, Event, OutsideDeleted, OutsideWritten, WriterIntroduced
@@ -61,6 +62,13 @@ class Playbook:
         data = self.files.get(path)
         return None if data is None else data.decode("utf-8", "surrogateescape")
 
+    def watch(self) -> None:
+        """What other programs have done is noted; without this, of a file only when a call names it."""
+        with self.journal.store.reading() as reading:
+            known = [path for path, head in History(reading).paths() if not head.gone]
+        for path in sorted({*known, *self.files}):
+            self._gather(path)
+
     # ── calls ──
 
     def call(
@@ -100,10 +108,15 @@ class Playbook:
             while True:
                 try:
                     return decided(tool, params, world)
-                except NeedsSearch as needs:
-                    asked = needs.search
-                assert asked not in world.found
-                world = replace(world, found={**world.found, asked: self.search(asked)})
+                except (NeedsSearch, NeedsOrigins) as needs:
+                    missing = needs
+                if isinstance(missing, NeedsSearch):
+                    assert missing.search not in world.found
+                    world = replace(world, found={**world.found, missing.search: self.search(missing.search)})
+                else:
+                    assert missing.asked not in world.origins
+                    origins = {**world.origins, missing.asked: worked_out(missing.asked, history)}
+                    world = replace(world, origins=origins)
 
     def who(self, name: str) -> Who:
         """The caller of that name, introduced on its first call."""
