@@ -47,7 +47,7 @@ class Watcher:
         self._batch = Batch()
         self._cookies = Cookies(self._root)
         self._has_cookies = cookies
-        self._no_cookies = ""  # why there is no folder for them
+        self._no_cookies = ""  # why none can be written, or there is no folder for them
         self._faults: set[str] = set()
         self._overflows = 0
         self._root_gone = False
@@ -220,11 +220,12 @@ class Watcher:
         for _ in range(2):
             try:
                 self._cookies.write(token)
+                self._no_cookies = ""
                 break
             except FileNotFoundError:
                 self._prepare_cookies()  # someone removed the folder
             except OSError as error:
-                _LOG.warning("cookie not written: %s", error)
+                self._no_cookies = f"no cookie can be written: {error.strerror or error}"
                 break
         return token
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -350,6 +351,20 @@ def test_a_cookie_folder_that_can_be_made_again_is_told_as_missing_no_more(tmp_p
     watched.watcher.cookie()
     assert watched.health().reasons
     (tmp_path / ".quire" / "cookies").unlink()
+    watched.catch_up()
+    assert watched.health().reasons == ()
+
+
+def test_a_cookie_that_cannot_be_written_is_told_until_one_can(watch: Start) -> None:
+    """On a disk that is full, or only read by now, every question waits for nothing; it said that all is well."""
+    watched = watch()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, limits[1]))
+    try:
+        watched.watcher.cookie()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert any("cookie" in reason for reason in watched.health().reasons)
     watched.catch_up()
     assert watched.health().reasons == ()
 
