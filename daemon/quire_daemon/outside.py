@@ -361,7 +361,7 @@ class Outside:
         """
         scan = self._next_scan
         if scan is None or scan.reason not in ("start", _RULES):  # these stay what they are
-            scan = _Scan(self._now(), reason, awaited=reason == _RULES)
+            scan = _Scan(self._now(), reason, awaited=reason == _RULES and self._captured)
         if self._scanning is None:
             self._begin_scan(scan)
         else:

@@ -267,6 +267,14 @@ def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns:
     assert turns.scans() == ["start", "rules"]
 
 
+def test_who_asks_during_a_first_capture_waits_for_no_change_of_the_rules(turns: Turns) -> None:
+    """It may take minutes, and replies say that it goes on."""
+    turns.write("a", "one\n")
+    turns.outside.open()
+    turns.outside.scan("rules")
+    assert turns.outside.idle()
+
+
 def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turns) -> None:
     """A database that somebody ignores because it grows went into the journal with each comparison all the same."""
     turns.write("a.db", "one\n")
