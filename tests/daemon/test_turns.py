@@ -476,6 +476,7 @@ def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Da
     assert daemon.app.performing.under_way.going
     before, came = 0.0, [msgspec.structs.replace(second, identity=caller.encode())]
     while daemon.app.performing.under_way.going:
+        daemon.wait()
         began = daemon.clock.mono_s()
         daemon.app.turn(came)
         after, came = daemon.app.deciding.next_look_s(began), []

@@ -6,6 +6,7 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -198,10 +199,11 @@ def test_a_save_into_the_displaced_file_is_told(workspace: Workspace, steps: Ste
     staged = workspace.stage(put(workspace, "f", b"new"))
     workspace.perform(staged)
     displaced = workspace.root / ".quire/tmp" / staged.name
-    writer = subprocess.Popen([sys.executable, "-c", WRITE_LATE, os.fspath(displaced)])
+    writer = subprocess.Popen([sys.executable, "-ISc", WRITE_LATE, os.fspath(displaced)])
     late = []
     while writer.poll() is None or not late:
         late.extend(workspace.sweep(1.0))
+        time.sleep(0.001)  # a program begins meanwhile
     assert [(one.path, one.data) for one in late] == [("f", b"late")]
     assert path.read_bytes() == b"new"
     assert in_tmp(workspace) == [staged.name]
