@@ -34,19 +34,18 @@ from quire_client.start import Child, apart
 
 STAND_IN = """\
 #!{python} -IS
-import _socket, marshal, posix, sys
+import _signal, _socket, marshal, posix, sys
 line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 line.connect({line!r})
 words = [{python_here!r}, *{before!r}, *sys.argv[1:]]
 streams = b"".join(fd.to_bytes(4, sys.byteorder) for fd in range(3))
 rights = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)]
+_signal.pthread_sigmask(_signal.SIG_BLOCK, [_signal.SIGINT])
+if _signal.getsignal(_signal.SIGINT) != _signal.SIG_IGN:
+    _signal.signal(_signal.SIGINT, lambda *_: line.send(b"interrupt"))
 line.sendmsg([marshal.dumps(["program", words, posix.environ, posix.getcwd()])], rights)
-status = None
-while status is None:
-    try:
-        status = int(line.recv(16) or b"1")
-    except KeyboardInterrupt:
-        line.send(b"interrupt")
+_signal.pthread_sigmask(_signal.SIG_UNBLOCK, [_signal.SIGINT])
+status = int(line.recv(16) or b"1")
 if status < 0:
     posix.kill(posix.getpid(), -status)
 posix._exit(status)
