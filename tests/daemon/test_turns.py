@@ -240,10 +240,10 @@ def test_the_tree_is_compared_while_checks_and_collections_go_on_for_minutes(dae
             daemon.app.start_job(work, "verify")
         daemon.app.outside.scan("rules")
         until = time.monotonic() + LONGEST_S / 2
-        while not daemon.app.outside.idle() and time.monotonic() < until:
+        while not daemon.app.outside.progress()["finished"] and time.monotonic() < until:
             daemon.server.poll(0.01)
             daemon.app.turn([])
-        assert daemon.app.outside.idle()
+        assert daemon.app.outside.progress()["finished"]
     finally:
         ended.set()
     with daemon.app.recorder.history() as history:
