@@ -24,7 +24,17 @@ from quire_journal.any_of import AnyOf
 from quire_journal.beside import Again, Row
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import BytesGone, Event, Purged, ReplyKept, WritesAbandoned
+from quire_journal.events import (
+    BurstEnded,
+    BytesDisplaced,
+    BytesGone,
+    CaptureFailed,
+    Event,
+    LeaseReleased,
+    Purged,
+    ReplyKept,
+    WritesAbandoned,
+)
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.records import Record, decode_record, encode_record, record_hash
@@ -342,9 +352,20 @@ def _masked(record: Record, found: Found) -> Record:
     return msgspec.structs.replace(record, body=msgspec.Raw(body))
 
 
+_NAMES: Final = ("path", "to", "name")
+"""Fields by which a fold finds what an event is about."""
+
+_WORDS: Final = ("by", "how", "evidence", "uncaptured", "code", "tool", "dialect", "strength", "bind", "kept")
+"""Fields with words of Quire's own: a file that goes may have one for a line, and they tell nothing of it."""
+
+_WHY_IN_A_WORD: Final = (WritesAbandoned, BytesDisplaced, CaptureFailed, BytesGone, BurstEnded, LeaseReleased)
+"""Events in which `why` is such a word, too."""
+
+
 def _named(event: object) -> frozenset[str]:
-    """Names in an event that stay, for a fold finds by them what it is about."""
-    named = (value for name in ("path", "to", "name") if isinstance(value := getattr(event, name, None), str))
+    """Texts in an event that stay."""
+    fields = (*_NAMES, *_WORDS, *(("why",) if isinstance(event, _WHY_IN_A_WORD) else ()))
+    named = (value for name in fields if isinstance(value := getattr(event, name, None), str))
     return frozenset((*named, *getattr(event, "paths", ())))
 
 

@@ -18,6 +18,7 @@ from quire_journal.check import check
 from quire_journal.events import (
     BatchUndone,
     BurstBegun,
+    CaptureFailed,
     CheckpointNamed,
     EditRefused,
     Event,
@@ -64,6 +65,19 @@ def test_lines_of_a_file_that_goes_are_masked_wherever_they_stand() -> None:
     assert set(said) == {kept, refused}
     assert "there is [purged] now, and abc" in said[refused]
     assert "MIIE" not in said[kept]
+
+
+def test_words_of_quires_own_stay_though_a_line_of_what_goes_is_one_of_them() -> None:
+    """Else every file that a tool wrote would have been written by nobody knows what."""
+    scribe = Scribe().introduce()
+    scribe.write("notes", b"write_file\noverlapping_edits\nwatched\ntoo_large\n")
+    scribe.write("a.py", b"a\n", by="write_file")
+    scribe.outside("b.py", b"b\n")
+    scribe.note(CaptureFailed("large", "too_large", 1 << 40))
+    refused = scribe.note(EditRefused("write_file", "a.py", "overlapping_edits", "write_file is told"), writer=1)
+    said = told(scribe, Wanted(path="notes"))
+    assert set(said) == {refused}
+    assert "'write_file', path='a.py', code='overlapping_edits', why='[purged] is told'" in said[refused]
 
 
 def test_the_key_of_a_kept_reply_is_masked_too() -> None:
