@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 import msgspec
 
@@ -23,6 +23,10 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         if not self.path:
             raise ValueError("Object missing required field `path`")
+
+    def plainly(self) -> Self:
+        """The same call with each thing said in one way: what an idempotency key stands for."""
+        return self
 
     @property
     def stated_base(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, Implied, OriginsOf, Tool, Who
 from quire_daemon.lost_races import LostRaces
 from quire_daemon.search import Answer, Search
@@ -61,7 +62,8 @@ class Call(msgspec.Struct):
     @property
     def arguments(self) -> bytes:
         """What the idempotency key stands for, in whatever order it was said."""
-        said = msgspec.msgpack.encode(self.params, order="sorted")
+        plain = self.params.plainly() if isinstance(self.params, Writing) else self.params
+        said = msgspec.msgpack.encode(plain, order="sorted")
         return hashlib.sha256(self.tool.name.encode() + b"\0" + said).digest()
 
     @property

@@ -190,6 +190,22 @@ def test_a_file_can_be_viewed_in_the_text_editor_on_a_full_disk_and_what_is_not_
     assert kinds.count("edit_refused") + len(waiting) == 1, "that of the edit"
 
 
+def test_a_repeated_call_is_the_same_under_other_names_of_its_arguments(daemon: Daemon) -> None:
+    (daemon.root / "a").write_text("one\n")
+    seen = daemon.turn(ann=("read_file", {"path": "a", "hashes": True}))["ann"]
+    shown = msgspec.msgpack.decode(seen["lines"])
+    operation = {"op": "replace_line", "hash": shown[0].split()[0], "content": "1"}
+    said = {"operations": [operation], "idempotency_key": "k1"}
+    first = daemon.turn(ann=("edit", {**said, "path": "a", "base": seen["version"]}))["ann"]
+    again = daemon.turn(ann=("edit", {**said, "file_path": "a", "expected_file_version": seen["version"]}))["ann"]
+    assert first["ok"], first
+    assert (again.get("error"), again["version"]) == (None, first["version"])
+    written = {"path": "a", "content": "two\n", "idempotency_key": "k2"}
+    first = daemon.turn(ann=("write_file", {**written, "base": first["version"]}))["ann"]
+    again = daemon.turn(ann=("write_file", {**written, "expected_file_version": seen["version"]}))["ann"]
+    assert (first["ok"], again["error"]) == (True, "schema_invalid"), "another base is another call"
+
+
 @pytest.mark.parametrize("between", [read("b"), ("claim", {"path": "b"})])
 def test_what_a_turn_has_decided_is_not_taken_for_an_outside_change_before_it_is_written(
     daemon: Daemon, between: tuple[str, dict[str, Any]]

@@ -6,10 +6,10 @@ What an anchor means is in `anchors`. Here operations become splices: all of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from quire_daemon.arguments import Writing, one_base
 from quire_daemon.config import Settings
@@ -80,6 +80,11 @@ class EditParams(Writing, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         force_setattr(self, "path", self.path or self.file_path or "")
         super().__post_init__()
+
+    def plainly(self) -> Self:
+        """With `path` and `base`, whichever names it used."""
+        plain = replace(self, file_path=None)
+        return plain if self.base else replace(plain, base=self.expected_file_version, expected_file_version=None)
 
     @property
     def stated_base(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec.structs import replace
 
@@ -48,6 +48,10 @@ class WriteParams(Writing, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_sha256(self.expectedSha256, "expectedSha256")
+
+    def plainly(self) -> Self:
+        """With `base`, whichever name it used."""
+        return self if self.base else replace(self, base=self.expected_file_version, expected_file_version=None)
 
     @property
     def stated_base(self) -> str:
