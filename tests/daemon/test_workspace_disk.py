@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
-from quire_daemon.handlers.base import FileNow, Remove
+from quire_daemon.handlers.base import FileNow, Move, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_journal.refusals import Refused
 
@@ -83,6 +84,22 @@ def test_what_the_disk_forbids_is_refused(tmp_path: Path) -> None:
 
 def _unread(path: str) -> FileNow:
     return FileNow(path, "file", None, mode=0o644, size=3)
+
+
+def test_a_move_to_another_mount_is_refused_by_both_names(tmp_path: Path) -> None:
+    """The disk does not tell which of the two is elsewhere, and the name of the file was said to be."""
+    (tmp_path / "a").write_bytes(b"a")
+    (tmp_path / "src").mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path / "src")]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount")
+    try:
+        with pytest.raises(Refused, match="a and src/a are on different mounts") as refused:
+            do(Workspace(tmp_path), Move(1, "a", "src/a", file_now(Workspace(tmp_path), "a")))
+    finally:
+        subprocess.run(["umount", "-l", str(tmp_path / "src")], check=True)
+    assert refused.value.code == "permission_denied"
+    assert (tmp_path / "a").read_bytes() == b"a"
 
 
 def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

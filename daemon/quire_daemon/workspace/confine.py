@@ -22,14 +22,19 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-def refusal(error: OSError, path: str) -> Refused | OSError:
-    """What to raise for `error`: a refusal where the disk forbids or is full, else the error itself (a fault)."""
+def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
+    """What to raise for `error`: a refusal where the disk forbids or is full, else the error itself (a fault).
+
+    `to`: where a file moves; the disk does not tell which of the two folders it is about.
+    """
     reason = os.strerror(error.errno or 0)
     if error.errno in _FORBIDDEN:
-        message = f"The disk does not allow it: {path}: {reason}."
+        message = f"The disk does not allow it: {path}{f' to {to}' if to else ''}: {reason}."
         return Refused("permission_denied", message, "check_permissions", path=path)
     if error.errno in _FULL:
         return Refused("disk_full", f"There is no room to write {path}: {reason}.", path=path)
+    if error.errno == errno.EXDEV and to:
+        return Refused("permission_denied", f"{path} and {to} are on different mounts.", path=path)
     if error.errno == errno.EXDEV:
         return Refused("permission_denied", f"{path} is on another mount than the workspace.", path=path)
     if error.errno == errno.ENAMETOOLONG:

@@ -116,7 +116,8 @@ class Swapping:
             raise
         except OSError as error:
             self.abandon(staged)
-            raise refusal(error, staged.write.path) from error
+            write = staged.write
+            raise refusal(error, write.path, write.to if isinstance(write, Move) else "") from error
 
     def _swap(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         write = staged.write
