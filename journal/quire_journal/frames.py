@@ -14,6 +14,7 @@ before anything is unpacked, and frames carry a checksum (a wrong prefix would o
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Callable
 from typing import Final
 
@@ -65,6 +66,7 @@ _SINGLE: Final = 0x20  # of a frame: one segment
 _SINGLE_WITH_CHECKSUM: Final = 0x24  # and a checksum behind it
 _LAST_PACKED: Final = 0b101
 _BLOCK_HEAD: Final = 3
+_HEAD_OF_TWO: Final = struct.Struct("<4sBIHB").pack  # of a frame of less than 4 GB, and of a block that is not packed
 _CHECKSUM: Final = 4
 _LEVEL: Final = 3
 _DELTA_LEVEL: Final = 8
@@ -283,7 +285,11 @@ def unframe(number: int, stored: Stored, base: bytes, proven: bool = False) -> b
     """
     if not 0 <= stored.size <= MAX_BYTES:
         raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
-    if stored.kind == PLAIN:
+    if proven and stored.kind == TABLED_BLOCK and len(base) <= _MOST_IN_BLOCK:  # nearly always
+        data = _unpack_behind(number, stored, base)
+    elif stored.kind in (STRETCH, SPLICED):
+        data = _unsplice(number, stored, base)
+    elif stored.kind == PLAIN:
         data = stored.frame
     elif stored.kind in _OF_ZSTD:
         try:
@@ -301,10 +307,7 @@ def unframe(number: int, stored: Stored, base: bytes, proven: bool = False) -> b
         except (zstd.ZstdError, ValueError) as error:
             raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
     elif stored.kind in WITH_TABLES:
-        behind = proven and stored.kind == TABLED_BLOCK and len(base) <= _MOST_IN_BLOCK
-        data = (_unpack_behind if behind else _unpack_with_tables)(number, stored, base)
-    elif stored.kind in (SPLICED, STRETCH):
-        data = _unsplice(number, stored, base)
+        data = _unpack_with_tables(number, stored, base)
     else:
         raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
     if len(data) != stored.size:
@@ -328,12 +331,12 @@ def _unpack_behind(number: int, stored: Stored, base: bytes) -> bytes:
     the base stands in front of the block as a block of its own that is not packed: to what the other one refers it is
     the same.
     """
-    size = len(base) + stored.size
-    if not _CHECKSUM < len(stored.frame) <= _TABLED_BYTES + _CHECKSUM or stored.size > _TABLED_BYTES:
+    size, packed = len(base) + stored.size, len(stored.frame) - _CHECKSUM
+    if not 0 < packed <= _TABLED_BYTES or stored.size > _TABLED_BYTES:
         raise Damaged(f"the frame of blob {number} is none of {stored.size} bytes; run `quire verify`")
-    head = _MAGIC + bytes((_SINGLE | 2 << 6,)) + size.to_bytes(4, "little") + (len(base) << 3).to_bytes(3, "little")
-    block = memoryview(stored.frame)[:-_CHECKSUM]
-    return _unpack(number, _tables_alone(), b"".join((head, base, _block_head(len(block)), block)), size)[len(base) :]
+    head = _HEAD_OF_TWO(_MAGIC, _SINGLE | 2 << 6, size, len(base) << 3 & 0xFFFF, len(base) >> 13)
+    frame = b"".join((head, base, _block_head(packed), stored.frame[:packed]))
+    return _unpack(number, _tables_alone(), frame, size)[len(base) :]
 
 
 @functools.cache

@@ -109,12 +109,12 @@ def test_a_version_costs_about_its_change_and_not_the_file() -> None:
     assert len(history[0]) > 60_000
 
 
-def test_of_4200_versions_each_is_at_most_96_links_from_a_keyframe_and_there_are_few_of_those() -> None:
+def test_of_4200_versions_each_is_at_most_80_links_from_a_keyframe_and_there_are_few_of_those() -> None:
     store = MemoryStore()
     history = versions(4200, lines=60)
     ids = in_turn(store, history)
     kept = stored(store)
-    assert max(one.links for one in kept) <= blobs.MAX_CHAIN == 96
+    assert max(one.links for one in kept) <= blobs.MAX_CHAIN == 80
     assert sum(not one.base for one in kept) < 4200 // 64
     for place in (1, 31, 32, 33, 1023, 1024, 1025, 3070, 3071, 3072, 4199):
         with store.reading() as r:
@@ -163,9 +163,9 @@ def test_a_file_that_became_another_in_a_run_goes_on_with_another_run_and_one_ke
         history.append(b"\n".join(lines))
     ids = in_turn(store, history)
     kept = stored(store)
-    assert [number for number, one in enumerate(kept) if not one.base] == [0, 97]
-    assert [one.links for one in kept[:97]] == [*range(97)]
-    assert [one.run for one in kept[:97]] == [*range(32)] * 3 + [0]
+    assert [number for number, one in enumerate(kept) if not one.base] == [0, 81]
+    assert [one.links for one in kept[:81]] == [*range(81)]
+    assert [one.run for one in kept[:81]] == [*range(32)] * 2 + [*range(17)]
     assert [get(store, blob) for blob in ids] == history
 
 
