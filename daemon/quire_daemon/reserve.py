@@ -7,6 +7,7 @@ even to delete). Edits are refused until there is room for the reserve again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +38,8 @@ class Reserve:
                     os.posix_fallocate(descriptor, 0, self._size)
             finally:
                 os.close(descriptor)
+            if not self._held():  # one that packs what is empty; its file would be written anew at each start
+                raise OSError(errno.ENOTSUP, "it reserves nothing")
         except OSError:
             self._path.unlink(missing_ok=True)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -337,3 +338,12 @@ def test_a_reserve_for_which_there_is_no_room_is_not_taken(tmp_path: Path) -> No
     nothing.give_back()
     assert not (tmp_path / "reserve").exists()
     assert not nothing.given_back
+
+
+def test_a_disk_that_packs_what_is_empty_has_no_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says that it has reserved the space, and holds none. The file was written again at each start."""
+    monkeypatch.setattr(os, "posix_fallocate", lambda fd, start, size: os.ftruncate(fd, size))
+    reserve = Reserve(tmp_path / "reserve", MIB)
+    reserve.take()
+    assert list(tmp_path.iterdir()) == []
+    assert reserve.json() == {"bytes": MIB, "held": False, "given_back": False}
