@@ -268,3 +268,22 @@ def test_kill_9_at_each_step_loses_nothing_that_was_committed(killed: Path, step
     assert [path.name for path in folder.iterdir()] == ["db"]
     compact(store)
     store.close()
+
+
+def test_a_compaction_of_a_store_that_takes_nothing_more_leaves_no_copy_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = LmdbStore.open(tmp_path)
+
+    def broken(store: LmdbStore) -> None:
+        raise StoreFailed("nothing is written since a commit failed")
+
+    monkeypatch.setattr(LmdbStore, "_require_whole", broken)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(StoreFailed):
+        store.compacting()
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["db"]
+    monkeypatch.undo()
+    store.compacting().cancel()
+    store.close()

@@ -366,9 +366,13 @@ class LmdbStore:
         if folder.exists():
             shutil.rmtree(folder)
         target = Copy.begin(folder, self._durability)
-        with self._writer:
-            self._require_whole()
-            tee = self._tee = Tee()
+        try:
+            with self._writer:
+                self._require_whole()
+                tee = self._tee = Tee()
+        except BaseException:
+            target.throw_away()
+            raise
         return ByCopy(self, target, tee, step)
 
     def require_room(self, copy_bytes: int = 0) -> None:
