@@ -278,8 +278,7 @@ class Recorder:
                 self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
                 if len(self._failed) > MOST_FAILED:
                     self._failed.popitem(last=False)
-                if isinstance(error, StoreFailed) and error.disk_full:
-                    self._full_since_ns = self._full_since_ns or self.clock.now_ns()
+                self._note_full(error)
                 self._never_told(entries)
                 raise
             self._full_since_ns = 0
@@ -287,6 +286,10 @@ class Recorder:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
+
+    def _note_full(self, error: BaseException) -> None:
+        if isinstance(error, StoreFailed) and error.disk_full:
+            self._full_since_ns = self._full_since_ns or self.clock.now_ns()
 
     def drop(self) -> None:
         """Nothing of what is noted will be in the log: it takes no more."""
@@ -323,7 +326,12 @@ class Recorder:
         for blob in change.dropped:
             self.texts.forget(blob)
         self._commits += 1
-        self.journal.append(entries, dropped=change.dropped, instead=change.rows)
+        try:
+            self.journal.append(entries, dropped=change.dropped, instead=change.rows)
+        except BaseException as error:
+            self._note_full(error)
+            raise
+        self._full_since_ns = 0
         self._names.begun_outside.clear()
         self._callers.clear()  # one whose name went is another one now
         self.purges += 1

@@ -273,3 +273,23 @@ def test_names_that_another_thread_has_read_are_taken_unless_more_are_known() ->
     with recorder.history() as history:
         assert list(history.path_numbers("again", lambda path: path == "b.txt")) == [2]
     assert len(late) == 0
+
+
+def test_a_purge_that_finds_the_disk_full_says_so_as_any_commit() -> None:
+    store = MemoryStore()
+    recorder, _, ann = desk(store)
+    with store.reading() as r:
+        looking = Looking(Wanted(path="a.txt"))
+        looking.look(r)
+        change = looking.change(r)
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    store.fault = full
+    with pytest.raises(StoreFailed):
+        recorder.purge(change, ann)
+    assert recorder.takes_nothing()
+    store.fault = None
+    recorder.purge(change, ann)
+    assert recorder.takes_nothing() == ""
