@@ -31,6 +31,7 @@ class Looks(msgspec.Struct):
     head: int = -1  # the newest record when that was found out
     files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the names that the caller used
     kept_off: dict[str, str] = msgspec.field(default_factory=dict)  # implied ones that were not seen: path → code
+    known: int = 0  # of the implied ones so many at least are in either, from the first on
 
 
 class Call(msgspec.Struct):

@@ -67,7 +67,8 @@ class Looking:
             for name in named:
                 if name not in looks.files:
                     looks.files[name] = self._named(call, name)
-            for name in looks.implied.paths:
+            for at in range(looks.known, len(looks.implied.paths)):
+                looks.known, name = at, looks.implied.paths[at]
                 if name not in looks.files and name not in looks.kept_off:
                     if self._clock.mono_s() > until:
                         raise NotYet(self._clock.mono_s())
@@ -78,7 +79,7 @@ class Looking:
 
     def _imply(self, call: Call, looks: Looks) -> None:
         """Ask the journal what the call implies, and forget of which files it tells something else by now."""
-        looks.head = self._recorder.journal.head
+        looks.head, looks.known = self._recorder.journal.head, 0
         with self._recorder.history() as history:
             still = looks.implied.still(history) if looks.implied.still is not None else None
             if still is not None:

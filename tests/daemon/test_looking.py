@@ -43,6 +43,20 @@ from quire_journal.views.writers import caller_key
 FILES = [f"f{n}.txt" for n in range(10)]
 
 
+class Counted(list[str]):
+    """Names, and how often one of them was asked for."""
+
+    asked = 0
+
+    def __iter__(self) -> Iterator[str]:
+        for at in range(len(self)):
+            yield self[at]
+
+    def __getitem__(self, at: Any) -> Any:
+        self.asked += 1
+        return super().__getitem__(at)
+
+
 class Ticking:
     """Each look at the clock takes a third of a slice."""
 
@@ -130,6 +144,20 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     workspace = Workspace(tmp_path)
     yield Scene(tmp_path, workspace)
     workspace.close()
+
+
+def test_a_slice_begins_where_the_one_before_it_ended(scene: Scene) -> None:
+    """Each went through all that was known by then: of a restore of 100,000 files most of the time went into that."""
+    call = scene.undo()
+    turns = scene.turns(call)
+    next(turns)
+    assert call.looks is not None
+    names = Counted(call.looks.implied.paths)
+    call.looks.implied = msgspec.structs.replace(call.looks.implied, paths=names)
+    left = len(FILES) - len(call.looks.files)
+    sliced = len(list(turns))
+    assert sliced > 2
+    assert names.asked <= left + sliced  # each once, and once more where a slice ended at it
 
 
 def test_what_a_call_implies_is_looked_at_in_slices(scene: Scene) -> None:
