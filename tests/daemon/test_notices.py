@@ -202,6 +202,17 @@ def test_who_moved_a_file_that_it_had_read_is_told_what_others_do_to_it_under_it
     assert FIELD not in book.call("status", {})
 
 
+def test_who_moved_a_file_after_an_edit_of_its_own_over_one_of_others_is_told_under_the_new_name() -> None:
+    """What it had read was an older version than the one that it knew lines of, and with those that it had read went."""
+    book = Playbook({"f.txt": TEXT})
+    assert book.call("read_file", {"path": "f.txt"})["ok"]
+    for by, old, new in (("ben", "one", "ONE"), ("ann", "two", "TWO"), ("ben", "ONE", "one"), ("ann", "TWO", "two")):
+        assert book.call("edit_replace", {"path": "f.txt", "old_text": old, "new_text": new}, by=by)["ok"]
+    assert book.call("move_file", {"path": "f.txt", "to": "g.txt"})["ok"]
+    assert book.call("edit_replace", {"path": "g.txt", "old_text": "two", "new_text": "2"}, by="ben")["ok"]
+    assert [told["path"] for told in book.call("status", {})[FIELD]] == ["f.txt", "g.txt"]
+
+
 def test_replaying_the_log_gives_the_same_notices() -> None:
     book = stale_book()
     with book.journal.store.reading() as reading:

@@ -96,7 +96,7 @@ def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Dec
     base = now.version.seq if now.version is not None else 0
     blob = head.blob if head is not None else b""
     events: list[Event] = [FileMoved(now.path, there.path, blob, size, now.mode, base, WRITER_TYPE, now.inode)]
-    if basis is not None and basis.shown is not None:  # of an empty file, that it was read
+    if basis is not None and world.history.shown(world.who.key, now.path) is not None:  # if no line of it, then that
         events.append(ReadServed(there.path, seq, basis.still_shown))
     return Decision(reply, events, [Move(seq, now.path, there.path, now)])
 
