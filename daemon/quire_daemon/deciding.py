@@ -52,6 +52,8 @@ CATCH_UP_S: Final = 2.0
 """How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
+LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
+MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
 MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
 
 
@@ -96,11 +98,22 @@ class Deciding:
 
     def take(self, call: Call) -> None:
         """A call has come. Of too many it is refused, but for one that ends the daemon."""
-        if len(self._calls) >= MOST_CALLS and call.tool.name != SHUTDOWN.name:
-            message = f"{call.tool.name}: {MOST_CALLS} calls wait for their turn already; nothing was done."
+        full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
+        if full:
+            message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
             self._answering.answer(call, Refused("busy", message, "retry", retry_after_ms=1000).reply())
         else:
             self._calls.append(call)
+
+    def _full(self, call: Call) -> str:
+        """What waits already, if that is too much for this call to wait, too; else nothing."""
+        if len(self._calls) >= MOST_CALLS:
+            return f"{MOST_CALLS} calls"
+        size = _size(call)
+        if size < LARGE_BYTES:
+            return ""
+        waiting = sum(large for large in map(_size, self._calls) if large >= LARGE_BYTES)
+        return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
 
     def again(self, call: Call) -> None:
         """The call lost a race to an outside program: it is decided again, on what is there now."""
@@ -490,6 +503,12 @@ class Deciding:
         if call.working == asked:
             self._calls = deque(one for one in self._calls if one is not call)
             self._answering.answer(call, self._answering.told(call.tool.name, error))
+
+
+def _size(call: Call) -> int:
+    """Bytes of its arguments."""
+    request = call.incoming.request
+    return 0 if request is None else len(memoryview(request.args))
 
 
 def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:

@@ -436,6 +436,23 @@ def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(
     assert daemon.app.stopping
 
 
+def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_beside_them(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few thousand that may wait, of the size that one may have, are more than any memory."""
+    monkeypatch.setattr("quire_daemon.deciding.MOST_BYTES", 250_000)
+    (daemon.root / "a").write_text("text\n")
+    large = {name: ("write_file", {"path": name, "content": "x" * 100_000}) for name in ("ann", "ben", "eve")}
+    replies = daemon.turn(**large, joe=read("a"))
+    assert {name: reply.get("error") for name, reply in replies.items()} == {
+        "ann": None,
+        "ben": None,
+        "eve": "busy",
+        "joe": None,
+    }
+    assert daemon.turn(eve=large["eve"])["eve"]["ok"]
+
+
 def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outside_version(daemon: Daemon) -> None:
     """Another call had it committed, then the disk was full: first the log has to say that it stands nowhere."""
     full = [False, True, True]
