@@ -203,7 +203,7 @@ def test_who_moved_a_file_that_it_had_read_is_told_what_others_do_to_it_under_it
 
 
 def test_who_moved_a_file_after_an_edit_of_its_own_over_one_of_others_is_told_under_the_new_name() -> None:
-    """What it had read was an older version than the one that it knew lines of, and with those that it had read went."""
+    """What it had read was older than the version that it knew lines of: no line counted as read under the new name."""
     book = Playbook({"f.txt": TEXT})
     assert book.call("read_file", {"path": "f.txt"})["ok"]
     for by, old, new in (("ben", "one", "ONE"), ("ann", "two", "TWO"), ("ben", "ONE", "one"), ("ann", "TWO", "two")):
