@@ -188,7 +188,7 @@ def live() -> Iterator[Live]:
 
 
 @pytest.mark.timeout(length(60, 540))
-def test_the_tree_at_any_cursor_is_what_was_on_disk_then(live: Live, tmp_path: Path) -> None:
+def test_the_tree_at_any_cursor_is_what_was_on_disk_then(live: Live, journals: Path) -> None:
     live.write("first/file", "one\n")
     (live.root / "nothing" / "in here").mkdir(parents=True)
     client = live.connect(timeout_s=60.0)
@@ -202,7 +202,7 @@ def test_the_tree_at_any_cursor_is_what_was_on_disk_then(live: Live, tmp_path: P
     checked = sorted(walk.draw.sample(range(len(seen)), min(CHECKED, len(seen))))
     for number in [*checked, len(seen) - 1]:
         point, expected, did = seen[number]
-        target = tmp_path / f"tree{number}"
+        target = journals / f"tree{number}"
         missing = export(client, fetch(client, point), target)
         assert missing == []
         assert snapshot(target) == expected, f"step {number} of seed {SEED} at {point}: {did}"
