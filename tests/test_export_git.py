@@ -97,20 +97,33 @@ def _content(chance: random.Random, before: bytes) -> bytes:
     return b"".join(lines)
 
 
+@pytest.fixture
+def tmp_path(journals: Path) -> Path:
+    """A scratch folder, in memory where that can be."""
+    return journals
+
+
 @pytest.fixture(scope="module")
-def repo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder() -> Iterator[Path]:
+    """One for all, there too."""
+    with live.folder_for_journals() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def repo(folder: Path) -> Path:
     """The repository whose history is told."""
     if REAL:
         return Path(REAL)
-    folder: Path = tmp_path_factory.mktemp("made-up")
-    made_up(folder, length(60, 1500))
-    return folder
+    (folder / "made-up").mkdir()
+    made_up(folder / "made-up", length(60, 1500))
+    return folder / "made-up"
 
 
 @pytest.fixture(scope="module")
-def told(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
-    """Its history in a journal on disk."""
-    journal = Journal.open(LmdbStore.open(tmp_path_factory.mktemp("journal"), durability="fast"), 1)
+def told(repo: Path, folder: Path) -> Iterator[Told]:
+    """Its history in a journal of files."""
+    journal = Journal.open(LmdbStore.open(folder / "journal", durability="fast"), 1)
     teller = Teller(journal)
     for commit in commits(repo, 60 if REAL and not LONG else 0):
         teller.tell(commit, keep=True)
