@@ -71,6 +71,11 @@ def recover(
             with _unless_closed(log, kept.seq):
                 _put_back(recorder, workspace, kept, limit, withheld)
     workspace.discard(left)
+    for name, seq, inode in workspace.unread():
+        with recorder.history() as history:
+            agreed = _was_to_be_lost(seq, inode, history)
+        if agreed:
+            workspace.remove(name)
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         writes: Sequence[Write] = ()
@@ -333,6 +338,19 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
     path, base = getattr(event, "path", None), getattr(event, "base", 0)
     over = history.version(path, base) if isinstance(path, str) and base else None
     return history.purged(blob) or (over is not None and over.blob == blob and bool(over.uncaptured))
+
+
+def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
+    """Is it the very file that the write `seq` replaced or removed, and that the journal was not to hold?
+
+    Whoever asked for that was told that there is no undo (`allow_uncaptured`).
+    """
+    record = history.record(seq)
+    event = record.event() if record is not None else None
+    if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
+        return False
+    base = history.version(event.path, event.base)
+    return base is not None and bool(base.uncaptured)
 
 
 def _put_back(recorder: Recorder, workspace: Workspace, kept: Kept, limit: int, withheld: Withheld) -> None:

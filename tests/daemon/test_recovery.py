@@ -524,6 +524,25 @@ def test_a_temporary_file_that_cannot_be_read_stays(scene: Scene) -> None:
     assert left.read_bytes() == THEIRS
 
 
+@pytest.mark.parametrize("is_base", [True, False])
+def test_of_what_is_larger_than_what_is_captured_only_the_very_file_that_was_to_go_is_removed(
+    scene: Scene, is_base: bool
+) -> None:
+    """Gigabytes that nobody sees would lie there for good."""
+    large = scene.root / "large"
+    with large.open("wb") as file:
+        file.truncate(LIMIT + 1)
+    base = scene.recorder.note(CaptureFailed("large", "too_large", LIMIT + 1, b"", 0o644))
+    inode = large.stat().st_ino if is_base else 1
+    scene.promise(FileDeleted("large", base, inode=inode))
+    left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
+    large.rename(left)
+    scene.recover()
+    assert left.exists() is not is_base
+    with scene.recorder.history() as history:
+        assert not history.holds(blob_id(bytes(LIMIT + 1)))
+
+
 def test_a_temporary_file_that_is_larger_than_what_is_captured_stays_unread(scene: Scene) -> None:
     """Bytes that were never captured were replaced with `allow_uncaptured`: gigabytes, perhaps."""
     left = scene.root / ".quire/tmp/12.dead.0"

@@ -13,7 +13,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -384,20 +384,27 @@ class Workspace:
         Files that were never complete are removed. One that a program still writes into is told by `sweep` later. One
         of more than `limit` bytes, or that is closed to us, stays for its owner to see.
         """
-        found: list[Kept] = []
-        if self.read_only:
-            return found
-        for name in sorted(os.listdir(self._tmp)):
+        return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
+
+    def unread(self) -> list[tuple[str, int, int]]:
+        """Of the files that `leftovers` left there, name, seq and inode, for `remove`."""
+        looks = ((name, seq, self.look(f"{TMP}/{name}")) for name, seq in self._of_dead_runs())
+        return [(name, seq, look.signature.ino) for name, seq, look in looks if look.kind == "file" and look.signature]
+
+    def remove(self, name: str) -> None:
+        """Remove a file of a dead run, whose bytes are not to be kept."""
+        unlink(self._tmp, name)
+
+    def _of_dead_runs(self) -> Iterator[tuple[str, int]]:
+        """The temporary files of this journal, and the seq of each."""
+        for name in () if self.read_only else sorted(os.listdir(self._tmp)):
             words = name.split(".")
             if self._token in words:
                 continue
             if words[-1] == PART or name.startswith(_PROBE):
                 unlink(self._tmp, name)
-                continue
-            if not (len(words) > 1 and words[1].startswith(self._owner)):
-                continue  # another journal's: its own daemon knows what to do with it
-            found.extend(self._left(name, int(words[0]) if words[0].isdecimal() else 0, limit))
-        return found
+            elif len(words) > 1 and words[1].startswith(self._owner):  # another journal's are for its own daemon
+                yield name, int(words[0]) if words[0].isdecimal() else 0
 
     def _left(self, name: str, seq: int, limit: int) -> list[Kept]:
         path = f"{TMP}/{name}"
