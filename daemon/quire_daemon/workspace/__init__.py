@@ -89,7 +89,7 @@ def _no_step(name: str) -> None:
 
 
 class Workspace:
-    """One checkout. All methods but `stage` and `stage_all` are for one thread; these may run on others beside it."""
+    """One checkout. All methods but `stage`, `stage_all`, `sync` and `read` are for one thread; these run beside it."""
 
     _tmp = -1  # `.quire/tmp`; not open
 
