@@ -26,6 +26,8 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from quire_daemon.displaced import Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
@@ -50,6 +52,7 @@ from quire_journal.history import History
 from quire_journal.ids import disk_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
+from quire_journal.text import Text
 from quire_journal.views.files import Version
 
 UNWRITTEN_NS: Final = 120_000_000_000
@@ -80,14 +83,40 @@ def bring_back(
     with recorder.history() as history:
         promises = _latest(history, recorder.clock.now_ns())
         found = (_step(path, promises[path], history, workspace, limit) for path in sorted(promises))
-        steps = [step for step in found if step is not None]
+        steps = [_lighter(step, history) for step in found if step is not None]
     done = 0
-    for step in _in_order(steps):
+    for light in _in_order(steps):
+        with recorder.history() as history:
+            step = _whole(light, history)
         there = roll_forward(workspace, recorder, step, withheld)
         done += there
         log.info("brought_back", seq=step.seq, path=step.path, done=there)
     write_down(workspace, [path for step in steps for path in names(step)])
     return done
+
+
+def _lighter(step: Write, history: History) -> Write:
+    """`step` without bytes that the journal has: all files of two minutes together may be more than any memory."""
+    if not isinstance(step, Put | Remove):
+        return step
+    over = step.over
+    if over.text is not None and over.version is not None and history.holds(over.version.blob):
+        over = replace(over, text=None)
+    return replace(step, over=over) if isinstance(step, Remove) else replace(step, over=over, data=b"")
+
+
+def _whole(step: Write, history: History) -> Write:
+    """The step of which `step` is what `_lighter` left."""
+    if not isinstance(step, Put | Remove):
+        return step
+    over = step.over
+    if over.kind == "file" and over.text is None and over.version is not None:
+        over = replace(over, text=Text.of(history.bytes_of(over.version.blob)))
+    if isinstance(step, Remove):
+        return replace(step, over=over)
+    head = history.version(step.path, step.seq)
+    assert head is not None
+    return replace(step, over=over, data=history.bytes_of(head.blob))
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -311,3 +312,20 @@ def test_what_was_brought_back_is_written_down_at_once(tmp_path: Path) -> None:
     assert scene.bring_back() == 2
     assert sorted(workspace.lasting) == ["f.txt", "new/g.txt"]
     workspace.close()
+
+
+def test_not_all_that_was_forgotten_is_held_in_memory_at_once(scene: Scene) -> None:
+    """Of each file there are the old bytes and the new ones; two minutes can have seen any number of them."""
+    size, files = 1 << 18, 8
+    scene.clock.ns += 60_000_000_000
+    written = {f"f{n}": os.urandom(size // 2).hex().encode() for n in range(files)}
+    for path, data in written.items():
+        scene.written(path, data, scene.stood(path, data[::-1]))
+    tracemalloc.start()
+    try:
+        assert scene.bring_back() == files
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * files * size, "displaced files are compared with what they held for a second"
+    assert {path: scene.read(path) for path in written} == written
