@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import IO, Any, Final, Protocol
 
@@ -25,6 +26,9 @@ Told = Callable[[str, int, int], None]
 
 MOST_FINDINGS: Final = 1000
 """That are kept; further ones are counted."""
+
+LOOK_MS: Final = 200
+READ_BYTES: Final = 64 * 1024
 
 
 class Examined(msgspec.Struct):
@@ -64,15 +68,18 @@ Begin = Callable[[Task], Child]
 """Starts the process. Raises `OSError` when it cannot."""
 
 
-def examine(task: Task, told: Told | None = None, begin: Begin | None = None) -> Examined:
+def examine(
+    task: Task, told: Told | None = None, begin: Begin | None = None, look: Callable[[], None] = lambda: None
+) -> Examined:
     """Have `task` done, and wait for the end of it. A process that dies of it is a finding, not an error.
 
-    Raises `OSError` when no process can be started, and what `told` raises, which ends the process.
+    `look` is called now and then while it says nothing. Raises `OSError` when no process can be started, and what
+    `told` and `look` raise, which ends the process.
     """
     examined = Examined()
     with (begin or executed)(task) as child:
         try:
-            for line in child.stdout:
+            for line in _lines(child.stdout.fileno(), look):
                 _take(examined, line, told)
         except BaseException:
             child.kill()  # `told` wants no more of it
@@ -120,7 +127,21 @@ class Forked:
         self.returncode = os.waitstatus_to_exitcode(os.waitpid(self._pid, 0)[1])
 
 
-def _take(examined: Examined, line: str, told: Told | None) -> None:
+def _lines(fd: int, look: Callable[[], None]) -> Iterator[bytes]:
+    """What comes, to its end: the text object above it would wait for it, however long that takes."""
+    coming, rest = select.poll(), b""
+    coming.register(fd, select.POLLIN)
+    while True:
+        while not coming.poll(LOOK_MS):
+            look()
+        came = os.read(fd, READ_BYTES)
+        if not came:
+            return
+        *lines, rest = (rest + came).split(b"\n")
+        yield from lines
+
+
+def _take(examined: Examined, line: bytes, told: Told | None) -> None:
     kind, *rest = json.loads(line)
     if kind == "finding":
         examined.find(*rest)

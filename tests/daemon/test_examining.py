@@ -71,6 +71,22 @@ def test_a_fork_finds_what_the_program_finds(journals: Path) -> None:
     assert damaged[:2] == (program.sentences, program.end)
 
 
+def test_who_waits_no_longer_need_not_be_told_anything_to_end_it() -> None:
+    """Of gigabytes of pages nothing is said for minutes."""
+
+    class Ended(Exception):
+        pass
+
+    def look() -> None:
+        raise Ended
+
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen(["sleep", "60"], text=True, **pipes)  # type: ignore[call-overload]
+    with pytest.raises(Ended):
+        examine(CheckTask(""), begin=lambda task: child, look=look)
+    assert child.returncode == -signal.SIGKILL
+
+
 def test_who_waits_no_longer_for_what_the_process_finds_ends_it() -> None:
     """A daemon that was to stop waited for a `verify` to come to its end."""
 

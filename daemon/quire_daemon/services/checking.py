@@ -23,13 +23,16 @@ def check(call: Call, host: Host, task: CheckTask, then: Callable[[Examined], No
     """
     name = call.tool.name
 
-    def told(what: str, done: int, total: int) -> None:
+    def look() -> None:
         if host.stopping:
             raise CrawlCancelled
+
+    def told(what: str, done: int, total: int) -> None:
+        look()
         host.progress[name] = {"what": what, "done": done, "total": total}
 
     def work() -> Callable[[], None]:
-        examined = examine(task, told)
+        examined = examine(task, told, look=look)
         return lambda: come(examined)
 
     def come(examined: Examined) -> None:
