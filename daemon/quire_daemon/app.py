@@ -299,10 +299,11 @@ class App:
             self._guarded("git", self.git.look)  # before its writes are looked at
         self._guarded("outside", self._look_outside)
         going = self.deciding.decide_all()
+        goes_on = self.performing.patience_s() is not None  # what begins now does so in the next turn
         if going:
             self._perform_all(going)
         self.performing.under_way.decided.clear()
-        if self.performing.patience_s() is not None:
+        if goes_on:
             with self.watcher.quiet():  # a slice makes few events, whose reader would take turns with it
                 ended = [*self.performing.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)]
             for written, outcome in ended:

@@ -17,7 +17,10 @@ from quire_daemon.handlers.base import FileNow
 from quire_journal.refusals import Refused
 
 SLICE_S: Final = 0.03
-"""Of one turn, spent on looking at files that one call implies."""
+"""Of one turn, spent on finding out which files one call implies, and on looking at them."""
+
+MANY: Final = 64
+"""Files that are looked at in one turn, from which on it may be another that decides."""
 
 
 class NotYet(Exception):
@@ -41,7 +44,7 @@ class Looking:
         of the refusal stands beside: the others do not wait for it, and the decision tells. Raises `Refused`; and
         `NotYet`, with what is known so far kept in `call.looks`.
         """
-        looks = call.looks
+        looks, began_s = call.looks, self._clock.mono_s()
         if looks is None:
             looks = call.looks = Looks()
             self._imply(call, looks)
@@ -52,7 +55,7 @@ class Looking:
         for name in named:
             looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
         try:
-            self._look_at_all(call, named, looks)
+            self._look_at_all(call, named, looks, began_s)
         except BeingWritten as being:
             raise NotYet(self._clock.mono_s() + (0.0 if being.path in decided else RETRY_S)) from None
         if any(file.path in decided for file in looks.files.values()):  # seen in an earlier turn
@@ -60,9 +63,12 @@ class Looking:
         call.looks = None
         return looks
 
-    def _look_at_all(self, call: Call, named: Sequence[str], looks: Looks) -> None:
-        """Until all are known at one moment of the journal. Raises as `looks`, and `BeingWritten`."""
-        until = self._clock.mono_s() + SLICE_S
+    def _look_at_all(self, call: Call, named: Sequence[str], looks: Looks, began_s: float) -> None:
+        """Until all are known at one moment of the journal. Raises as `looks`, and `BeingWritten`.
+
+        A turn that has looked for long at what was implied does no more: the decision about so many files is one piece.
+        """
+        until, looked = began_s + SLICE_S, 0
         while True:
             for name in named:
                 if name not in looks.files:
@@ -73,7 +79,10 @@ class Looking:
                     if self._clock.mono_s() > until:
                         raise NotYet(self._clock.mono_s())
                     self._look_at_implied(call, name, looks)
+                    looked += 1
             if looks.head == self._recorder.journal.head:
+                if looked >= MANY and self._clock.mono_s() > until - SLICE_S / 2:
+                    raise NotYet(self._clock.mono_s())
                 return
             self._imply(call, looks)
 

@@ -16,7 +16,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Implied, Who
 from quire_daemon.ignore import Ignore
-from quire_daemon.looking import RETRY_S, SLICE_S, Looking, NotYet
+from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking, NotYet
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
 from quire_daemon.workspace import Workspace
@@ -58,15 +58,16 @@ class Counted(list[str]):
 
 
 class Ticking:
-    """Each look at the clock takes a third of a slice."""
+    """Each look at the clock takes a third of a slice, unless a test says otherwise."""
 
     now_s = 1_700_000_000.0
+    tick_s = SLICE_S / 3
 
     def now_ns(self) -> int:
         return int(self.now_s * 1e9)
 
     def mono_s(self) -> float:
-        self.now_s += SLICE_S / 3
+        self.now_s += self.tick_s
         return self.now_s
 
 
@@ -170,6 +171,17 @@ def test_what_a_call_implies_is_looked_at_in_slices(scene: Scene) -> None:
     assert list(seen.files) == FILES
     assert all(file.version is not None and file.text is not None for file in seen.files.values())
     assert call.looks is None  # a race that is lost later begins anew
+
+
+def test_a_turn_that_has_looked_for_long_leaves_the_decision_to_the_next(scene: Scene) -> None:
+    call = scene.undo()
+    scene.clock.tick_s = SLICE_S / (3 * MANY)
+    names = [f"new{n}" for n in range(MANY)]
+    call.looks = Looks(head=scene.recorder.journal.head, implied=Implied(names))
+    with pytest.raises(NotYet):
+        scene.looking.looks(call)
+    assert [*call.looks.files] == names
+    assert [*scene.looking.looks(call).files] == names
 
 
 def test_what_the_journal_learns_meanwhile_is_looked_at_again(scene: Scene) -> None:
