@@ -141,3 +141,17 @@ def test_a_refusal_says_once_whether_a_change_touches_the_lines_of_the_call() ->
     reply = book.call("replace_lines", {"path": "f.txt", "start_line": 20, "end_line": 20, "new_text": "ANN"})
     assert (reply["error"], reply["touches"]) == ("stale_base", "none")
     assert [entry["touches"] for entry in reply["changed_since_your_read"]] == ["none"]
+
+
+def test_lines_of_a_version_with_the_same_bytes_were_shown() -> None:
+    """Others changed the file and put it back; who named its bytes, and knew them all, was not believed."""
+    book = Playbook({"f.txt": text(BEFORE)})
+    shown = book.call("read_file", {"path": "f.txt", "hashes": True})
+    for content in (text(BEFORE[1:]), text(BEFORE)):
+        book.write("f.txt", content)
+        book.call("read_file", {"path": "f.txt"}, by="ben")
+    edits = [{"oldText": "line 2\n", "newText": "LINE 2\n"}]
+    assert book.call("edit_file", {"path": "f.txt", "expectedSha256": shown["sha256"], "edits": edits})["ok"]
+    anchor = shown["lines"][28].partition(" ")[0].partition("#")[2]
+    operation = {"op": "replace_line", "hash": anchor, "content": "LINE 29"}
+    assert book.call("edit", {"path": "f.txt", "operations": [operation]})["ok"]

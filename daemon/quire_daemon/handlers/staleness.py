@@ -150,7 +150,7 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     """
     history, who = world.history, world.who
     seen = history.shown(who.key, now.path)
-    lines = seen.lines if seen is not None and seen.version == version.seq else None
+    lines = seen.lines if seen is not None and _same_bytes(seen.version, version, now.path, history) else None
     since = version.seq if seen is None else seen.since
     if now.version is not None and (version.seq == now.version.seq or version.blob == text.blob):
         return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since)
@@ -166,6 +166,14 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     told = changes_told(history, now.path, others, None, None)
     fields = {"path": now.path, "reason": "changed", "changes": told, **current_version(now)}
     raise Refused(stale, message, "re-read_file", **fields)
+
+
+def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool:
+    """Is version `seq` of the file this one, or one with the same bytes, so that lines of the one are the other's?"""
+    if seq == version.seq:
+        return True
+    other = history.version(path, seq)
+    return other is not None and not other.gone and bool(other.blob) and other.blob == version.blob
 
 
 def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
