@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -262,7 +263,8 @@ def refusals(tree: ast.Module, text: str) -> tuple[frozenset[str], frozenset[str
     """The words for programs in a module's refusals, and its next steps."""
     words: set[str] = set()
     steps: set[str] = set()
-    for node in below_statements(tree, text.splitlines()) if REFUSES.search(text) else ():
+    lines = [number for number, line in enumerate(text.split("\n"), 1) if REFUSES.search(line)]
+    for node in below_statements(tree, lines) if lines else ():
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refused":
             named = [keyword.value for keyword in node.keywords if keyword.arg in ("action", "reason", "why")]
             words |= {one.value for one in (*node.args[:1], *node.args[2:3], *named) if is_text(one)}
@@ -275,11 +277,13 @@ def refusals(tree: ast.Module, text: str) -> tuple[frozenset[str], frozenset[str
     return frozenset(words), frozenset(steps)
 
 
-def below_statements(node: ast.AST, lines: list[str]) -> Iterator[ast.AST]:
-    """What stands below `node`, without the statements in whose lines nothing is refused: most of a tree."""
+def below_statements(node: ast.AST, lines: list[int]) -> Iterator[ast.AST]:
+    """What stands below `node`, without the statements that have none of these lines: most of a tree."""
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.stmt) and not REFUSES.search("\n".join(lines[child.lineno - 1 : child.end_lineno])):
-            continue
+        if isinstance(child, ast.stmt):
+            at = bisect_left(lines, child.lineno)
+            if at == len(lines) or lines[at] > (child.end_lineno or child.lineno):
+                continue
         yield child
         yield from below_statements(child, lines)
 
