@@ -161,7 +161,7 @@ class OutsideWritten(Event, frozen=True):
     base: int = 0
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing
-    coalesced: bool = False  # saves in between may have been missed
+    coalesced: bool = False  # keeps its place; nothing sets it: which saves came and went in between, nobody can know
     hint: str = ""  # what was going on then, such as the git command that ran; never a guess at who
 
 
