@@ -90,6 +90,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["read"], "PATH is missing: `quire read PATH`."),
         (["read", "a", "--lines", "x"], "--lines wants A:B, A:, :B or A, not 'x'."),
         (["read", "a", "--lines", ":"], "--lines wants A:B, A:, :B or A, not ':'."),
+        (["read", "a", "--lines", "9" * 5000], f"--lines wants A:B, A:, :B or A, not '{'9' * 40}'."),  # int() raises
+        (["burst", "end", "9" * 5000], f"N is the number of a burst, not '{'9' * 40}'."),
         (["blame"], "PATH is missing: `quire blame PATH`."),
         (["rollback", "v1", ""], "A path is empty; `.` names the whole folder."),
         (["claim", ""], "A path is empty; `.` names the whole folder."),

@@ -20,6 +20,7 @@ from cases import every
         ("quire://file/%C3%BC/100%25.md?at=v3", "read_file", {"path": "ü/100%.md", "at": "v3"}),
         ("quire://log", "log", {}),
         ("quire://log?path=src&limit=20", "log", {"path": "src", "limit": 20}),
+        (f"quire://log?limit={'9' * 5000}", "log", {"limit": "9" * 5000}),  # for the daemon to refuse
         ("quire://manual/edit", "manual", {"dialect": "edit"}),
         ("quire://manual", "manual", {}),
         ("quire://status", "status", {}),

@@ -234,7 +234,7 @@ class Invocation:
         text = self.options.get(name)
         if text is None:
             return None
-        if not (text.isascii() and text.isdigit() and len(text) <= 18):  # more is more than a message can hold
+        if not is_number(text) or len(text) > 18:  # more is more than a message can hold
             raise Usage(f"--{name} wants a whole number of at most 18 digits, not {text[:40]!r}.")
         return int(text)
 
@@ -401,6 +401,11 @@ class Invocation:
 def status_of(reply: Mapping[str, Any]) -> int:
     """The exit status that belongs to a reply."""
     return DONE if reply.get("ok") else _STATUS_OF.get(str(reply.get("error")), REFUSED)
+
+
+def is_number(text: str) -> bool:
+    """Is it a whole number, of no more digits than any that a message can hold?"""
+    return text.isascii() and text.isdigit() and len(text) <= 20
 
 
 def kind_of(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
+from quire_client.commands.base import Command, Invocation, Option, Usage, chosen, is_number
 
 _ACTIONS = ("begin", "end", "list", "show")
 
@@ -41,8 +41,8 @@ def _arguments(call: Invocation, action: str, rest: list[str]) -> dict[str, Any]
             found["outside"] = "outside" in call.options
         return found
     if rest:
-        if not (rest[0].isascii() and rest[0].isdigit()):
-            raise Usage(f"N is the number of a burst, not {rest[0]!r}.")
+        if not is_number(rest[0]):
+            raise Usage(f"N is the number of a burst, not {rest[0][:40]!r}.")
         found["burst"] = int(rest[0])
     elif action == "show":
         raise Usage("N is missing: `quire burst show N`.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, is_number
 
 LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PATH@POINT > FILE` keeps them as they are."
 
@@ -44,8 +44,8 @@ def line_range(text: str) -> dict[str, int]:
     if not text:
         return {}
     first, colon, last = text.replace(",", ":").partition(":")
-    if any(part and not (part.isascii() and part.isdigit()) for part in (first, last)) or not (first or last):
-        raise Usage(f"--lines wants A:B, A:, :B or A, not {text!r}.")
+    if any(part and not is_number(part) for part in (first, last)) or not (first or last):
+        raise Usage(f"--lines wants A:B, A:, :B or A, not {text[:40]!r}.")
     if not colon:
         last = first
     return {name: int(part) for name, part in (("start_line", first), ("end_line", last)) if part}

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage
+from quire_client.commands.base import Command, Invocation, Option, Usage, is_number
 
 
 def run(call: Invocation) -> int:
@@ -16,7 +16,7 @@ def run(call: Invocation) -> int:
     lease = call.number("lease")
     if call.arguments:
         given = call.arguments[0]
-        if given.isascii() and given.isdigit() and not os.path.lexists(call.folder / given):
+        if is_number(given) and not os.path.lexists(call.folder / given):
             lease = int(given)  # as `quire claims` begins its rows
         else:
             arguments["path"] = call.in_workspace(given)

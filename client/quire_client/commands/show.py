@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire_client import render
-from quire_client.commands.base import REFUSED, Command, Invocation, point_of
+from quire_client.commands.base import REFUSED, Command, Invocation, is_number, point_of
 from quire_client.commands.log import row
 from quire_client.commands.read import LOSSY, shown
 
@@ -42,7 +42,7 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
     from quire_journal.ids import parse_version_token
 
     path, point = call.path_at(given)
-    if not point and given.isascii() and given.isdigit():
+    if not point and is_number(given):
         return {"version": f"seq:{given}"}
     if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
         point = point_of("now")

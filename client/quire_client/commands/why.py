@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option
+from quire_client.commands.base import Command, Invocation, Option, is_number
 from quire_client.commands.diff import patches
 from quire_client.commands.log import undoing
 
@@ -28,7 +28,7 @@ def run(call: Invocation) -> int:
 def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
     """`PATH:LINE` in its two parts, unless a file is really called so."""
     path, colon, digits = given.rpartition(":")
-    if not colon or not path or not (digits.isascii() and digits.isdigit()) or os.path.lexists(call.folder / given):
+    if not colon or not path or not is_number(digits) or os.path.lexists(call.folder / given):
         return given, None
     return path, int(digits)
 

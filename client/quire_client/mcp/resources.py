@@ -72,7 +72,8 @@ def wanted(uri: str) -> Wanted:
             return Wanted("read_file", {"path": path, **query})
         case "log" if not path:
             limit = query.get("limit", "")
-            return Wanted("log", query | ({"limit": int(limit)} if limit.isascii() and limit.isdigit() else {}))
+            number = limit.isascii() and limit.isdigit() and len(limit) <= 18
+            return Wanted("log", query | ({"limit": int(limit)} if number else {}))
         case "manual" if not query:
             return Wanted("manual", {"dialect": path} if path else {})
         case "status" if not path and not query:
