@@ -316,7 +316,7 @@ def test_what_was_brought_back_is_written_down_at_once(tmp_path: Path) -> None:
 
 def test_not_all_that_was_forgotten_is_held_in_memory_at_once(scene: Scene) -> None:
     """Of each file there are the old bytes and the new ones; two minutes can have seen any number of them."""
-    size, files = 1 << 18, 8
+    size, files = 1 << 16, 8
     scene.clock.ns += 60_000_000_000
     written = {f"f{n}": os.urandom(size // 2).hex().encode() for n in range(files)}
     for path, data in written.items():
