@@ -436,6 +436,18 @@ def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(
     assert daemon.app.stopping
 
 
+def test_a_file_comes_back_into_a_folder_of_which_another_file_took_the_name(daemon: Daemon) -> None:
+    """That one has to go first: the undo was refused whole, for there was no folder to make the file in."""
+    for path in ("d/x", "e"):
+        assert daemon.turn(ann=write(path))["ann"]["ok"]
+    assert daemon.turn(ann=("delete_file", {"path": "d/x"}))["ann"]["ok"]
+    (daemon.root / "d").rmdir()
+    assert daemon.turn(ann=("move_file", {"path": "e", "to": "d"}))["ann"]["ok"]
+    undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
+    assert undone["ok"], undone
+    assert (daemon.text("d/x"), daemon.text("e")) == ("new\n", "new\n")
+
+
 def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_beside_them(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

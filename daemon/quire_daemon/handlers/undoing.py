@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -76,18 +76,29 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
     done: set[str] = set()
     for action in actions:
         if action.do not in ("move", "delete"):
-            (last if action.waits else ordered).append((action, False))
+            (ordered if _goes_first(action, goes_from) is None else last).append((action, False))
             continue
         chain: list[Action] = []
         one: Action | None = action
         while one is not None and one.path not in done:
             done.add(one.path)
             chain.append(one)
-            one = goes_from[one.unwound.path] if one.waits else None
+            one = _goes_first(one, goes_from)
         if chain and one is chain[0]:
             ordered.append((chain[0], True))
         ordered += [(each, False) for each in reversed(chain)]
     return ordered + last
+
+
+def _goes_first(action: Action, goes_from: Mapping[str, Action]) -> Action | None:
+    """What has to go before this can be done: from where it comes to, or from where a folder has to be for it."""
+    path = action.unwound.path
+    if action.waits:
+        return goes_from[path]
+    if action.do == "delete":
+        return None
+    folders = (path[:at] for at, c in enumerate(path) if c == "/")
+    return next((goes_from[folder] for folder in folders if folder in goes_from), None)
 
 
 class Planning(msgspec.Struct):
