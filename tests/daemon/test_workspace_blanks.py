@@ -60,8 +60,14 @@ def test_what_nobody_takes_goes_after_a_while(workspace: Workspace) -> None:
     workspace.sweep(0.0)
     workspace.sweep(KEEP_S)
     assert len(in_tmp(workspace)) == FROM
-    workspace.sweep(KEEP_S + 1)
-    assert in_tmp(workspace) == []
+    eventually("none is left", lambda: not workspace.sweep(KEEP_S + 1) and in_tmp(workspace) == [])
+
+
+def test_while_they_are_still_being_made_nobody_waits_for_their_process(workspace: Workspace) -> None:
+    workspace.expect(100 * FROM)
+    eventually("one is made", lambda: in_tmp(workspace) != [])
+    workspace.sweep(0.0)
+    eventually("none is left", lambda: not workspace.sweep(KEEP_S + 1) and in_tmp(workspace) == [])
 
 
 def test_with_the_workspace_they_go_while_they_are_being_made(tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ class Blanks:
         if self._next >= self._count:
             return None
         with self._turn:
+            if self._next >= self._count:
+                return None
             name = blank_name(self._prefix, self._next)
             try:
                 fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.tmp)
@@ -76,13 +78,18 @@ class Blanks:
 
     def sweep(self, mono_s: float) -> Sequence[str]:
         """The names of those that nobody took for too long; they are the caller's to unlink."""
+        if self._process is not None and self._process.poll() is not None:
+            self._process = None
         if self._next >= self._count:
-            if self._process is not None and self._process.poll() is not None:
-                self._process = None
             return ()
         if self._since is None:
             self._since = mono_s
-        return self.drop() if mono_s - self._since > KEEP_S else ()
+        if mono_s - self._since <= KEEP_S:
+            return ()
+        if self._process is not None:
+            self._process.kill()  # not waited for: the next sweep finds that it has ended
+            return ()
+        return self.drop()
 
     def drop(self) -> Sequence[str]:
         """The names of all that nobody took; they are the caller's to unlink. No more come."""
