@@ -110,15 +110,15 @@ def shown_path(entry: Mapping[str, Any]) -> str:
 
 
 def unescaped(given: str) -> str | None:
-    """The disk path that a percent-escaped one stands for; None where unescaping gives ordinary UTF-8.
+    """The disk path that a percent-escaped one stands for; None where unescaping gives what is never shown escaped.
 
-    Such a name cannot be written in any other way, so a caller that sends back what it was shown can mean nothing
-    else, unless a file is really called so.
+    A name that is not UTF-8, or is in a folder called `%`, cannot be written in any other way, so a caller that sends
+    back what it was shown can mean nothing else, unless a file is really called so.
     """
     if "%" not in given:
         return None
     disk = unquote_to_bytes(given).decode("utf-8", "surrogateescape")
-    return None if is_utf8(disk) else disk
+    return disk if disk.startswith(_ESCAPED) or not is_utf8(disk) else None
 
 
 def is_utf8(disk: str) -> bool:

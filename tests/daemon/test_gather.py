@@ -17,7 +17,7 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import Seen
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
-from quire_journal.ids import blob_id, journal_path
+from quire_journal.ids import blob_id, journal_path, percent_escaped
 from quire_journal.journal import Journal
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
@@ -140,3 +140,14 @@ def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is
         gone = gather.observe(path, "watched", named_ns=named_ns)
         gather.note(gone, gone.event)
     assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
+
+
+def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(gather: Gather) -> None:
+    """It is escaped as those are that are not UTF-8, whose mark begins as it does."""
+    folder = gather.workspace.root / "%"
+    folder.mkdir()
+    (folder / "x").write_bytes(b"x\n")
+    name = journal_path("%/x")
+    assert percent_escaped(name) == "%25/x"
+    assert gather.file("%25/x", writing=False).path == name
+    assert gather.file(name, writing=False).path == name
