@@ -23,6 +23,7 @@ from quire_daemon.reconcile import Seen
 from quire_daemon.seen_files import SeenFiles
 from quire_journal import blobs
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
+from quire_journal.frames import Frame
 from quire_journal.history import History, Shown
 from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.journal import Bytes, Entry, Journal
@@ -39,6 +40,7 @@ MOST_READS = 10_000  # that are remembered for this
 REFUSALS = 120  # of one caller that are noted however fast they come
 REFUSALS_A_SECOND = 1.0  # and those that are noted besides
 MOST_FAILED = 1000  # commits that failed, of which it is known why
+FULL_S = 60.0  # after the last commit that found the disk full it has room again, if it takes anything
 MOST_CALLERS = 10_000  # of which it is known how many there were
 
 
@@ -167,6 +169,9 @@ class Recorder:
         self._commits = 0
         self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
         self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
+        self._full_bytes = 0  # of files, in the smallest of those that had any
+        self._full_s = 0.0  # monotonic: when the last of them was
+        self._full_takes = False  # were smaller ones made since?
 
     # ── noting ──
 
@@ -278,18 +283,30 @@ class Recorder:
                 self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
                 if len(self._failed) > MOST_FAILED:
                     self._failed.popitem(last=False)
-                self._note_full(error)
+                self._note_full(error, sum(_size(data) for data, _ in bytes_))
                 self._never_told(entries)
                 raise
-            self._full_since_ns = 0
+            self._note_taken(sum(_size(data) for data, _ in bytes_) if self._full_since_ns else 0)
         if dropped:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
 
-    def _note_full(self, error: BaseException) -> None:
+    def _note_full(self, error: BaseException, size: int) -> None:
+        """A commit with so many bytes of files failed."""
         if isinstance(error, StoreFailed) and error.disk_full:
+            before = self._full_bytes if self._full_since_ns else 0
+            self._full_bytes = min(size, before) if size and before else size or before
             self._full_since_ns = self._full_since_ns or self.clock.now_ns()
+            self._full_s = self.clock.mono_s()
+
+    def _note_taken(self, size: int) -> None:
+        """One was made. Where files find no room, a few records may; what found none is tried again soon."""
+        if not self._full_since_ns:
+            return
+        self._full_takes = True
+        if size >= self._full_bytes or self.clock.mono_s() - self._full_s > FULL_S:
+            self._full_since_ns, self._full_takes = 0, False
 
     def drop(self) -> None:
         """Nothing of what is noted will be in the log: it takes no more."""
@@ -309,8 +326,9 @@ class Recorder:
         if not self._full_since_ns:
             return ""
         since = to_the_second(self._full_since_ns)
+        taken = "nothing but a few records" if self._full_takes else "nothing"
         return (
-            f"the journal has taken nothing since {since}, when its disk was full; what is there is recorded with room"
+            f"the journal has taken {taken} since {since}, when its disk was full; what is there is recorded with room"
         )
 
     def purge(self, change: Change, writer: WriterId) -> None:
@@ -329,9 +347,9 @@ class Recorder:
         try:
             self.journal.append(entries, dropped=change.dropped, instead=change.rows)
         except BaseException as error:
-            self._note_full(error)
+            self._note_full(error, 0)
             raise
-        self._full_since_ns = 0
+        self._note_taken(0)
         self._names.begun_outside.clear()
         self._callers.clear()  # one whose name went is another one now
         self.purges += 1
@@ -374,6 +392,10 @@ class Recorder:
         """How many versions the journal holds."""
         with self.journal.store.reading() as reading:
             return reading.count("versions")
+
+
+def _size(data: Bytes) -> int:
+    return data.size if isinstance(data, Frame) else len(data if isinstance(data, bytes) else data.data)
 
 
 def _key_of(who: WriterIntroduced) -> bytes:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cases import every
-from quire_daemon.recorder import MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
+from quire_daemon.recorder import FULL_S, MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
 from quire_journal.check import check
 from quire_journal.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id
@@ -292,4 +292,36 @@ def test_a_purge_that_finds_the_disk_full_says_so_as_any_commit() -> None:
     assert recorder.takes_nothing()
     store.fault = None
     recorder.purge(change, ann)
+    assert recorder.takes_nothing() == ""
+
+
+def test_a_disk_on_which_only_small_records_find_room_is_told_as_full_all_the_time() -> None:
+    """With each of them it was well again, and full with the next file: whoever asked in between was told nothing."""
+    store = MemoryStore()
+    recorder, clock, ann = desk(store)
+
+    def full() -> None:
+        raise StoreFailed("the disk is full", disk_full=True)
+
+    def file() -> None:
+        recorder.note_blob(b"large\n", "b.txt")
+        recorder.note(OutsideWritten("b.txt", blob_id(b"large\n"), 6, 0o644, "watched"))
+        recorder.commit()
+
+    store.fault = full
+    with pytest.raises(StoreFailed):
+        file()
+    store.fault = None
+    recorder.note(READ, ann)
+    recorder.commit()
+    assert "has taken nothing but a few records since" in recorder.takes_nothing()
+    file()
+    assert recorder.takes_nothing() == ""
+    store.fault = full
+    with pytest.raises(StoreFailed):
+        file()  # it is removed then, and never comes again
+    store.fault = None
+    clock.now_s += FULL_S + 1
+    recorder.note(READ, ann)
+    recorder.commit()
     assert recorder.takes_nothing() == ""
