@@ -29,6 +29,7 @@ class ReadReply(Reply, frozen=True, kw_only=True):
     startLine: int
     endLine: int
     last_writer: LastWriter | None
+    uncaptured: Maybe[str] = UNSET  # why the bytes are not in the journal
     truncated: bool
     next_line: Maybe[int] = UNSET
     content: Maybe[str] = UNSET

@@ -72,6 +72,7 @@ class TextEditorReply(Written, frozen=True, kw_only=True):
     startLine: Maybe[int] = UNSET
     endLine: Maybe[int] = UNSET
     last_writer: Maybe[LastWriter | None] = UNSET
+    uncaptured: Maybe[str] = UNSET
     truncated: Maybe[bool] = UNSET
     next_line: Maybe[int] = UNSET
     lines: Maybe[list[str] | str] = UNSET  # of a folder: the paths of what is in it
