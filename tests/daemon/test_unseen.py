@@ -155,3 +155,15 @@ def test_lines_of_a_version_with_the_same_bytes_were_shown() -> None:
     anchor = shown["lines"][28].partition(" ")[0].partition("#")[2]
     operation = {"op": "replace_line", "hash": anchor, "content": "LINE 29"}
     assert book.call("edit", {"path": "f.txt", "operations": [operation]})["ok"]
+
+
+def test_to_remove_a_line_with_its_break_does_not_touch_the_next_one() -> None:
+    """Somebody changed the line after the next, and a rebase was refused because of it."""
+    book = Playbook({"f.txt": text(BEFORE)})
+    for by in ("ann", "ben"):
+        assert book.call("read_file", {"path": "f.txt"}, by=by)["ok"]
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "line 5", "new_text": "LINE 5"}, by="ben")["ok"]
+    removal = {"path": "f.txt", "old_text": "line 3\n", "new_text": "", "on_stale": "rebase"}
+    assert book.call("edit_replace", removal)["ok"]
+    lines = [line.replace("line 5", "LINE 5") for line in BEFORE if line != "line 3"]
+    assert book.text("f.txt") == text(lines)

@@ -285,6 +285,8 @@ def _spliced(text: Text, start: int, stop: int, new: list[bytes], flat: bool) ->
     old = text.lines[start:stop]
     if old == new:
         return []
+    if len(old) > len(new) == 1 and old[-1] == new[0]:
+        return [Splice(start, stop - 1)]  # whole lines go: the one behind them is not touched
     if flat or len(old) < 2 or len(new) < 2:
         return [Splice(start, stop, tuple(new))]
     found = diff(_plain(old), _plain(new))
