@@ -193,7 +193,7 @@ def _at_most(write: Write | None) -> Sequence[Write]:
 
 
 def _move(record: Record, event: FileMoved, history: History, workspace: Workspace, limit: int) -> Sequence[Write]:
-    """A rename; one that changed the bytes too was a new file first, then the end of the old one.
+    """A rename; one that changed the bytes or the mode too was a new file first, then the end of the old one.
 
     One from where nothing was any more brought a file back, under another name than it had at its end.
     """
@@ -204,7 +204,7 @@ def _move(record: Record, event: FileMoved, history: History, workspace: Workspa
     if over is None or over.kind != "file" or over.text is None:
         return ()
     free = workspace.look(disk_path(event.to)).kind == "missing"
-    if over.text.blob == event.blob:
+    if over.text.blob == event.blob and (base is None or base.mode == event.mode):
         return (Move(record.seq, event.path, event.to, over),) if free else ()
     remove = Remove(record.seq, event.path, over)
     if free:

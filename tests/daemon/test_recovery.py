@@ -126,6 +126,16 @@ def test_a_file_that_was_to_come_back_under_another_name_comes_back(scene: Scene
     assert scene.recover() == 0
 
 
+def test_a_move_that_was_to_change_the_mode_too_is_finished_with_it(scene: Scene) -> None:
+    moved = FileMoved("f.txt", "g.txt", blob_id(BASE), len(BASE), 0o755, scene.base_seq, inode=scene.inode)
+    scene.promise(moved)
+    assert scene.recover() == 1
+    assert not (scene.root / "f.txt").exists()
+    assert (scene.root / "g.txt").read_bytes() == BASE
+    assert (scene.root / "g.txt").stat().st_mode & 0o777 == 0o755
+    assert scene.recover() == 0
+
+
 class Noting(Workspace):
     """Notes of which names it was asked to make them last."""
 

@@ -127,6 +127,19 @@ def test_what_was_made_anew_with_lines_that_it_had_goes_on(desk: Desk) -> None:
     assert texts(desk) == {"a": lines("new", "one", "1", "last")}
 
 
+def test_it_stays_the_same_where_its_mode_goes_back_with_its_name(desk: Desk) -> None:
+    first = desk.write("a", ONE, desk.ann)
+    desk.chmod("a", 0o755, desk.ben)
+    desk.move("a", "b", desk.ben)
+    desk.call(UNDO_TOOL, desk.ben, last=2)
+    assert (texts(desk), desk.files["a"].mode) == ({"a": ONE}, 0o644)
+    assert desk.call(REDO_TOOL, desk.ben)["files"][0]["action"] == "move"
+    assert (texts(desk), desk.files["b"].mode) == ({"b": ONE}, 0o755)
+    desk.call(UNDO_TOOL, desk.ben, last=2)
+    assert desk.call(UNDO_TOOL, desk.ann, batch=first)["ok"]
+    assert texts(desk) == {}
+
+
 def test_what_a_redo_had_to_leave_alone_is_undone_as_before(desk: Desk) -> None:
     """Another file stood there. It is not made by an undo of what made it at first, but can be once there is room."""
     desk.write("c", TWO, desk.ann)

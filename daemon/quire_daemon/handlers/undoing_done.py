@@ -214,9 +214,8 @@ class Performing:
         """Rename back; where the bytes change too, it is made there first, and then the old name goes."""
         u, head, text = action.unwound, action.unwound.now.version, action.after
         path, base = self.aside.get(u.now.path, (u.now.path, _seq(u.now)))
-        edited = head is not None and u.blob != head.blob
-        if head is None or over.text is None or (not edited and u.mode != head.mode):
-            # Bytes that are not known, or another mode alone: a start after a crash could not finish that as a move.
+        edited = head is not None and (u.blob, u.mode) != (head.blob, head.mode)
+        if head is None or over.text is None:  # bytes that are not known: a start after a crash could not finish that
             seq = self._put(action, there, base=0)
             self._remove(path, base, over)
             return seq
