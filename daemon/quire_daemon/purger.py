@@ -187,12 +187,12 @@ class Purger:
         return StoreFailed(f"the process that looks for it ended ({last})")
 
     def close(self) -> None:
-        """End it, and remove what it has folded. Idempotent."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
+        """End it, and remove what it has folded. Idempotent. Raises OSError when that cannot be removed."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
             LmdbStore.remove_beside(self._journal)
-            self._process = None
 
 
 def _named(task: Task) -> str:

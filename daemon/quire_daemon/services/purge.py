@@ -106,10 +106,13 @@ class _Purge:
             self._answer(self._host.told("purge", error))
 
     def _answer(self, body: dict[str, Any]) -> None:
+        self._host.progress.pop("purge", None)  # first: whatever cannot be tidied up, others are not kept off by it
         if self._compaction is not None:
             self._compaction.cancel()
-        self._purger.close()
-        self._host.progress.pop("purge", None)
+        try:
+            self._purger.close()
+        except OSError as error:
+            self._host.told("purge", error)  # in the log; the next start removes it
         self._host.answer(self._call, body)
 
     # ── the steps ──

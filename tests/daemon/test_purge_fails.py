@@ -1,0 +1,53 @@
+"""What a purge that fails leaves behind: nothing that keeps others off, and what follows from its error is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from quire_daemon.call import Call
+from quire_daemon.config import Settings
+from quire_daemon.jobs import Failed, Job, brought, ended
+from quire_daemon.services.purge import PURGE, PurgeParams
+from quire_journal.refusals import Refused
+
+CALL = cast("Call", SimpleNamespace(params=PurgeParams(matching="secret", plan=True)))
+
+
+class Daemon:
+    """One whose jobs are done at once."""
+
+    settings, stopping = Settings(), False
+    collecting = SimpleNamespace(going_on=False)
+
+    def __init__(self, state_dir: Path) -> None:
+        self.state_dir = self.root = state_dir
+        self.progress: dict[str, Any] = {}
+        self.answers: list[dict[str, Any]] = []
+        self.faults: list[Exception] = []
+
+    def settle(self) -> None:
+        """Nothing is noted."""
+
+    def start_job(self, work: Job, what: str, failed: Failed) -> None:
+        ended(brought(work) or (lambda: None), failed)
+
+    def told(self, what: str, error: Exception) -> dict[str, Any]:
+        self.faults.append(error)
+        return Refused("fault", what, "report").reply()
+
+    def answer(self, call: Call, body: dict[str, Any]) -> None:
+        self.answers.append(body)
+
+
+def test_a_purge_whose_folder_cannot_be_removed_is_answered_and_keeps_no_other_from_it(tmp_path: Path) -> None:
+    """All later ones, and collections, were `busy` until the daemon ended."""
+    (tmp_path / "journal").mkdir()
+    (tmp_path / "journal" / "db.beside").write_bytes(b"a file")  # no folder, which `rmtree` does not remove
+    daemon = Daemon(tmp_path)
+    PURGE.run(CALL, cast("Any", daemon))
+    assert daemon.progress == {}
+    assert [type(error) for error in daemon.faults] == [NotADirectoryError]
+    assert [body["error"] for body in daemon.answers] == ["busy"], "there is no journal that it could look at"
+    assert "could not open" in daemon.answers[0]["message"]
