@@ -285,7 +285,7 @@ class _Collection:
         self._host.start_job(work, "gc", self._fail)
 
     def _fail(self, error: Exception) -> None:
-        if isinstance(error, Damaged):
+        if isinstance(error, Damaged) or (isinstance(error, StoreFailed) and error.for_good):
             self._host.told("gc", error)  # for what follows from it; the reply says how far this came, too
         else:
             self._host.log.problem("gc", error)

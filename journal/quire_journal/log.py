@@ -191,11 +191,15 @@ class OutOfOrder(Exception):
 
 
 class StoreFailed(Exception):
-    """The store could not commit (disk full, I/O error). Nothing of the transaction is stored."""
+    """The store could not commit (disk full, I/O error). Nothing of the transaction is stored.
 
-    def __init__(self, message: str, disk_full: bool = False) -> None:
+    `for_good`: nor will anything else be, until it is opened again.
+    """
+
+    def __init__(self, message: str, disk_full: bool = False, for_good: bool = False) -> None:
         super().__init__(message)
         self.disk_full = disk_full
+        self.for_good = for_good
 
 
 class Outrun(StoreFailed):
@@ -204,6 +208,9 @@ class Outrun(StoreFailed):
 
 class JournalGone(StoreFailed):
     """The journal's file was removed, or another stands in its place: what is committed ends with this process."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, for_good=True)
 
 
 class Damaged(Exception):

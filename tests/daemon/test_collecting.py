@@ -242,6 +242,34 @@ def test_a_collection_that_meets_damage_has_it_followed_up_like_any_other(
     assert [type(error) for error in daemon.faults] == [Damaged]
 
 
+@every(("for_good", "followed_up"), [(True, 1), (False, 0)])
+def test_a_commit_of_a_collection_that_fails_for_good_is_followed_up_like_any_other(
+    tmp_path: Path, for_good: bool, followed_up: int
+) -> None:
+    """The journal was read-only, and mistrusted, only from the next commit on."""
+    store = Failing()
+    daemon, told = Served(tmp_path, store), list[dict[str, Any]]()
+    daemon.collecting.begin(Asked(), told.append)
+    store.fails = StoreFailed("could not sync", for_good=for_good)
+    while not told:
+        daemon.turn()
+    assert told[0]["error"] == "journal_damaged"
+    assert len(daemon.faults) == followed_up
+
+
+class Failing(MemoryStore):
+    """A store whose commits fail from some time on."""
+
+    fails: StoreFailed | None = None
+
+    def __init__(self) -> None:
+        super().__init__(self._fail)
+
+    def _fail(self) -> None:
+        if self.fails is not None:
+            raise self.fails
+
+
 def test_damage_that_drops_meet_while_they_ride_ends_the_collection_and_no_edit(tmp_path: Path) -> None:
     """Each fourth commit failed, and then every one, as long as nobody rested: of edits that stood on the disk."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()

@@ -6,10 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+from cases import every
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.services.purge import PURGE, PurgeParams
+from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 
 CALL = cast("Call", SimpleNamespace(params=PurgeParams(matching="secret", plan=True)))
@@ -23,6 +25,7 @@ class Daemon:
 
     def __init__(self, state_dir: Path) -> None:
         self.state_dir = self.root = state_dir
+        self.fails: Exception | None = None  # all work
         self.progress: dict[str, Any] = {}
         self.answers: list[dict[str, Any]] = []
         self.faults: list[Exception] = []
@@ -31,6 +34,9 @@ class Daemon:
         """Nothing is noted."""
 
     def start_job(self, work: Job, what: str, failed: Failed) -> None:
+        if self.fails is not None:
+            failed(self.fails)
+            return
         ended(brought(work) or (lambda: None), failed)
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
@@ -51,3 +57,15 @@ def test_a_purge_whose_folder_cannot_be_removed_is_answered_and_keeps_no_other_f
     assert [type(error) for error in daemon.faults] == [NotADirectoryError]
     assert [body["error"] for body in daemon.answers] == ["busy"], "there is no journal that it could look at"
     assert "could not open" in daemon.answers[0]["message"]
+
+
+@every(("for_good", "faults", "code"), [(True, 1, "fault"), (False, 0, "busy")])
+def test_a_commit_of_a_purge_that_fails_for_good_is_followed_up_like_any_other(
+    tmp_path: Path, for_good: bool, faults: int, code: str
+) -> None:
+    """The journal was read-only, and mistrusted, only from the next commit on."""
+    daemon = Daemon(tmp_path)
+    daemon.fails = StoreFailed("could not sync", for_good=for_good)
+    PURGE.run(CALL, cast("Any", daemon))
+    assert len(daemon.faults) == faults
+    assert [body["error"] for body in daemon.answers] == [code]

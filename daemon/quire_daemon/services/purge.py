@@ -97,7 +97,7 @@ class _Purge:
         self._host.start_job(step, "purge", self._fail)
 
     def _fail(self, error: Exception) -> None:
-        if isinstance(error, StoreFailed):
+        if isinstance(error, StoreFailed) and not error.for_good:
             code = "disk_full" if error.disk_full else "busy"
             self._answer(Refused(code, f"The purge could not be ended, make it again: {error}.", "retry").reply())
         elif isinstance(error, Damaged):

@@ -213,7 +213,7 @@ class LmdbStore:
         except lmdb.Error as error:
             failed = failure(self._path, "could not commit", error)
             if not (isinstance(failed, StoreFailed) and failed.disk_full):
-                self._broken = str(error)
+                failed = self._failed_for_good("could not commit", error)
             if self._redo is not None and entry is not None:
                 self._take_back(self._redo, entry, base)
             raise failed from error
@@ -251,8 +251,7 @@ class LmdbStore:
         try:
             opened.env.sync(True)
         except lmdb.Error as error:
-            self._broken = str(error)
-            raise failure(self._path, "could not sync", error) from error
+            raise self._failed_for_good("could not sync", error) from error
 
     def _forgo_redo(self) -> None:
         """Sync each commit twice from now on."""
@@ -281,12 +280,22 @@ class LmdbStore:
         except OSError as error:
             self._broken = str(error)
 
+    def _failed_for_good(self, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
+        """Let nothing be written any more; what says so."""
+        self._broken = str(error)
+        failed = failure(self._path, what, error)
+        if isinstance(failed, StoreFailed):
+            failed.for_good = True
+        return failed
+
     def _require_whole(self) -> None:
         """Raise `StoreFailed` when a commit failed for good."""
         if self._gone:
             raise JournalGone(f"the journal in {self._path.parent} was removed or replaced")
         if self._broken:
-            raise StoreFailed(f"nothing is written since a commit failed ({self._broken}); restart the daemon")
+            raise StoreFailed(
+                f"nothing is written since a commit failed ({self._broken}); restart the daemon", for_good=True
+            )
 
     def _make_tables(self, opened: Opened) -> None:
         """Add the tables that a file of an earlier version lacks. Not at open: a reader changes nothing."""
@@ -322,8 +331,7 @@ class LmdbStore:
         try:
             self._opened.get().env.sync(True)
         except lmdb.Error as error:
-            self._broken = str(error)
-            raise failure(self._path, "could not sync", error) from error
+            raise self._failed_for_good("could not sync", error) from error
 
     def leave_image(self, unproven: bool) -> None:
         """From now on let a start after a kill tell whether the file is as this process left it (`afterimage`)."""
@@ -404,7 +412,7 @@ class LmdbStore:
                 sync_path(self._path.parent)
             except OSError as error:
                 self._broken = f"the compacted journal may not be in place after a power cut: {error.strerror}"
-                raise StoreFailed(self._broken) from error
+                raise StoreFailed(self._broken, for_good=True) from error
 
     def stop_noting(self) -> None:
         """No compaction is going on any more."""
