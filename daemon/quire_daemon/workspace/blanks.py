@@ -5,7 +5,7 @@ last minutes: 6 µs where there were none, and 250 µs to some ms after a burst 
 as many. While a request is still being decided, the system does that on another core. On a thread of the daemon it
 cost more than it saved: the loop has to get the interpreter back after each file.
 
-What is not there in time is made where it is needed; what nobody took is removed.
+What is not there when the first is taken is made where it is needed; what nobody took is removed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ class Blanks:
         self._process: subprocess.Popen[bytes] | None = None
         self._round = 0
         self._next = self._count = 0  # of those that are made, or being made: the number of the next, and how many
-        self._turn = threading.Lock()  # of these two
+        self._over = True  # no more are to be had
+        self._turn = threading.Lock()  # of these three
         self._since: float | None = None  # monotonic seconds of the first sweep that saw them
 
     @property
@@ -59,19 +60,23 @@ class Blanks:
             )
         except OSError:  # no room for one more process
             return
-        self._next, self._count, self._since = 0, files, None
+        self._next, self._count, self._since, self._over = 0, files, None, False
 
     def take(self) -> tuple[int, str] | None:
         """One of them, open to be written, and its name; None where none is there yet, or any more."""
-        if self._next >= self._count:
+        if self._over:
             return None
         with self._turn:
             if self._next >= self._count:
+                self._over = True
                 return None
+            if not self._next and self._process is not None:
+                self._process.kill()  # what it makes from now on would have the folder locked, and us wait for it
             name = blank_name(self._prefix, self._next)
             try:
                 fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self.tmp)
             except OSError:
+                self._over = True
                 return None
             self._next += 1
         return fd, name
@@ -96,7 +101,7 @@ class Blanks:
         self._reap()
         with self._turn:
             names = [blank_name(self._prefix, number) for number in range(self._next, self._count)]
-            self._next = self._count = 0
+            self._next, self._count, self._over = 0, 0, True
         return names
 
     def _reap(self) -> None:

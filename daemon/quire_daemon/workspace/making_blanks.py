@@ -9,8 +9,8 @@ import os
 import sys
 
 _FLAGS = os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC  # never open for writing: that would keep a lease from it
-_NICE = 5
-"""Behind everybody who is asked for something: what is not there in time is made by the daemon itself."""
+_NICE = 19
+"""On a core that nobody else wants, or not at all: the daemon makes itself what is not there in time."""
 
 
 def blank_name(prefix: str, number: int) -> str:
