@@ -70,7 +70,7 @@ def at(r: Reading, mark: bytes) -> int | None:
 
 
 def put(w: Writing, blob: bytes, number: int) -> None:
-    """Say that `blob` has this number."""
+    """Say that `blob` has this number. Raises `Damaged`."""
     own = _mark(_key(w) or _draw(w), blob)
     key, row = _row_of(w, own)
     longer = _with(row, own[len(key) // 2 :], number) if row else b""
@@ -81,7 +81,7 @@ def put(w: Writing, blob: bytes, number: int) -> None:
 
 
 def put_all(w: Writing, numbers: Iterable[tuple[bytes, int]]) -> None:
-    """Say of each of these blobs that it has this number."""
+    """Say of each of these blobs that it has this number. Raises `Damaged`."""
     key = _key(w) or _draw(w)
     _put_marks(w, ((_mark(key, blob), number) for blob, number in numbers))
 
@@ -104,10 +104,7 @@ def forget(w: Writing, blob: bytes) -> None:
 def numbers(r: Reading) -> Iterator[int]:
     """Of every blob that has an address, in no order. Raises `Damaged`."""
     for key, row in r.scan("addresses"):
-        try:
-            yield from (number for _, number in in_row(r, key, row))
-        except ValueError as error:
-            raise Damaged(f"a row of addresses cannot be read ({error}); run `quire verify`") from error
+        yield from (number for _, number in _read(r, key, row))
 
 
 def in_row(r: Reading, key: bytes, row: bytes) -> list[Address]:
@@ -148,12 +145,22 @@ def gather(w: Writing) -> None:
         _put_marks(w, ((one[:MARK_BYTES], int.from_bytes(one[MARK_BYTES:], "big")) for one in few))
 
 
+def _read(r: Reading, key: bytes, row: bytes) -> list[Address]:
+    try:
+        return in_row(r, key, row)
+    except ValueError as error:
+        raise Damaged(f"a row of addresses cannot be read ({error}); run `quire verify`") from error
+
+
 def _key(r: Reading) -> bytes:
     """What marks are made with; b"" in a table of format 5 or before, and in an empty one."""
     known: bytes | None = r.known.get((KEY,))
     if known is None:
         held = r.get("addresses", KEY)
         if held is None:
+            first, _ = next(r.scan("addresses"), (b"", b""))
+            if 0 < len(first) < _OLD:  # with another one, all that are there would never be found again
+                raise Damaged("what addresses are made with is gone; run `quire verify`")
             return b""
         known = r.known[KEY,] = _proven(held)
     return known
@@ -227,7 +234,7 @@ def _put_in(w: Writing, key: bytes, new: list[Address]) -> None:
     row = w.get("addresses", key)
     if row:
         names = {own for own, _ in new}
-        new = [one for one in in_row(w, key, row) if one[0] not in names] + new
+        new = [one for one in _read(w, key, row) if one[0] not in names] + new
     if row != b"" and len(new) <= MOST:
         width = max((number.bit_length() + 7) // 8 for _, number in new)
         known = len(key) // 2

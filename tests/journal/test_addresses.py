@@ -95,6 +95,29 @@ def test_where_the_key_of_the_marks_is_damaged_nothing_is_said_to_be_missing() -
         addresses.find(r, blob(1))
 
 
+def test_where_the_key_of_the_marks_is_gone_nothing_is_said_to_be_missing_and_none_is_drawn_anew() -> None:
+    """Under another one, all that is there would never be found again."""
+    store = filled(1, 50)
+    with store.writing() as w:
+        w.delete("addresses", addresses.KEY)
+    with store.writing() as w:
+        with pytest.raises(Damaged, match="is gone; run `quire verify`"):
+            addresses.find(w, blob(1))
+        with pytest.raises(Damaged, match="is gone; run `quire verify`"):
+            addresses.put(w, blob(50), 50)
+        assert w.get("addresses", addresses.KEY) is None
+
+
+def test_to_a_row_that_cannot_be_read_nothing_is_added() -> None:
+    """That was told as a fault of ours, and not as damage."""
+    store = filled(1, 50)
+    with store.writing() as w:
+        key, row = next((key, row) for key, row in w.scan("addresses") if key != addresses.KEY)
+        w.put("addresses", key, row[:-1])
+        with pytest.raises(Damaged, match="run `quire verify`"):
+            addresses.put_all(w, [(blob(n), n) for n in range(50, 3000)])
+
+
 @every("bytes_of_sha256", [20, 32])
 def test_a_table_of_an_older_format_is_read_as_it_stands_and_gathered_whole(bytes_of_sha256: int) -> None:
     store = MemoryStore()
