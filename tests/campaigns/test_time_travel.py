@@ -20,8 +20,8 @@ import pytest
 from live import SEED, Live, caught_up, eventually, length, ok, verified
 from quire_client.trees import export, fetch
 
-STEPS = length(120, 2000)
-CHECKED = length(25, 400)
+STEPS = length(80, 2000)
+CHECKED = length(12, 400)
 
 Snapshot = dict[bytes, tuple[Any, ...]]
 
