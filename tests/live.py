@@ -157,7 +157,6 @@ class Live:
             self.state_dir.mkdir(mode=0o700)
             os.link(reserve(), self.state_dir / "reserve")
         self.mark = secrets.token_hex(8)
-        self._older = set(os.listdir("/proc"))  # among them nobody has it
         self._clients: list[quire_client.Client] = []
         self._before = dict(os.environ)
         self._apart = start.apart
@@ -208,13 +207,12 @@ class Live:
     def pids(self) -> list[int]:
         """The daemons that carry our mark and are not dead.
 
-        All processes of the machine that are younger are looked at: not by way of `Path`, and what is wanted of most
-        is one read.
+        All processes of the machine are looked at: not by way of `Path`, and what is wanted of most is one read.
         """
         found = set(NURSERY.living(self.mark))
         wanted = f"{MARK}={self.mark}".encode()
         for name in os.listdir("/proc"):
-            if not name.isdigit() or name in self._older:
+            if not name.isdigit() or int(name) == os.getpid():
                 continue
             with contextlib.suppress(OSError):
                 marked = b"quire" in _told(name, "cmdline") and wanted in _told(name, "environ").split(b"\0")

@@ -264,9 +264,9 @@ class _Call:
         """Hunks into a file that is there; with `there`, under a new name."""
         text = require_text(now, world)
         lost = require_captured(now, self.params.allow_uncaptured)
-        known = self._knowledge(now, text, world)
-        basis = known.basis
         rebase = on_stale(self.params, world) == "rebase"
+        known = self._knowledge(now, text, world, proven=not rebase)
+        basis = known.basis
         if known.stale and not rebase:
             return self._refuse_stale(known, now, world, self._needs(file, basis))
         known, plan = self._plan(file, known, text, rebase)
@@ -336,11 +336,14 @@ class _Call:
 
     # ── what the caller knows ──
 
-    def _knowledge(self, now: FileNow, text: Text, world: World) -> _Knowledge:
-        """What the caller knows of a file. Raises `Refused` when it means bytes that the journal does not know."""
+    def _knowledge(self, now: FileNow, text: Text, world: World, proven: bool) -> _Knowledge:
+        """What the caller knows of a file; `proven` as in `find_basis`.
+
+        Raises `Refused` when it means bytes that the journal does not know.
+        """
         digits, actual = self.expected.get(now.path), text.blob.hex()
         if digits is None or (digits == actual and self.params.base):
-            basis = find_basis(self.params, now, text, world, STALE)
+            basis = find_basis(self.params, now, text, world, STALE, proven)
             stated = bool(self.params.base)
             return _Knowledge(basis, stated, stated and bool(basis.others))
         version = now.version if digits == actual else version_with(world.history, now.path, digits) if digits else None
@@ -362,7 +365,7 @@ class _Call:
             if digits := self.expected.get(now.path):
                 raise self._not_as_expected(now, digits)
             return None
-        known = self._knowledge(now, text, world)
+        known = self._knowledge(now, text, world, proven=proof == "stated")
         if known.stale or (proof == "shown" and known.basis.behind and known.basis.others):
             return self._refuse_stale(known, now, world, None)
         return None

@@ -113,9 +113,10 @@ def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnin
     """What follows for the file `now`. Raises `Refused`."""
     text = require_text(now, world)
     lost = require_captured(now, params.allow_uncaptured)
-    basis = find_basis(params, now, text, world, dialect.stale)
-    call = _Call(dialect, params, now, text, basis, world)
     proof = dialect.proof(params)
+    proven = proof == "text" and on_stale(params, world) == "reject"
+    basis = find_basis(params, now, text, world, dialect.stale, proven)
+    call = _Call(dialect, params, now, text, basis, world)
     made_for_base = call.plan_made_for_base() if proof == "text" and call.on_stale == "rebase" else None
     if proof == "text" and made_for_base is None:
         plan = call.plan_on_now()

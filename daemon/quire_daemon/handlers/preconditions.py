@@ -16,6 +16,17 @@ def captured(now: FileNow) -> Version | None:
     return None if version is None or version.gone or version.uncaptured or now.uncaptured else version
 
 
+def shown_as(now: FileNow) -> Version | None:
+    """The version that a caller sees who is shown the text of `now`; None where the journal knows none with its bytes.
+
+    It need not have the bytes: their hash is enough to know later that they are others.
+    """
+    version, text = now.version, now.text
+    if version is None or version.gone or text is None or version.blob != text.blob:
+        return captured(now)
+    return version
+
+
 def require_file(now: FileNow, world: World) -> None:
     """Refuse what is not a regular file."""
     if now.kind == "missing":

@@ -12,7 +12,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.news import news
-from quire_daemon.handlers.preconditions import captured, require_lines, require_readable, require_size
+from quire_daemon.handlers.preconditions import require_lines, require_readable, require_size, shown_as
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import FOLDER, LINK, ReadServed
@@ -92,7 +92,7 @@ def decide(params: ReadParams, world: World) -> Decision:
         require_lines(now.path, len(text), world)
     part = _slice(text, params, world.settings.limits.reply_bytes)
     reply = {**_told(part, params, now.path, now.version, world), **news(world, now.path)}
-    head = captured(now)
+    head = shown_as(now)
     if head is None:
         return Decision(reply)
     return Decision(reply, [_seen(part, params.shape in _WITH_ANCHORS, now.path, head, world)])

@@ -13,7 +13,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, FileNow, World
 from quire_daemon.handlers.localised import Ranges, lines_around, localised_diff
 from quire_daemon.handlers.news import MOST_ENTRIES, changes_told, news, rest
-from quire_daemon.handlers.preconditions import captured
+from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.staleness import Basis, both_hashes, current_version
 from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, Conflict, relation
 from quire_journal.diff import changed_ranges, diff
@@ -174,7 +174,7 @@ def _decided(
     if dry_run:
         reply |= {"dry_run": True, "valid": False}
         events.clear()  # what was shown was shown, though
-    head = captured(now)
+    head = shown_as(now)
     if head is not None:
         events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
     return Decision(reply, events)

@@ -100,10 +100,14 @@ def on_stale(params: Writing, world: World) -> str:
     return params.on_stale or world.settings.edit.on_stale
 
 
-def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
+def find_basis(
+    params: Writing, now: FileNow, text: Text, world: World, stale: str, proven: bool = False
+) -> Basis:
     """The caller's base for the file `now`, whose text is `text`.
 
-    `stale` is the code of the refusal for a stated base that is no version of the path. Raises `Refused`.
+    `stale` is the code of the refusal for a stated base that is no version of the path. `proven`: the call brings the
+    text that it changes, so that a base which it does not state, and whose bytes are not held, says nothing.
+    Raises `Refused`.
     """
     history, who = world.history, world.who
     if params.stated_sha256:
@@ -115,6 +119,8 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     else:
         version = None if seen is None else history.version(now.path, seen.version)
         if version is None or version.gone:
+            return Basis(None, text, None, (), text, now.path, history)
+        if proven and version.blob != text.blob and not history.holds(version.blob):
             return Basis(None, text, None, (), text, now.path, history)
     return basis_at(version, now, text, world, stale)
 
