@@ -41,7 +41,7 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.history import History
-from quire_journal.ids import blob_id, disk_path
+from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -76,6 +76,8 @@ def recover(
             agreed = _was_to_be_lost(seq, inode, history)
         if agreed:
             workspace.remove(name)
+    for record in records:
+        _finish_folders_above(recorder, workspace, record.event())
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         writes: Sequence[Write] = ()
@@ -128,6 +130,20 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
     with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
         if workspace.look(path).kind == "folder":
             workspace.finish_folder(path, event.mode)
+
+
+def _finish_folders_above(recorder: Recorder, workspace: Workspace, event: Event | None) -> None:
+    """Folders that were made for what was promised, and did not get their mode. One that is known is somebody's."""
+    if not isinstance(event, FileWritten | FileMoved):
+        return
+    path = disk_path(event.to if isinstance(event, FileMoved) else event.path)
+    folders = [path[:at] for at, character in enumerate(path) if character == "/"]
+    with recorder.history() as history:
+        heads = [history.file(journal_path(folder)) for folder in folders]
+    for folder, head in zip(folders, heads, strict=True):
+        if head is None or head.gone:
+            with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
+                workspace.finish_made(folder)
 
 
 def roll_forward(

@@ -23,6 +23,7 @@ from quire_daemon.recovery import is_mixture, recover
 from quire_daemon.workspace import Swapped, Workspace
 from quire_journal import blobs
 from quire_journal.events import (
+    FOLDER,
     BytesDisplaced,
     BytesGone,
     CaptureFailed,
@@ -142,6 +143,28 @@ class Noting(Workspace):
     def sync_folder(self, path: str) -> None:
         self.lasting = [*getattr(self, "lasting", []), path]
         super().sync_folder(path)
+
+
+def test_a_folder_that_a_kill_left_without_its_mode_gets_it(scene: Scene) -> None:
+    scene.promise(FileWritten("a/b/new.txt", blob_id(NEW), len(NEW), 0o644), NEW)
+    scene.root.chmod(0o2755)
+    (scene.root / "a").mkdir(0o700)
+    assert scene.recover() == 1
+    assert [(scene.root / name).stat().st_mode & 0o7777 for name in ("a", "a/b")] == [0o2755] * 2
+    assert (scene.root / "a/b/new.txt").read_bytes() == NEW
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_folder_that_somebody_keeps_to_himself_stays_so(scene: Scene, known: bool) -> None:
+    scene.promise(FileWritten("a/new.txt", blob_id(NEW), len(NEW), 0o644), NEW)
+    (scene.root / "a").mkdir(0o700)
+    if known:
+        scene.recorder.note(OutsideWritten("a", b"", 0, 0o700, "captured", entry=FOLDER))
+        scene.recorder.commit()
+    else:
+        (scene.root / "a/theirs.txt").write_bytes(THEIRS)
+    assert scene.recover() == 1
+    assert (scene.root / "a").stat().st_mode & 0o7777 == 0o700
 
 
 def test_what_was_finished_is_written_down_at_once(scene: Scene) -> None:

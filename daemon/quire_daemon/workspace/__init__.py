@@ -25,6 +25,7 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
 from quire_daemon.workspace.means import Means
+from quire_daemon.workspace.new_folders import finish_made
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
 from quire_daemon.workspace.staging import IN_PLACE, PART, WITHHELD, Staged, Staging, Written
@@ -212,6 +213,10 @@ class Workspace:
         Raises OSError, Refused, Vanished, NotRegular.
         """
         return finish(self._beneath, path, mode)
+
+    def finish_made(self, path: str) -> bool:
+        """The same for a folder that was made because something was to be written into it."""
+        return finish_made(self._beneath, path)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 

@@ -43,7 +43,8 @@ def finish(beneath: Beneath, path: str, mode: int) -> bool:
     """
     made = beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
-        if stat.S_IMODE(os.fstat(made).st_mode) != UNFINISHED or mode == UNFINISHED or os.listdir(made):
+        now = stat.S_IMODE(os.fstat(made).st_mode) & ~stat.S_ISGID  # which comes from the folder above
+        if now != UNFINISHED or mode == UNFINISHED or os.listdir(made):
             return False
         os.fchmod(made, mode)
     finally:

@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable
 
 from quire_daemon.workspace.confine import Beneath
+from quire_daemon.workspace.making import UNFINISHED, finish
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.values import Vanished
 from quire_journal.refusals import Refused
@@ -48,7 +49,7 @@ class NewFolders:
         with self._beneath.parent(path) as (above, name):
             mode = stat.S_IMODE(os.fstat(above).st_mode)
             try:
-                os.mkdir(name, mode, dir_fd=above)
+                os.mkdir(name, UNFINISHED, dir_fd=above)
             except FileExistsError:
                 return
         staged.folders.append(path)
@@ -57,3 +58,13 @@ class NewFolders:
             os.fchmod(fd, mode)  # the daemon's umask is for its own files
         finally:
             os.close(fd)
+
+
+def finish_made(beneath: Beneath, path: str) -> bool:
+    """Give the folder at `path`, which a kill caught when it was made for a write, its mode; was it such a one?
+
+    Nothing is in it then, and it has the mode of a beginning. Raises OSError, Refused, Vanished, NotRegular.
+    """
+    with beneath.parent(path) as (above, _name):
+        mode = stat.S_IMODE(os.fstat(above).st_mode)
+    return finish(beneath, path, mode)
