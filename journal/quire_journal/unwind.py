@@ -155,7 +155,7 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
         back = None if on_the_way else _back_elsewhere(history, before)
         if back is not None and back.version is not None:
             yield Step(before, back, back.version.seq, undone(back.version))
-            before, path, on_the_way = back, back.path, True
+            before, path, on_the_way, others = back, back.path, True, False
             later = history.versions(path, after=back.version.seq)
 
 

@@ -127,6 +127,22 @@ def test_what_was_made_anew_with_lines_that_it_had_goes_on(desk: Desk) -> None:
     assert texts(desk) == {"a": lines("new", "one", "1", "last")}
 
 
+def test_what_came_to_the_name_that_it_left_says_nothing_of_the_one_to_which_it_came_back(desk: Desk) -> None:
+    """Another file is where it went from; an editor that removes it first then saves it, elsewhere."""
+    desk.write("a", lines("one", "1", "last"), desk.ann)
+    second = desk.write("a", ONE, desk.ben)
+    desk.move("a", "b", desk.ann)
+    desk.delete("b", desk.ann)
+    desk.write("c", TWO, desk.ann)
+    desk.move("c", "b", desk.ann)
+    desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{second}", writer="*")
+    assert texts(desk) == {"a": ONE, "b": TWO}
+    desk.outside_deletes("a")
+    desk.outside("a", lines("new", "one", "1"))
+    assert desk.call(UNDO_TOOL, desk.ben)["ok"]
+    assert texts(desk) == {"a": lines("new", "one", "1", "last"), "b": TWO}
+
+
 def test_it_stays_the_same_where_its_mode_goes_back_with_its_name(desk: Desk) -> None:
     first = desk.write("a", ONE, desk.ann)
     desk.chmod("a", 0o755, desk.ben)
