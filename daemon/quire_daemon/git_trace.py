@@ -12,6 +12,7 @@ what is remembered are bounded, and a claim that does not fit is dropped without
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import socket
@@ -55,6 +56,10 @@ SILENT_NS: Final = 10_000_000_000
 BELIEVED_NS: Final = 5_000_000_000
 """How much earlier than it was heard something may claim to have happened."""
 
+REST_NS: Final = 1_000_000_000
+"""How long nobody is taken after there was no descriptor or memory for one: each poll would end at once."""
+
+_SCARCE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _READ_BYTES: Final = 64 * 1024
 _CREDENTIALS: Final = struct.Struct("3i")
 _KIND: Final = re.compile(rb'\{"event":"(start|def_repo|cmd_name|def_param|exit)"')
@@ -236,11 +241,14 @@ class GitTrace:
         self._connections: dict[int, socket.socket] = {}
         self._rest: dict[int, bytearray] = {}  # an unfinished line; None in `_skipping`: of one that is too long
         self._skipping: set[int] = set()
+        self._rests_until_ns = 0  # with the listener out of the poll; 0: it does not
         poll.watch(listener.fileno())
 
     def stirs(self) -> bool:
         """Is anybody connected, or about to be when the last poll ended? Mostly not."""
-        return bool(self._connections) or self._poll.ready(self._listener.fileno())
+        if self._connections or self._rests_until_ns:
+            return True
+        return self._poll.ready(self._listener.fileno())
 
     def look(self, now: Callable[[], int]) -> None:
         """Take the connections and the lines that have come.
@@ -248,17 +256,28 @@ class GitTrace:
         `now` is asked after each that is taken: what a process says of times before that is believed, and it may run
         its whole course while this thread waits for a processor.
         """
-        for _ in range(MOST_CONNECTIONS):
-            try:
-                connection, _address = self._listener.accept()
-            except OSError:
-                break
-            self._take(connection, now())
+        self._take_all(now)
         for fd in list(self._connections):
             self._hear(fd, now)
         now_ns = now()
         for fd in self.commands.silent(now_ns):
             self._end(fd, now_ns)
+
+    def _take_all(self, now: Callable[[], int]) -> None:
+        if self._rests_until_ns:
+            if now() < self._rests_until_ns:
+                return
+            self._rests_until_ns = 0
+            self._poll.watch(self._listener.fileno())
+        for _ in range(MOST_CONNECTIONS):
+            try:
+                connection, _address = self._listener.accept()
+            except OSError as error:
+                if error.errno in _SCARCE:  # they wait; what they said meanwhile is not lost
+                    self._rests_until_ns = now() + REST_NS
+                    self._poll.unwatch(self._listener.fileno())
+                return
+            self._take(connection, now())
 
     @property
     def open(self) -> int:
@@ -269,7 +288,8 @@ class GitTrace:
         """Give everything back."""
         for fd in list(self._connections):
             self._end(fd, 0)
-        self._poll.unwatch(self._listener.fileno())
+        if not self._rests_until_ns:
+            self._poll.unwatch(self._listener.fileno())
         path = self._listener.getsockname()
         self._listener.close()
         with contextlib.suppress(OSError):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from select import select
@@ -21,6 +23,7 @@ from quire_daemon.git_trace import (
     KEPT_NS,
     MOST_CONNECTIONS,
     MOST_LINE,
+    REST_NS,
     SILENT_NS,
     Command,
     Commands,
@@ -257,6 +260,38 @@ def test_it_stirs_while_somebody_connects_or_is_connected(trace: GitTrace, tmp_p
         assert trace.stirs()
     trace.look(lambda: NOW)
     assert not trace.stirs()
+
+
+def test_a_daemon_without_descriptors_rests_and_hears_who_waited(tmp_path: Path) -> None:
+    """The listener stayed readable, so that each poll ended at once."""
+    poll = Polled()
+    listener = listen(tmp_path / "t")
+    trace = GitTrace(listener, poll, Commands(ROOT))
+    with connected(tmp_path) as git:
+        git.sendall(b"\n".join([*lines("checkout", "main"), b""]))
+        with no_descriptors():
+            trace.look(lambda: NOW)
+        assert (poll.fds, trace.stirs()) == (set(), True)
+        trace.look(lambda: NOW + REST_NS - 1)
+        assert (poll.fds, trace.open) == (set(), 0)
+        trace.look(lambda: NOW + REST_NS)
+        assert (listener.fileno() in poll.fds, trace.open) == (True, 1)
+        assert [command.name for command in trace.commands.begun] == ["checkout"]
+        with connected(tmp_path), no_descriptors():
+            trace.look(lambda: NOW + REST_NS)
+        trace.close()
+    assert poll.fds == set()
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """This process may open nothing."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_lines_come_in_pieces_and_one_that_is_too_long_is_left_out(trace: GitTrace, tmp_path: Path) -> None:
