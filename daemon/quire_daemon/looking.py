@@ -48,8 +48,6 @@ class Looking:
         if looks is None:
             looks = call.looks = Looks()
             self._imply(call, looks)
-            if call.tool.writes and not _shows_only(call):
-                self._gather.workspace.expect(len(looks.implied.paths))
         decided = self._gather.under_way.decided  # another request of this turn writes them: first that one
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
@@ -138,8 +136,3 @@ class Looking:
 
     def _is_patient(self, call: Call) -> bool:
         return self._clock.mono_s() < call.give_up_s
-
-
-def _shows_only(call: Call) -> bool:
-    """Does it ask what would be done, and have nothing of it done?"""
-    return bool(getattr(call.params, "plan", False) or getattr(call.params, "dry_run", False))

@@ -20,7 +20,6 @@ from typing import Final
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import probe
-from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
@@ -121,10 +120,9 @@ class Workspace:
         confined = probe.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
         self._lingering = Lingering(-1)
-        self._blanks = Blanks(os.fspath(self.root / TMP), self._token)
         try:
             self._make_home()
-            self._blanks.tmp = self._lingering.tmp = self._tmp = self._open_home(TMP)
+            self._lingering.tmp = self._tmp = self._open_home(TMP)
             self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or probe.find_protection(self._tmp, prefix, confined)
@@ -141,9 +139,7 @@ class Workspace:
         given = self.protection
         self._places = Places(self.root, self._beneath, given.folds_case)
         self._reading = Reading(self._beneath, given, wall_ns)
-        self._staging = Staging(
-            self.root, self._beneath, self._reading, self._tmp, given, self._token, steps, self._blanks
-        )
+        self._staging = Staging(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
         means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
         self._swapping = Swapping(means)
 
@@ -230,10 +226,6 @@ class Workspace:
     def stage_all(self, writes: Sequence[Write]) -> list[Staged]:
         """Prepare writes of one request as `stage` does, all or none; many are synced together. Any thread."""
         return self._staging.stage(writes)
-
-    def expect(self, files: int) -> None:
-        """About so many are going to be staged soon: their inodes are made ahead, on another core."""
-        self._blanks.expect(files)
 
     def write(self, writes: Sequence[Write], with_: Written | None = None) -> Written:
         """The first part of `stage_all`, in the thread of all else; `sync` and `name` must follow. Raises Refused.
@@ -329,7 +321,6 @@ class Workspace:
         them, then `discard` them. `later` may do the unlinking of the others on another thread.
         """
         late = self._lingering.sweep(mono_s)
-        self._lingering.spent += self._blanks.sweep(mono_s)
         if self._lingering.spent:
             later(self._lingering.drop_spent)
         return late
@@ -439,7 +430,6 @@ class Workspace:
 
     def _give_tmp_back(self) -> None:
         if self._tmp >= 0:
-            self._lingering.spent += self._blanks.drop()
             self._lingering.close()
             os.close(self._tmp)
-            self._tmp = self._lingering.tmp = self._blanks.tmp = -1
+            self._tmp = self._lingering.tmp = -1
