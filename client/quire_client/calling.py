@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import msgspec
 
@@ -34,6 +34,18 @@ READING = frozenset(
 )
 """Tools that are asked once more where the daemon ends during the call: nothing is done twice by that. Not those that
 wait, or work for long: whoever ends a daemon under them may not want the next one to be started."""
+
+_AS_IT_WAS: Final = "It changes nothing; call again.", "retry"
+UNRECORDED: Final[dict[str, tuple[str, str]]] = {
+    "verify": _AS_IT_WAS,
+    "doctor": _AS_IT_WAS,
+    "export": ("It changes nothing in the journal, and what came of it so far is no whole export.", "begin_again"),
+    "gc": ("What it dropped by then is dropped, all else stands; the next collection goes on from there.", "retry"),
+    "purge": ("The bytes may still be there, or a part of them; make it again until it is answered.", "retry"),
+    "repair": ("A plan changes nothing; what `execute` asked for is done when the daemon starts.", "run_verify"),
+}
+"""Tools whose calls are no operations, of which `op_status` would tell nothing: what is true of one that was not
+answered, and what to do."""
 
 Answer = dict[str, Any]
 """A reply: JSON values by their names; `ok` is always there."""
@@ -93,8 +105,8 @@ class Calls:
         """Call `tool` and return its reply. Raises NoDaemon or WorkspaceRefused when nothing could be sent.
 
         When the request was sent and no reply came, the reply is `{ok: False, error: "unknown", outcome: "unknown",
-        op}`: `op_status(op)` tells what became of it. What only reads is asked once more if the daemon ended. The
-        options stand in for the client's own for this call.
+        op}`: `op_status(op)` tells what became of it. A call that is no operation (`UNRECORDED`) has no `op` then. What
+        only reads is asked once more if the daemon ended. The options stand in for the client's own for this call.
         """
         limit = self.timeout_s if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))
@@ -162,7 +174,7 @@ class Calls:
             except NoReply as reason:
                 if not connection.alive():
                     self._drop()
-                return _unknown(op, str(reason))
+                return _unknown(tool, op, str(reason))
             else:
                 self.epoch = reply.epoch or self.epoch
                 self.daemon_version = reply.daemon or self.daemon_version
@@ -190,10 +202,13 @@ def _with_own_version(status: Answer) -> Answer:
     return {**status, "versions": {**versions, "client": VERSION}} if isinstance(versions, dict) else status
 
 
-def _unknown(op: bytes, reason: str) -> Answer:
+def _unknown(tool: str, op: bytes, reason: str) -> Answer:
+    answer: Answer = {"ok": False, "error": "unknown", "outcome": "unknown"}
+    if tool in UNRECORDED:
+        told, action = UNRECORDED[tool]
+        return {**answer, "message": f"{reason} {told}", "suggested_action": action}
     message = f"{reason} Whether the call was performed is unknown; `op_status` settles it."
-    settle = {"op": op.hex(), "suggested_action": "op_status"}
-    return {"ok": False, "error": "unknown", "outcome": "unknown", "message": message, **settle}
+    return {**answer, "message": message, "op": op.hex(), "suggested_action": "op_status"}
 
 
 def _too_large(size: int) -> Answer:

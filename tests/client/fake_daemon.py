@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 from types import TracebackType
 
@@ -34,7 +35,9 @@ LIFE_S = 50.0
 class FakeDaemon:
     """Holds the lock of `place` and answers at `socket`; `start` is for threads, `serve` for processes."""
 
-    def __init__(self, place: Place, socket: Path | None = None) -> None:
+    def __init__(self, place: Place, socket: Path | None = None, silent: Collection[str] = ()) -> None:
+        """`silent`: more tools that it never answers."""
+        self._unanswered = {"silent", "die", *silent}
         self.epoch = os.urandom(8).hex()
         self.go_on = threading.Event()
         self._stop = threading.Event()
@@ -69,7 +72,7 @@ class FakeDaemon:
             self.go_on.wait(10)
         if request.tool == "noise":
             self._send(who, Reply(request.id + 1000, {"ok": False, "message": "Not yours."}, self.epoch))
-        if request.tool not in ("silent", "die"):
+        if request.tool not in self._unanswered:
             self._send(who, Reply(request.id, asked(request), self.epoch))
         return request.tool
 

@@ -11,9 +11,12 @@ from fake_daemon import FakeDaemon
 
 from quire_client import connection
 from quire_client.api import Client
+from quire_client.calling import UNRECORDED
 from quire_client.connection import Connection
 from quire_client.failures import NoDaemon, NotSent
+from quire_client.shell_words import STEPS
 from quire_client.start import Door
+from quire_daemon.services import SERVICES
 from quire_journal.locks import Running, running, take_lock
 from quire_journal.messages import Caller, Request, encode
 from quire_journal.places import Place, make_private_folder
@@ -56,6 +59,21 @@ def test_after_a_time_out_the_outcome_is_unknown_and_the_operation_is_named(plac
             "message": "The daemon did not answer in time. Whether the call was performed is unknown; "
             "`op_status` settles it.",
         }
+
+
+def test_of_what_is_no_operation_it_is_not_said_that_asking_for_one_settles_it(place: Place) -> None:
+    with FakeDaemon(place, silent=UNRECORDED) as daemon, client_of(place) as client:
+        for tool in UNRECORDED:
+            reply = client.call(tool, timeout_s=0.05)
+            assert (reply["ok"], reply["outcome"], "op" in reply) == (False, "unknown", False), tool
+            assert reply["message"].startswith("The daemon did not answer in time. ")
+            assert "op_status" not in (reply["message"] + reply["suggested_action"])
+            assert reply["suggested_action"] in STEPS
+        assert client.call("edit")["epoch"] == daemon.epoch
+
+
+def test_every_service_but_the_end_of_the_daemon_is_told_of_as_no_operation() -> None:
+    assert {*SERVICES} - {"shutdown"} == {*UNRECORDED}
 
 
 def test_the_late_reply_of_a_call_that_was_given_up_is_not_taken_for_the_next_ones(place: Place) -> None:
