@@ -66,7 +66,7 @@ LONGER_SLICE_S: Final = 0.04
 """And while nobody does: each turn has a price."""
 
 LATE_S: Final = 1.0
-"""Between two tries to journal what a late writer wrote, where the journal does not take it."""
+"""Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""
 
 WAIT_S: Final = 0.05
 """At the latest it is looked after that time whether the disk has synced what such a request waits for."""
@@ -158,8 +158,8 @@ class Performing:
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
-        self._late: list[Late] = []  # what late writers wrote and the journal has not taken
-        self._late_s = 0.0  # not before
+        self._unkept: list[tuple[Kept | Late, str]] = []  # of others, and why; the journal has not taken it
+        self._unkept_s = 0.0  # not before
         self.under_way = UnderWay()
         self.rider: Rider | None = None
 
@@ -368,12 +368,12 @@ class Performing:
             if not at % AT_ONCE:
                 yield False
         self._workspace.release(one.landed)  # what those of them displaced that stay
-        self._keep(kept, "swap")
+        noted, _ = self._keep((one, "swap") for one in kept)
         for staging in one.staging:
             yield from self._until_synced(staging)
         self._abandon_temporary(one)
         yield from self._abandon(one.going, why)
-        self._workspace.discard(kept)
+        self._workspace.discard(noted)
         self._look_again(one)
 
     def _abandon(self, going: Going, why: str) -> Slices[None]:
@@ -435,22 +435,45 @@ class Performing:
                 self._recorder.seen.tell({disk_path(path): None})
                 self._outside.name(disk_path(path), "displaced", now)
 
-    def _keep(self, displaced: Iterable[Kept | Late], why: str) -> None:
-        for one in displaced:
+    def _keep(self, displaced: Iterable[tuple[Kept | Late, str]]) -> tuple[list[Kept | Late], OSError | Refused | None]:
+        """Note these for the next commit, each with why it is kept; which of them that is, and what kept others off.
+
+        A secret for which there is no place now stays in `.quire/tmp`, and is tried again by a sweep.
+        """
+        noted: list[Kept | Late] = []
+        failed: OSError | Refused | None = None
+        for one, why in displaced:
             path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
             uncaptured = self._withheld(disk_path(path), one.data)
-            note_displaced(self._recorder, self._workspace, path, one.data, why, uncaptured)
+            try:
+                note_displaced(self._recorder, self._workspace, path, one.data, why, uncaptured)
+                noted.append(one)
+            except (OSError, Refused) as error:
+                self._unkept.append((one, why))
+                failed = error
+        return noted, failed
 
     def sweep(self) -> None:
-        """Answer lease breaks on displaced files, and journal what late writers put into them."""
+        """Answer lease breaks on displaced files, and journal what late writers put into them.
+
+        Raises why something of that cannot be put aside, when the journal has the rest.
+        """
         now = self._clock.mono_s()
-        self._late += self._workspace.sweep(now, self._preparing.submit)
-        if self._late and now >= self._late_s:
-            self._late_s = now + LATE_S  # what the journal does not take stays in `.quire/tmp` as well as here
-            self._keep(self._late, "late")
+        self._unkept += [(late, "late") for late in self._workspace.sweep(now, self._preparing.submit)]
+        if not self._unkept or now < self._unkept_s:
+            return
+        self._unkept_s = now + LATE_S
+        before, self._unkept = self._unkept, []
+        try:
+            noted, failed = self._keep(before)
             self._recorder.commit()
-            self._workspace.discard(self._late)
-            self._late, self._late_s = [], 0.0
+        except BaseException:
+            self._unkept = before  # what the journal does not take stays in `.quire/tmp` as well as here
+            raise
+        self._workspace.discard(noted)
+        if failed is not None:
+            raise failed
+        self._unkept_s = 0.0
 
     def settle(self) -> None:
         """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailed`.

@@ -64,14 +64,17 @@ def recover(
     with recorder.history() as history:
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
-    _keep(recorder, workspace, left, withheld)
+    in_journal = _keep(recorder, workspace, log, left, withheld)
     promised = {record.seq for record in records}
     for kept in left:
         if kept.seq in promised and not kept.in_place:
             with _unless_closed(log, kept.seq):
                 _put_back(recorder, workspace, kept, limit, withheld)
-    workspace.discard(left)
+    workspace.discard(in_journal)
+    read = {kept.name for kept in left}
     for name, seq, inode in workspace.unread():
+        if name in read:
+            continue
         with recorder.history() as history:
             agreed = _was_to_be_lost(seq, inode, history)
         if agreed:
@@ -156,11 +159,14 @@ def roll_forward(
     except (Refused, HeldOpen):
         return False
     if isinstance(result, Lost):
+        noted = []
         for kept in result.kept:
             uncaptured = withheld(disk_path(step.path), kept.data)
-            note_displaced(recorder, workspace, step.path, kept.data, "swap", uncaptured)
+            with contextlib.suppress(OSError, Refused):  # a secret that has no place now: the next start finds it
+                note_displaced(recorder, workspace, step.path, kept.data, "swap", uncaptured)
+                noted.append(kept)
         recorder.commit()
-        workspace.discard(result.kept)
+        workspace.discard(noted)
         return False
     return True
 
@@ -330,16 +336,25 @@ def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
     return all(byte in of for byte, *of in zip(data, old.ljust(size, b"\0"), new.ljust(size, b"\0"), strict=False))
 
 
-def _keep(recorder: Recorder, workspace: Workspace, left: Sequence[Kept], withheld: Withheld) -> None:
-    """Temporary files of the dead run: their bytes go into the journal if it lacks them, and may have them."""
+def _keep(
+    recorder: Recorder, workspace: Workspace, log: Log, left: Sequence[Kept], withheld: Withheld
+) -> Sequence[Kept]:
+    """Temporary files of the dead run: their bytes go into the journal if it lacks them, and may have them.
+
+    The answer is without those that the journal must not have, and for which there is no other place now.
+    """
+    done = []
     with recorder.history() as history:
         for kept in left:
             blob = blob_id(kept.data)
-            if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
-                path = recorder.path_of(kept.name)
-                why = withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
-                note_displaced(recorder, workspace, path, kept.data, "swap", why)
+            with _unless_closed(log, kept.seq):
+                if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
+                    path = recorder.path_of(kept.name)
+                    why = withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
+                    note_displaced(recorder, workspace, path, kept.data, "swap", why)
+                done.append(kept)
     recorder.commit()
+    return done
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:

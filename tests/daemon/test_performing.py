@@ -5,20 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from swapping import Steps
 
 from cases import every
-from checkout import do, put
+from checkout import do, file_now, put
 from quire_daemon.call import Going
-from quire_daemon.handlers.base import Decision
-from quire_daemon.performing import LATE_S, SPARE_FILES, Done, Performing, require_room
+from quire_daemon.handlers.base import Decision, Remove
+from quire_daemon.performing import LATE_S, SPARE_FILES, Done, Overtaken, Performing, require_room
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
-from quire_journal.events import BytesDisplaced, FileWritten
-from quire_journal.ids import blob_id
+from quire_journal.events import BytesDisplaced, FileDeleted, FileWritten
+from quire_journal.ids import OUTSIDE, blob_id
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
@@ -44,6 +47,9 @@ class Unheard:
 
     def landed(self, path: str, signature: object, blob: bytes, exchanged: bool = False) -> None:
         """Nobody asks."""
+
+    def name(self, path: str, evidence: str, now: float) -> None:
+        """Nobody looks."""
 
 
 class Hands:
@@ -118,6 +124,74 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
         kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
         assert [(one.path, one.why, history.bytes_of(one.blob)) for one in kept] == [("f", "late", b"late")]
     assert os.listdir(tmp_path / ".quire" / "tmp") == []
+    performing.close()
+    workspace.close()
+
+
+def noted(recorder: Recorder) -> list[tuple[str, str, str]]:
+    """(path, why, why the journal does not have the bytes) of what was displaced."""
+    with recorder.history() as history:
+        events = [record.event() for record in history.records()]
+    return [(event.path, event.why, event.uncaptured) for event in events if isinstance(event, BytesDisplaced)]
+
+
+def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_is_tried_again(tmp_path: Path) -> None:
+    """What came behind it waited for a start, and what came before it was noted again each second."""
+    workspace, clock = Workspace(tmp_path), Hands()
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    nobody: Any = None
+    withheld = lambda path, data: "secret" if path == ".env" else ""  # noqa: E731
+    performing = Performing(workspace, recorder, nobody, clock, lambda step: None, withheld=withheld)
+    (tmp_path / ".quire/displaced").write_bytes(b"no folder")
+    expected: Any = pytest.raises(Refused, match="displaced is not a folder")
+    for path in (".env", "f"):
+        (tmp_path / path).write_bytes(b"old\n")
+        before = os.open(tmp_path / path, os.O_RDONLY)
+        do(workspace, put(workspace, path, b"new\n"))
+        with expected:
+            write_late(performing, before)
+        expected = nullcontext()  # what has found no place is not tried in each turn
+        os.close(before)
+    for _ in range(3):
+        clock.now_s += LATE_S
+        with pytest.raises(Refused, match="displaced is not a folder"):
+            performing.sweep()
+    recorder.commit()
+    assert noted(recorder) == [("f", "late", "")]
+    (tmp_path / ".quire/displaced").unlink()
+    clock.now_s += LATE_S
+    performing.sweep()
+    assert noted(recorder) == [("f", "late", ""), (".env", "late", "secret")]
+    assert os.listdir(tmp_path / ".quire/tmp") == []
+    performing.close()
+    workspace.close()
+
+
+def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(tmp_path: Path) -> None:
+    """It was told as a fault, and the log called the write done."""
+    steps, clock = Steps(), Hands()
+    workspace = Workspace(tmp_path, steps=steps)
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    outside: Any = Unheard()
+    withheld = lambda path, data: "secret"  # noqa: E731
+    performing = Performing(workspace, recorder, outside, clock, lambda step: None, withheld=withheld)
+    env, first, second = tmp_path / ".env", tmp_path / "first", tmp_path / "second"
+    for path in (env, first, second):
+        path.write_bytes(path.name.encode())
+    seq = recorder.note(FileDeleted(".env", 0, "delete", env.stat().st_ino))
+    steps.at("perform.base_held", lambda: first.replace(env))
+    steps.at("perform.conflict", lambda: second.replace(env))
+    call: Any = SimpleNamespace(who=SimpleNamespace(writer=OUTSIDE))
+    going = Going(call, Decision({"ok": True}, (), [Remove(seq, ".env", file_now(workspace, ".env"))], ()), (seq,), seq)
+    (tmp_path / ".quire/displaced").write_bytes(b"no folder")
+    assert [*performing.perform([going], sync_folders=False)] == [(going, Overtaken((".env",)))]
+    assert (env.read_bytes(), noted(recorder)) == (b"second", [])
+    with recorder.history() as history:
+        assert history.batch_state(seq) == "abandoned"
+    (tmp_path / ".quire/displaced").unlink()
+    performing.sweep()
+    assert noted(recorder) == [(".env", "swap", "secret")]
+    assert [path.read_bytes() for path in (tmp_path / ".quire/displaced").iterdir()] == [b"first"]
     performing.close()
     workspace.close()
 

@@ -453,6 +453,33 @@ def test_a_secret_that_somebody_saved_and_a_kill_left_in_a_temporary_file_is_put
     assert kept_aside(scene) == kept
 
 
+def test_a_secret_for_which_there_is_no_place_keeps_no_daemon_from_starting_and_stays_where_it_is(scene: Scene) -> None:
+    left = scene.root / ".quire/tmp/1.dead.0.withheld"
+    left.write_bytes(b"KEY=theirs\n")
+    aside = scene.root / ".quire/displaced"
+    aside.write_bytes(b"no folder")
+    scene.promise(_written(scene), NEW)
+    assert scene.recover() == 1
+    assert left.read_bytes() == b"KEY=theirs\n"
+    assert kept_aside(scene) == []
+
+    aside.unlink()
+    scene.recover()
+    assert [data for _, _, data in kept_aside(scene)] == [b"KEY=theirs\n"]
+    assert not left.exists()
+
+
+def test_what_was_written_late_into_a_secret_that_was_to_go_stays_where_there_is_no_place_for_it(scene: Scene) -> None:
+    base = scene.recorder.note(CaptureFailed(".env", "secret", 4, blob_id(b"old\n"), 0o600))
+    scene.recorder.commit()
+    left = scene.root / f".quire/tmp/{base + 1}.dead.0"
+    left.write_bytes(b"KEY=theirs\n")
+    scene.promise(FileDeleted(".env", base, "delete", left.stat().st_ino))
+    (scene.root / ".quire/displaced").write_bytes(b"no folder")
+    scene.recover()
+    assert left.read_bytes() == b"KEY=theirs\n"
+
+
 def test_a_secret_that_was_to_be_written_is_not_journaled_where_a_kill_came_before_its_record(scene: Scene) -> None:
     """The file of a large one is written while its record is committed, and only its name tells what it is."""
     with closing(Workspace(scene.root)) as dying:

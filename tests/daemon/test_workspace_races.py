@@ -18,6 +18,7 @@ from quire_daemon.handlers.base import FileNow, Move, Remove
 from quire_daemon.workspace import HeldOpen, Lost, Signature, Swapped, Workspace
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
 from quire_daemon.workspace.reading import Held
+from quire_journal.ids import blob_id
 
 
 def test_nothing_is_created_over_what_exists(workspace: Workspace) -> None:
@@ -273,6 +274,17 @@ def test_a_displaced_file_that_cannot_be_removed_keeps_no_daemon_from_its_end(tm
     lingering.close()
     assert os.listdir(tmp_path) == []
     os.close(tmp)
+
+
+def test_nothing_is_left_of_what_could_not_be_put_aside(workspace: Workspace) -> None:
+    """Half of a secret, one more with each start on a full disk, which nothing would ever remove."""
+    blob = blob_id(b"secret")
+    aside = workspace.root / ".quire/displaced"
+    taken = f".env.{blob.hex()[:16]}"
+    (aside / taken).mkdir(parents=True)
+    with pytest.raises(OSError, match="directory"):
+        workspace.put_aside(".env", b"secret", blob)
+    assert os.listdir(aside) == [taken]
 
 
 def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Workspace) -> None:

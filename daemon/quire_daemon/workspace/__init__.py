@@ -287,11 +287,15 @@ class Workspace:
             fd = os.open(
                 part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
             )
-            with os.fdopen(fd, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(fd)
-            os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+            try:
+                with os.fdopen(fd, "wb") as file:
+                    file.write(data)
+                    file.flush()
+                    os.fsync(fd)
+                os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
+            except OSError:
+                unlink(folder, part)
+                raise
             os.fsync(folder)
         finally:
             os.close(folder)
