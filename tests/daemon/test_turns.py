@@ -139,6 +139,10 @@ def test_a_file_that_is_no_request_is_answered_to_whoever_waits_for_its_number(d
     assert [reply["error"] for reply in server.replies.values()] == ["schema_invalid"]
 
 
+KEY = "key = 'AKIAIOSFODNN7EXAMPLQ'\n"
+"""A text that the journal does not hold."""
+
+
 def write(path: str) -> tuple[str, dict[str, Any]]:
     return "write_file", {"path": path, "content": "new\n"}
 
@@ -688,3 +692,31 @@ def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_
     assert {*applied} <= {*kept}
     assert all(text.startswith("outside") for (_, text), kind in kept.items() if kind == "outside")
     assert [str(finding) for finding in check(daemon.store)] == []
+
+
+def test_what_comes_back_into_a_folder_whose_name_a_file_keeps_is_left_alone(daemon: Daemon) -> None:
+    """The file stays, as nobody could bring it back: the undo of all else was refused with it, each time."""
+    for path in ("d/x", "other"):
+        assert daemon.turn(ann=write(path))["ann"]["ok"]
+    assert daemon.turn(ann=("delete_file", {"path": "d/x"}))["ann"]["ok"]
+    (daemon.root / "d").rmdir()
+    assert daemon.turn(ann=("delete_file", {"path": "other"}))["ann"]["ok"]
+    assert daemon.turn(ann=("write_file", {"path": "d", "content": KEY}))["ann"]["ok"]
+    undone = daemon.turn(ann=("undo", {"last": 3}))["ann"]
+    assert undone["ok"], undone
+    assert {file["path"]: file["skipped"] for file in undone["files"]} == {
+        "d/x": "occupied",
+        "other": None,
+        "d": "uncaptured",
+    }
+    assert daemon.text("other") == "new\n"
+
+
+def test_a_reply_about_one_changed_file_is_about_that_whatever_else_was_left_alone(daemon: Daemon) -> None:
+    assert daemon.turn(ann=("write_file", {"path": "d/x", "content": KEY}))["ann"]["ok"]
+    assert daemon.turn(ann=("delete_file", {"path": "d/x", "allow_uncaptured": True}))["ann"]["ok"]
+    (daemon.root / "d").rmdir()
+    assert daemon.turn(ann=write("d"))["ann"]["ok"]
+    undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
+    assert undone["ok"], undone
+    assert undone["path"] == "d", undone

@@ -117,14 +117,20 @@ class Planning(msgspec.Struct):
         gone = (u for u in found if u.now.present and not u.missing and (not u.present or u.path != u.now.path))
         self.leaving = {u.now.path for u in gone}
         actions = [self.action(u) for u in found]
-        while True:  # what waits for a name that stays in use keeps its own, and others may wait for that
+        while True:  # what needs a name that stays in use keeps its own, and others may need that
             free = {a.path for a in actions if a.do in ("move", "delete")}
-            stuck = [n for n, a in enumerate(actions) if a.waits and a.unwound.path not in free]
-            if not stuck:
+            if free == self.leaving:
                 return actions
-            for n in stuck:
-                u = actions[n].unwound
-                actions[n] = self._occupied(u, self.world.files.get(u.path))
+            self.leaving = free
+            actions = [self._unless_stuck(action) for action in actions]
+
+    def _unless_stuck(self, action: Action) -> Action:
+        """The action, if it can be done with only those files gone that do go."""
+        u = action.unwound
+        if action.waits and u.path not in self.leaving:
+            return self._occupied(u, self.world.files.get(u.path))
+        above = self._file_above(u.path) if action.do in ("create", "make", "move") else None
+        return action if above is None else self._skip(u, "occupied", Conflict(above.seq, "occupied"))
 
     def action(self, u: Unwound) -> Action:
         """What is to be done for one file."""

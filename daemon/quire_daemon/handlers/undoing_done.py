@@ -75,7 +75,7 @@ class Performing:
 
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
-        files = []
+        files, changed = [], []
         for action, aside in in_order(actions):
             if aside:
                 self._step_aside(action)
@@ -86,7 +86,8 @@ class Performing:
                 self.shown += 1
                 entry |= self._showing(action, version) if self.shown <= MOST_SHOWN else {"diff_truncated": True}
             files.append(entry)
-        done = sum(a.do != "none" for a in actions)
+            changed += [entry] if action.do != "none" else []
+        done = len(changed)
         if done:
             # Last of its batch: whoever reads the log backwards learns first what the records before it are.
             undone = tuple(batch for batch in self.choice.batches if batch not in self.stayed)
@@ -101,8 +102,7 @@ class Performing:
         if not done:
             reply["unchanged"] = True
         if done == 1:
-            only = next(f for f, a in zip(files, actions, strict=True) if a.do != "none")
-            reply.update({name: only[name] for name in _ALSO_ABOVE if name in only})
+            reply.update({name: changed[0][name] for name in _ALSO_ABOVE if name in changed[0]})
         reply["writer_type"] = "undo"
         return Decision(reply, self.events, self.writes, self.blobs)
 
