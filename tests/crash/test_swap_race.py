@@ -151,10 +151,13 @@ def race(folder: Path, style: str, shake_s: float) -> tuple[Editor, list[dict[st
     root.mkdir()
     (root / "f").write_bytes(outsider.content(0))
     account = folder / "account"
+    account.touch()
     editor = Editor(Workspace(root, steps=Shaken(shake_s)), "f")
     chance = random.Random(live.SEED)
     with outside(style, root / "f", account, max(SECONDS, 5)) as program:
         number = 0
+        while not account.stat().st_size and program.poll() is None:
+            time.sleep(0.001)  # turns before its first save would be no race
         while program.poll() is None:
             number += 1
             editor.turn(number)
