@@ -181,7 +181,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                     file=sys.stderr,
                 )
                 return 2
-            workspace = Workspace(place.root, steps=step, owner=identity.id)
+            most = settings.capture.max_bytes
+            workspace = Workspace(place.root, steps=step, owner=identity.id, most_bytes=most)
             if not workspace.own():
                 journal.close()
                 print(

@@ -466,6 +466,7 @@ class App:
             return
         self.log.info("settings")
         capture = self.settings.capture
+        self.workspace.read_at_most(capture.max_bytes)
         if (capture.ignore, capture.secret_globs) != (before.ignore, before.secret_globs):
             self._ignore.tune(capture.ignore, capture.secret_globs)
             self.outside.scan("rules")

@@ -27,7 +27,7 @@ import msgspec
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
-from quire_daemon.displaced import Withheld, note_displaced, nothing_is_withheld
+from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
@@ -444,9 +444,8 @@ class Performing:
         failed: OSError | Refused | None = None
         for one, why in displaced:
             path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
-            uncaptured = self._withheld(disk_path(path), one.data)
             try:
-                note_displaced(self._recorder, self._workspace, path, one.data, why, uncaptured)
+                note_theirs(self._recorder, self._workspace, path, one, why, self._withheld)
                 noted.append(one)
             except (OSError, Refused) as error:
                 self._unkept.append((one, why))

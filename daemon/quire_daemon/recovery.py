@@ -20,7 +20,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quire_daemon.displaced import Withheld, note_displaced, nothing_is_withheld
+from quire_daemon.displaced import Withheld, note_displaced, note_theirs, nothing_is_withheld
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
@@ -161,9 +161,8 @@ def roll_forward(
     if isinstance(result, Lost):
         noted = []
         for kept in result.kept:
-            uncaptured = withheld(disk_path(step.path), kept.data)
             with contextlib.suppress(OSError, Refused):  # a secret that has no place now: the next start finds it
-                note_displaced(recorder, workspace, step.path, kept.data, "swap", uncaptured)
+                note_theirs(recorder, workspace, step.path, kept, "swap", withheld)
                 noted.append(kept)
         recorder.commit()
         workspace.discard(noted)

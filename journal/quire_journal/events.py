@@ -211,7 +211,7 @@ class BytesDisplaced(Event, frozen=True):
     blob: bytes
     size: int
     why: str  # "swap" (came out of a swap that was put back), "late" (written to the replaced file)
-    uncaptured: str = ""  # why the journal does not have the bytes: "secret", HOLDS_SECRET, PURGED
+    uncaptured: str = ""  # why the journal does not have the bytes: "secret", HOLDS_SECRET, PURGED, "too_large"
     kept: str = ""  # where they are then: a file in the checkout
 
 

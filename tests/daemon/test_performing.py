@@ -16,10 +16,11 @@ from swapping import Steps
 from cases import every
 from checkout import do, file_now, put
 from quire_daemon.call import Going
+from quire_daemon.displaced import note_theirs, nothing_is_withheld
 from quire_daemon.handlers.base import Decision, Remove
 from quire_daemon.performing import LATE_S, SPARE_FILES, Done, Overtaken, Performing, require_room
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace import Lost, Workspace
 from quire_journal.events import BytesDisplaced, FileDeleted, FileWritten
 from quire_journal.ids import OUTSIDE, blob_id
 from quire_journal.journal import Journal
@@ -64,12 +65,12 @@ class Hands:
         return self.now_s
 
 
-def write_late(performing: Performing, displaced: int) -> None:
+def write_late(performing: Performing, displaced: int, data: bytes = b"late") -> None:
     """Write into a displaced file, through a descriptor of it, until it is found."""
 
     def write() -> None:
         with open(f"/proc/self/fd/{displaced}", "wb", buffering=0) as late:  # waits until a sweep gives the lease back
-            late.write(b"late")
+            late.write(data)
 
     with ThreadPoolExecutor(1) as pool:
         writing = pool.submit(write)
@@ -98,6 +99,42 @@ def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_i
         assert not history.holds(blob_id(b"late"))
     performing.close()
     workspace.close()
+
+
+def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(tmp_path: Path) -> None:
+    """It was read into memory, whatever its size, while everybody waited."""
+    steps, clock, large = Steps(), Hands(), b"theirs\n" * 1000
+    workspace = Workspace(tmp_path, steps=steps, most_bytes=1000)
+    recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
+    nobody: Any = None
+    performing = Performing(workspace, recorder, nobody, clock, lambda step: None)
+    (tmp_path / "f").write_bytes(b"old\n")
+    before = os.open(tmp_path / "f", os.O_RDONLY)
+    do(workspace, put(workspace, "f", b"new\n"))
+    write_late(performing, before, large)
+    os.close(before)
+
+    def saved_and_taken_away() -> None:
+        (tmp_path / "theirs").write_bytes(large[:-1])
+        (tmp_path / "theirs").replace(tmp_path / "f")
+        steps.at("perform.conflict", (tmp_path / "f").unlink)
+
+    steps.at("perform.base_held", saved_and_taken_away)
+    lost = do(workspace, put(workspace, "f", b"newer\n"))
+    assert isinstance(lost, Lost)
+    assert [(one.data, one.large) for one in lost.kept] == [(b"", len(large) - 1)]
+    note_theirs(recorder, workspace, "f", lost.kept[0], "swap", nothing_is_withheld)
+    note_theirs(recorder, workspace, "f", lost.kept[0], "swap", nothing_is_withheld)  # once more, after a full disk
+    recorder.commit()
+    workspace.discard(lost.kept)
+    with recorder.history() as history:
+        kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
+    told = [(one.why, one.uncaptured, one.blob, one.size, (tmp_path / one.kept).read_bytes()) for one in kept]
+    swapped = ("swap", "too_large", b"", len(large) - 1, large[:-1])
+    assert told == [("late", "too_large", b"", len(large), large), swapped, swapped]
+    performing.close()
+    workspace.close()
+    assert os.listdir(tmp_path / ".quire/tmp") == []
 
 
 def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_path: Path) -> None:

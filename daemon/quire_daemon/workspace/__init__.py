@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -101,12 +102,14 @@ class Workspace:
         protection: Protection | None = None,
         wall_ns: Callable[[], int] = time.time_ns,
         owner: str = "",
+        most_bytes: int = sys.maxsize,
     ) -> None:
         """Open the folder `root`, make `.quire/{tmp,cookies}` in it and find out what protects it.
 
         `steps` is called with a name of `STEPS` between the steps of a write; a crash test kills there.
         `protection`: instead of what is found, to try the fallbacks. `wall_ns`: the clock of file stamps.
-        `owner`: the journal's id; the temporary files of another journal's daemon are left alone.
+        `owner`: the journal's id; the temporary files of another journal's daemon are left alone. `most_bytes`: that
+        are read of a file of others which comes into our hands.
         Raises OSError; Refused where `.quire` is not a plain folder. Where nothing can be written, `read_only` says
         why, and what is read is proved by a quiet time, as there is no file of ours to try a protection on.
         """
@@ -119,7 +122,7 @@ class Workspace:
         self._root_stat = os.fstat(fd)
         confined = probe.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
-        self._lingering = Lingering(-1)
+        self._lingering = Lingering(-1, most_bytes=most_bytes)
         try:
             self._make_home()
             self._lingering.tmp = self._tmp = self._open_home(TMP)
@@ -300,6 +303,29 @@ class Workspace:
         finally:
             os.close(folder)
         return f"{ASIDE}/{name}"
+
+    def move_aside(self, path: str, name: str) -> str:
+        """The same for the file `name` of `.quire/tmp`, too large to be read. Once more does no harm.
+
+        Raises OSError, Refused.
+        """
+        self._make_folder(ASIDE, 0o700)
+        last = os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
+        to = f"{last}.{name}"
+        folder = self._open_home(ASIDE)
+        try:
+            try:
+                os.rename(name, to, src_dir_fd=self._tmp, dst_dir_fd=folder)
+            except FileNotFoundError:
+                os.stat(to, dir_fd=folder, follow_symlinks=False)
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+        return f"{ASIDE}/{to}"
+
+    def read_at_most(self, most_bytes: int) -> None:
+        """Of a file of others which comes into our hands so many bytes are read from now on."""
+        self._lingering.most_bytes = most_bytes
 
     def sync_folder(self, path: str) -> None:
         """Make the name of `path` durable: fsync of the folder that it is in. Raises OSError.

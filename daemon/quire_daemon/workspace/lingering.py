@@ -8,6 +8,7 @@ would hang for up to /proc/sys/fs/lease-break-time, 45 s. When it is done, what 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Container, Iterable
 from contextlib import suppress
 from itertools import islice
@@ -59,6 +60,7 @@ class Lingering(msgspec.Struct, eq=False):
     named: dict[str, Displaced] = msgspec.field(default_factory=dict)  # the first of each name, mostly the only one
     spent: list[str] = msgspec.field(default_factory=list)  # names that are to be unlinked
     late: list[Late] = msgspec.field(default_factory=list)  # what has been found and is not handed out
+    most_bytes: int = sys.maxsize  # that are read of one of them
     crowded: bool = False  # too many, and a sweep that follows at once lets more of them go
 
     def add(self, item: Displaced, links: int | None = None) -> None:
@@ -177,13 +179,13 @@ class Lingering(msgspec.Struct, eq=False):
         """Close a quiet item and add to `late` what was written into it. False: it has to be watched further."""
         held = item.held
         if item.broken or not held.leased:
-            changed, data = self._difference(item)
+            changed, data, large = self._difference(item)
             if held.leased and not kernel.lease_stands(held.fd):
                 self._answer_break(item)  # the next writer came while we read
                 return False
             if changed:
                 held.drop()
-                self.late.append(Late(item.path, data, item.name))
+                self.late.append(Late(item.path, data, item.name, large))
                 return True
             if not grace_over:
                 item.broken = False  # opened and nothing written; another may still come
@@ -193,13 +195,17 @@ class Lingering(msgspec.Struct, eq=False):
             self.spent.append(item.name)
         return True
 
-    def _difference(self, item: Displaced) -> tuple[bool, bytes]:
+    def _difference(self, item: Displaced) -> tuple[bool, bytes, int]:
+        """Was something written into it, what is in it, and how many bytes, where they are too many to be read."""
         now = Signature.of(os.fstat(item.held.fd))
         # A link has no bytes to change. A hard link has another path, where the change is seen.
         if now.kind != "file" or now.nlink > 1:
-            return False, b""
+            return False, b"", 0
+        if now.size > self.most_bytes:
+            was = item.held.signature
+            return not item.owned or (now.size, now.mtime_ns) != (was.size, was.mtime_ns), b"", now.size
         data = read_all(item.held.fd, now.size)
-        return data != item.expected, data
+        return data != item.expected, data, 0
 
 
 def _loose(items: Iterable[Displaced]) -> int:

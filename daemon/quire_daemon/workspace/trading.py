@@ -194,6 +194,9 @@ class Trading:
         if not stat.S_ISREG(seen.st_mode):
             return (Kept(tmp_name, path, b""),)
         held = self.hold_temporary(tmp_name)
+        if held.signature.size > self._lingering.most_bytes:
+            held.drop()
+            return (Kept(tmp_name, path, b"", large=held.signature.size),)
         data = read_all(held.fd, held.signature.size)
         if self._protection.lease and not (held.leased and held.stands()):
             self._lingering.add(Displaced(path, tmp_name, held, None, owned=False, broken=True))

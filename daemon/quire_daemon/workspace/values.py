@@ -79,7 +79,8 @@ class Kept(msgspec.Struct, frozen=True):
 
     From `leftovers` (temporary files of a dead run) `path` is "" and `seq` leads to the intent in the journal.
     `in_place`: the run died while it wrote into the file itself; the path may hold a mixture of old and new.
-    `withheld`: the journal was not to have what was to be written.
+    `withheld`: the journal was not to have what was to be written. `large`: how many bytes it has, where those are more
+    than may be read; `data` is empty then.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Kept(msgspec.Struct, frozen=True):
     seq: int = 0
     in_place: bool = False
     withheld: bool = False
+    large: int = 0
 
 
 class Late(msgspec.Struct, frozen=True):
@@ -96,6 +98,7 @@ class Late(msgspec.Struct, frozen=True):
     path: str
     data: bytes
     name: str = ""  # in `.quire/tmp`, "" if it has no name any more
+    large: int = 0  # as in `Kept`
 
 
 class Swapped(msgspec.Struct, frozen=True, gc=False):
