@@ -157,6 +157,10 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         lambda w: move(w, "addresses", key := row_of_addresses(w), key + b"0"),
         "Blob [0-9]+ has no address|stands where nobody looks",
     ),
+    "what addresses are made with is gone": (
+        lambda w: w.delete("addresses", addresses.KEY),
+        "No address can be found: what addresses are made with is gone",
+    ),
     "what addresses are made with is changed": (
         lambda w: flip(w, "addresses", addresses.KEY, 0),
         "No address can be found: what addresses are made with",
