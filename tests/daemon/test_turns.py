@@ -720,3 +720,17 @@ def test_a_reply_about_one_changed_file_is_about_that_whatever_else_was_left_alo
     undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
     assert undone["ok"], undone
     assert undone["path"] == "d", undone
+
+
+def test_two_files_that_took_the_names_of_each_others_folders_go_back(daemon: Daemon) -> None:
+    """One of them steps aside, as each needs a folder where the other is."""
+    for path in ("d/x", "e/y"):
+        assert daemon.turn(ann=("write_file", {"path": path, "content": f"{path}\n"}))["ann"]["ok"]
+    for path, to in (("d/x", "1"), ("e/y", "2")):
+        assert daemon.turn(ann=("move_file", {"path": path, "to": to}))["ann"]["ok"]
+        (daemon.root / path).parent.rmdir()
+    for path, to in (("1", "e"), ("2", "d")):
+        assert daemon.turn(ann=("move_file", {"path": path, "to": to}))["ann"]["ok"]
+    undone = daemon.turn(ann=("undo", {"last": 4}))["ann"]
+    assert undone["ok"], undone
+    assert (daemon.text("d/x"), daemon.text("e/y")) == ("d/x\n", "e/y\n")
