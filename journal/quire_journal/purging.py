@@ -149,7 +149,7 @@ class Looking:
         self._store: Store | None = None  # in which that one folds
 
     def look(self, r: Reading) -> Found:
-        """Bring `found` up to date. Raises `log.Damaged` where a blob cannot be unpacked: it might hold anything."""
+        """Bring `found` up to date. Raises `log.Damaged` where bytes are not what they were: they might be anything."""
         fresh = self._look_at_blobs(r) or not self._looked
         if fresh or any(getattr(record.event(), "blob", None) in self.found.blobs for _, record, _ in self._news(r)):
             self._begin_again(r)
@@ -204,10 +204,10 @@ class Looking:
             for number in sorted(number for number in addresses.numbers(r) if number > self._newest):
                 self._newest = number
                 data = blobs.unpack(r, number, near)
+                address = blob_id(data)
+                if addresses.find(r, address) != number:  # not every frame has a checksum
+                    raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
                 if matching.search(data):
-                    address = blob_id(data)
-                    if addresses.find(r, address) != number:
-                        raise Damaged(f"blob {number} does not have the bytes that it had; run `quire verify`")
                     yield address, data
             return
         if self._wanted.blob:

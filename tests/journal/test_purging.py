@@ -319,3 +319,15 @@ def test_a_purge_that_meets_a_row_that_is_no_blob_tells_of_damage() -> None:
         w.put("blobs", u64(2), b"nonsense")
     with pytest.raises(Damaged, match="blob 2 is not a blob"):
         looked(scribe.store, Wanted(path="key.pem"))
+
+
+def test_a_purge_by_an_expression_that_meets_bytes_that_are_not_what_they_were_tells_of_damage() -> None:
+    """Those that are in the file may still be the secret, but for a letter; they were passed over."""
+    scribe = Scribe().introduce()
+    scribe.write("a.py", b"token=x1y2z3")
+    with scribe.store.writing() as w:
+        row = w.get("blobs", u64(1)) or b""
+        w.put("blobs", u64(1), row.replace(b"token", b"tokem"))
+        assert w.get("blobs", u64(1)) != row
+    with pytest.raises(Damaged, match="blob 1 does not have the bytes that it had"):
+        looked(scribe.store, Wanted(matching=re.compile(rb"token=\w+")))
