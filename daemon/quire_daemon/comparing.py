@@ -15,6 +15,7 @@ from typing import NamedTuple
 from quire_daemon.crawl import crawl
 from quire_daemon.ignore import Ignore
 from quire_daemon.reconcile import Seen, compare
+from quire_daemon.workspace import HOME
 from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Reading, Store
@@ -31,6 +32,20 @@ class Compared(NamedTuple):
     names: PathNames  # all that the log names, for who asks next
 
 
+class NotMounted(Exception):
+    """Nothing is in the root, which is on another disk than all that was seen in it: where its own was to be mounted.
+
+    That says nothing of the files. Somebody may have removed them before another disk came there all the same, so that
+    it is told as long as it is so; the first file that is made there ends it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the checkout is empty and on another disk than before, as where a disk is not mounted: its files are not "
+            "taken for deleted until something is in it"
+        )
+
+
 def compare_all(
     store: Store,
     saved: Callable[[Reading, PathNames], Mapping[str, Seen]],
@@ -38,12 +53,14 @@ def compare_all(
     ignore: Ignore,
     cancelled: Callable[[], bool],
 ) -> Compared:
-    """Compare. `saved` reads the cache of the disk. Raises as `crawl`, and as a store that is read."""
+    """Compare. `saved` reads the cache of the disk. Raises `NotMounted`, as `crawl`, and as a store that is read."""
     names = PathNames()
     with store.reading() as reading:
         seen = saved(reading, names)
         standing = {disk_path(path) for path, head in History(reading).paths() if not head.gone}
     entries = list(crawl(root, ignore, "", cancelled))
+    if not entries and _is_bare_of_another_disk(root, seen):
+        raise NotMounted
     result = compare(seen, entries)
     present = {e.path for e in entries}
     lost = [path for path in standing if path not in seen and path not in present]  # the cache may lack them
@@ -55,6 +72,12 @@ def compare_all(
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
     return Compared(list(look_at), new, result.files, result.folders, names)
+
+
+def _is_bare_of_another_disk(root: Path, seen: Mapping[str, Seen]) -> bool:
+    """Is there nothing in the root but our own folder, and was all that is known of it seen on another disk?"""
+    disk = os.stat(root).st_dev
+    return bool(seen) and all(one.dev != disk for one in seen.values()) and not {*os.listdir(root)} - {HOME}
 
 
 def _is_left_out(path: str, root: Path, ignore: Ignore, history: History) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from quire_daemon.ahead import Ahead
-from quire_daemon.comparing import Compared, compare_all
+from quire_daemon.comparing import Compared, NotMounted, compare_all
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
@@ -73,6 +73,7 @@ class Outside:
         self._scan_files = -1  # -1: the crawl has not come back
         self._scan_changed = 0
         self._captured = False  # the first scan is over
+        self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
@@ -391,12 +392,17 @@ class Outside:
         self._next_scan = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
         self._scanning, self._scan_files, self._scan_total = None, -1, 0
         self._scan_left.clear()
+        if isinstance(error, NotMounted):
+            self._not_mounted = str(error)
+            self._next_scan = self._next_scan._replace(awaited=False)  # nobody waits for a disk
+            return
         if isinstance(error, Damaged) and not self._captured:
             raise Damaged(str(error), everywhere=True) from error
         raise error
 
     def _scanned(self, compared: Compared) -> None:
         """The comparison came back: look at what it named."""
+        self._not_mounted = ""
         self._recorder.know_names(compared.names)
         look_at, new, now = compared.look_at, compared.new, self._now()
         first = self._scanning is not None and self._scanning.reason == "start"
@@ -442,7 +448,9 @@ class Outside:
     def reasons(self) -> list[str]:
         """Why the journal does not see everything; empty: it does."""
         found = list(self._watcher.health().reasons)
-        if not self._captured:
+        if self._not_mounted:
+            found.append(self._not_mounted)
+        elif not self._captured:
             found.append("the first capture of the tree is under way")
         return found
 

@@ -24,7 +24,7 @@ from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
-from quire_journal.events import OutsideMoved, OutsideWritten, WorkspaceScanned
+from quire_journal.events import OutsideDeleted, OutsideMoved, OutsideWritten, WorkspaceScanned
 from quire_journal.ids import disk_path
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, Reading, StoreFailed
@@ -473,6 +473,49 @@ def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns
     later.turns()
     assert later.outside.idle()
     assert later.texts("a") == ["one\n", "two\n"]
+    later.workspace.close()
+
+
+def emptied(turns: Turns, disks: int) -> Turns:
+    """Another daemon over the journal of two files, in a folder where nothing is; so many disks further than before."""
+    for path in ("a", "b"):
+        turns.write(path, "one\n")
+    turns.opened()
+    for path in ("a", "b"):
+        seen = turns.recorder.seen.get(path)
+        assert seen is not None
+        turns.recorder.seen.tell({path: msgspec.structs.replace(seen, dev=seen.dev + disks)})
+        (turns.root / path).unlink()
+    turns.recorder.seen.save()
+    later = again(turns)
+    later.outside.open()
+    later.turns(FIRST_S)
+    return later
+
+
+def deletions(turns: Turns) -> set[str]:
+    return {event.path for event in turns.events() if isinstance(event, OutsideDeleted)}
+
+
+def test_an_empty_folder_where_another_disk_was_mounted_is_not_taken_for_deletions(turns: Turns) -> None:
+    """Every file was journaled as deleted, and came back as a new version with the disk."""
+    later = emptied(turns, disks=1)
+    assert (deletions(later), later.errors) == (set(), [])
+    assert later.outside.idle(), "nobody waits for a disk"
+    assert "another disk" in later.outside.reasons()[-1]
+    later.write("c", "new\n")
+    later.turns(later.waits_s())
+    assert deletions(later) == {"a", "b"}, "somebody works there"
+    assert "another disk" not in str(later.outside.reasons())
+    later.workspace.close()
+
+
+@pytest.mark.parametrize(("disks", "left"), [(0, ""), (1, ".git")])
+def test_a_folder_that_somebody_has_emptied_is(turns: Turns, disks: int, left: str) -> None:
+    if left:
+        (turns.root / left).mkdir()
+    later = emptied(turns, disks)
+    assert deletions(later) == {"a", "b"}
     later.workspace.close()
 
 
