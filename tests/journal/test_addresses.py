@@ -19,13 +19,16 @@ def blob(number: int) -> bytes:
 
 
 def filled(first: int, last: int, at_once: int = 1) -> Store:
-    """These blobs, so many in one go or each by itself."""
+    """These blobs, so many in one go or each by itself: the last of them at least, with which rows become too long."""
     store = MemoryStore()
+    few = live.length(max(first, last - 6000), first)
     with store.writing() as w:
-        for number in range(first, last) if at_once == 1 else ():
-            addresses.put(w, blob(number), number)
-        for start in range(first, last, at_once) if at_once > 1 else ():
-            addresses.put_all(w, [(blob(n), n) for n in range(start, min(start + at_once, last))])
+        addresses.put_all(w, [(blob(n), n) for n in range(first, few)])
+        for start in range(few, last, at_once):
+            if at_once == 1:
+                addresses.put(w, blob(start), start)
+            else:
+                addresses.put_all(w, [(blob(n), n) for n in range(start, min(start + at_once, last))])
     return store
 
 

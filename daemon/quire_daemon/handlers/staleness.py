@@ -100,9 +100,7 @@ def on_stale(params: Writing, world: World) -> str:
     return params.on_stale or world.settings.edit.on_stale
 
 
-def find_basis(
-    params: Writing, now: FileNow, text: Text, world: World, stale: str, proven: bool = False
-) -> Basis:
+def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: str, proven: bool = False) -> Basis:
     """The caller's base for the file `now`, whose text is `text`.
 
     `stale` is the code of the refusal for a stated base that is no version of the path. `proven`: the call brings the
