@@ -148,6 +148,7 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
         folder = journals / f"{number}"
         (folder / "db").mkdir(parents=True, mode=0o700)
         (folder / "db" / "data.mdb").write_bytes(data)
+        shutil.copy(source / "db" / "redo", folder / "db")  # it has the last commit where the newest meta page is stale
         what = f"{damage.__name__}, number {number}, seed {live.SEED}"
         prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         assert prepared.checked, what
