@@ -281,11 +281,8 @@ class Workspace:
 
         Bytes that are there already have one name. Raises OSError, Refused.
         """
-        self._make_folder(ASIDE, 0o700)
-        last = os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
-        name = f"{last}.{blob.hex()[:16]}"
-        folder = self._open_home(ASIDE)
-        try:
+        with self._aside(path) as (folder, begins):
+            name = f"{begins}.{blob.hex()[:16]}"
             part = f"{name}.{self._token}.{PART}"
             fd = os.open(
                 part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
@@ -299,9 +296,6 @@ class Workspace:
             except OSError:
                 unlink(folder, part)
                 raise
-            os.fsync(folder)
-        finally:
-            os.close(folder)
         return f"{ASIDE}/{name}"
 
     def move_aside(self, path: str, name: str) -> str:
@@ -309,19 +303,24 @@ class Workspace:
 
         Raises OSError, Refused.
         """
-        self._make_folder(ASIDE, 0o700)
-        last = os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
-        to = f"{last}.{name}"
-        folder = self._open_home(ASIDE)
-        try:
+        with self._aside(path) as (folder, begins):
+            to = f"{begins}.{name}"
             try:
                 os.rename(name, to, src_dir_fd=self._tmp, dst_dir_fd=folder)
             except FileNotFoundError:
                 os.stat(to, dir_fd=folder, follow_symlinks=False)
+        return f"{ASIDE}/{to}"
+
+    @contextlib.contextmanager
+    def _aside(self, path: str) -> Iterator[tuple[int, str]]:
+        """The folder for what is put aside, which is synced in the end, and how a name of bytes of `path` begins."""
+        self._make_folder(ASIDE, 0o700)
+        folder = self._open_home(ASIDE)
+        try:
+            yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
             os.fsync(folder)
         finally:
             os.close(folder)
-        return f"{ASIDE}/{to}"
 
     def read_at_most(self, most_bytes: int) -> None:
         """Of a file of others which comes into our hands so many bytes are read from now on."""
