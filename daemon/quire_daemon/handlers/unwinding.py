@@ -131,8 +131,10 @@ class _Without:
     def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
         """Was that batch about this file, too? It was if what it undid in here had a name that it was narrowed to."""
         mark = self._known.mark(undoer)
-        if mark is None or any(step.seq in mark.left for step in steps):
-            return mark is None
+        if mark is None:
+            return True
+        if any(step.seq in mark.left for step in steps):
+            return False
         if not mark.paths:
             return True
         fits = self._filter(mark.paths)
