@@ -3,10 +3,11 @@
     scripts/bench gc [--events N] [--files N] [--journal FOLDER] [--seconds N] [--in FOLDER] [--json]
 
 The journal is that of `scripts/bench log` (N events; 100,000 if not said, the promise is about 1,000,000), or a copy of
-one that it kept (`scripts/bench log --keep FOLDER`). Each client is a process of its own that rewrites a file of its
-own, reply by reply. Promised: an edit's p99 stays under 50 ms while the journal is collected and compacted. The machine
-matters: the first phase says what the same clients get without a gc, and the last one what they get after it, when
-they have kept the disk busy for as long (a disk that lags by then is not the collection's doing).
+one that it kept (`scripts/bench log --keep FOLDER` leaves it in `FOLDER/log-N`). Each client is a process of its own
+that rewrites a file of its own, reply by reply. Promised: an edit's p99 stays under 50 ms while the journal is
+collected and compacted. The machine matters: the first phase says what the same clients get without a gc, and the last
+one what they get after it, when they have kept the disk busy for as long (a disk that lags by then is not the
+collection's doing).
 """
 
 from __future__ import annotations
@@ -195,14 +196,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--files", type=int, default=500)
-    parser.add_argument("--journal", help="one that `scripts/bench log --keep` made; it is copied")
+    parser.add_argument("--journal", help="the folder `log-N` that `scripts/bench log --keep` left; it is copied")
     parser.add_argument("--seconds", type=float, default=5.0, help="of the phase without a gc")
     parser.add_argument("--in", dest="folder", help="where the scratch checkout is made")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.folder:
         tempfile.tempdir = options.folder
-    kept = Path(options.journal) / "state" if options.journal else None
+    kept = Path(options.journal) if options.journal else None
     found = measure(options.events, options.files, options.seconds, kept)
     if options.json:
         print(json.dumps(found))
