@@ -167,4 +167,4 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool) -> str:
     return f"{said}; more from line {stop + 1} on." if cut else f"{said}."
 
 
-BLAME_TOOL: Final = Tool("blame", BlameParams, lambda params: (params.path,), decide, needs_text=False, catch_up=True)
+BLAME_TOOL: Final = Tool("blame", BlameParams, lambda params: (params.path,), decide, catch_up=True)

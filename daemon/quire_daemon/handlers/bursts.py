@@ -247,6 +247,4 @@ def _check_limit(limit: int) -> None:
         raise Refused("schema_invalid", f"limit: must be from 1 to {MAX_LISTED}.", argument="limit")
 
 
-BURST_TOOL: Final = Tool(
-    "burst", BurstParams, no_paths, decide, writes=True, needs_text=False, catch_up=True, settle_s=SETTLE_S
-)
+BURST_TOOL: Final = Tool("burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S)

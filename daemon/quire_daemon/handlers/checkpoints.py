@@ -184,7 +184,6 @@ CHECKPOINT_TOOL: Final = Tool(
     no_paths,
     decide,
     writes=True,
-    needs_text=False,
     catch_up=True,
     needs_coverage=True,
     asks=("path", "paths"),

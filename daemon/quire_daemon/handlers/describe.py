@@ -203,7 +203,7 @@ def describe_tool(tools: Mapping[str, Tool[Any]]) -> Tool[DescribeParams]:
     def decide(params: DescribeParams, world: World) -> Decision:
         return Decision(answer(params, tools, world.settings))
 
-    return Tool("describe", DescribeParams, no_paths, decide, needs_text=False)
+    return Tool("describe", DescribeParams, no_paths, decide)
 
 
 def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Settings) -> dict[str, Any]:

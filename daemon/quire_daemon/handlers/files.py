@@ -173,7 +173,6 @@ DELETE_TOOL: Final = Tool(
     paths=lambda params: (params.path,),
     decide=decide_delete,
     writes=True,
-    needs_text=False,
 )
 
 MOVE_TOOL: Final = Tool(
@@ -182,5 +181,4 @@ MOVE_TOOL: Final = Tool(
     paths=lambda params: (params.path, params.to),
     decide=decide_move,
     writes=True,
-    needs_text=False,
 )

@@ -402,7 +402,5 @@ def _how_broken(held: Lease, world: World) -> dict[str, Any]:
 CLAIM_TOOL: Final = Tool(
     "claim", ClaimParams, lambda params: (params.path,) if params.path else (), decide_claim, writes=True
 )
-RELEASE_TOOL: Final = Tool(
-    "release", ReleaseParams, no_paths, decide_release, writes=True, needs_text=False, asks=("path",)
-)
-CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, no_paths, decide_claims, needs_text=False, asks=("path",))
+RELEASE_TOOL: Final = Tool("release", ReleaseParams, no_paths, decide_release, writes=True, asks=("path",))
+CLAIMS_TOOL: Final = Tool("claims", ClaimsParams, no_paths, decide_claims, asks=("path",))

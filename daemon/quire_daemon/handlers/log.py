@@ -290,9 +290,5 @@ def _since_reply(world: World, found: Page, end: int, fresh: bool) -> Decision:
     )
 
 
-LOG_TOOL: Final = Tool(
-    "log", LogParams, no_paths, decide_log, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
-)
-SINCE_TOOL: Final = Tool(
-    "since", SinceParams, no_paths, decide_since, needs_text=False, catch_up=True, all_noted=True, asks=("path",)
-)
+LOG_TOOL: Final = Tool("log", LogParams, no_paths, decide_log, catch_up=True, all_noted=True, asks=("path",))
+SINCE_TOOL: Final = Tool("since", SinceParams, no_paths, decide_since, catch_up=True, all_noted=True, asks=("path",))

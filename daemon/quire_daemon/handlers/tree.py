@@ -173,5 +173,5 @@ def _blob(blob: bytes, offset: int, room: int, whole: bool, history: History) ->
     return {**told, "next_offset": offset + len(part)} if offset + len(part) < len(data) else told
 
 
-TREE_TOOL: Final = Tool("tree", TreeParams, no_paths, decide_tree, needs_text=False, catch_up=True, asks=("path",))
-BLOBS_TOOL: Final = Tool("blobs", BlobsParams, no_paths, decide_blobs, needs_text=False)
+TREE_TOOL: Final = Tool("tree", TreeParams, no_paths, decide_tree, catch_up=True, asks=("path",))
+BLOBS_TOOL: Final = Tool("blobs", BlobsParams, no_paths, decide_blobs)
