@@ -192,19 +192,11 @@ def _same_break(base: Text, s: Splice, old: int, new: int) -> bool:
     return bool(was) if s.breaks is None else was == s.breaks[new]
 
 
-def shift_line(splices: Iterable[Splice], line: int) -> int | None:
-    """Where line `line` of the base is afterwards; None when a splice replaced or removed it."""
-    moved = line
-    for s in splices:
-        if s.start <= line < s.stop:
-            return None
-        if s.stop <= line:
-            moved += s.shift
-    return moved
-
-
 def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
-    """What `shift_line` says of each of `lines`, which are sorted; None stays None."""
+    """Where each of these lines of the base is afterwards, None where a splice replaced or removed it.
+
+    `lines` are sorted; None stays None.
+    """
     out: list[int | None] = []
     todo, moved = iter(splices), 0
     s = next(todo, None)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cases import every
 from quire_journal.ids import blob_id
-from quire_journal.splice import Splice, apply, carry_ranges, shift_line, shift_lines, trim
+from quire_journal.splice import Splice, apply, carry_ranges, shift_lines, trim
 from quire_journal.text import BOM, HASHED_STEP, Text
 
 CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
@@ -142,7 +142,7 @@ def test_trimming_does_not_change_the_result(data: st.DataObject) -> None:
 
 def test_a_line_is_followed_through_splices() -> None:
     splices = [Splice(1, 1, (b"x", b"y")), Splice(2, 4, (b"z",)), Splice(5, 5, (b"w",))]
-    assert [shift_line(splices, line) for line in range(6)] == [0, 3, None, None, 5, 7]
+    assert shift_lines(splices, [0, None, *range(1, 6)]) == [0, None, 3, None, None, 5, 7]
 
 
 @given(st.data())
@@ -152,15 +152,7 @@ def test_carried_ranges_hold_the_lines_that_survive(data: st.DataObject) -> None
     start = data.draw(st.integers(0, len(base)))
     stop = data.draw(st.integers(start, len(base)))
     carried = {line for a, b in carry_ranges(splices, [(start, stop)]) for line in range(a, b)}
-    assert carried == {moved for line in range(start, stop) if (moved := shift_line(splices, line)) is not None}
-
-
-@given(st.data())
-def test_many_lines_are_followed_as_each_of_them_is(data: st.DataObject) -> None:
-    base = data.draw(texts())
-    splices = data.draw(plans(base))
-    lines = [line if data.draw(st.booleans()) else None for line in range(len(base))]
-    assert shift_lines(splices, lines) == [None if n is None else shift_line(splices, n) for n in lines]
+    assert carried == {*shift_lines(splices, range(start, stop))} - {None}
 
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=6))
