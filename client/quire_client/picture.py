@@ -83,7 +83,7 @@ def _files(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
             times[path] = times.get(path, 0) + 1
     for path, record in newest.items():
         version, at = render.one_line(record["version"]), render.moment(record.get("at", ""))
-        changes = render.count(times[path], "change")
+        changes = render.counted(times[path], "change")
         yield (at, version, render.writer(record.get("writer")), changes, render.one_line(path, 4096))
 
 

@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from quire_journal.sentences import counted as counted
+
 _COLOURS: Final = {
     "red": "31",
     "green": "32",
@@ -147,14 +149,9 @@ def lines(ranges: object) -> str:
     return one_line(", ".join(str(start) if start == end else f"{start}-{end}" for start, end in spans))
 
 
-def count(number: int, what: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def lacking(files: int) -> str:
     """That of so many files the bytes are not kept, within a sentence."""
-    return f"of {count(files, 'file')} the bytes are not in the journal"
+    return f"of {counted(files, 'file')} the bytes are not in the journal"
 
 
 def _unsafe(character: str) -> bool:

@@ -23,6 +23,7 @@ from quire_journal.events import EditRefused
 from quire_journal.ids import is_escaped, percent_escaped
 from quire_journal.log import Damaged, JournalGone, StoreFailed
 from quire_journal.refusals import Refused
+from quire_journal.sentences import capitalised
 
 WITH_PATHS: Final = frozenset(
     {
@@ -76,12 +77,12 @@ class Answering:
         if full := self._recorder.takes_nothing():
             body["warnings"] = [
                 *body.get("warnings", ()),
-                {"type": "disk_full", "message": f"{full[0].upper()}{full[1:]}."},
+                {"type": "disk_full", "message": f"{capitalised(full)}."},
             ]
         if call.behind and body.get("ok"):
             body["warnings"] = [
                 *body.get("warnings", ()),
-                {"type": "not_caught_up", "message": f"{BEHIND[0].upper()}{BEHIND[1:]}; ask again."},
+                {"type": "not_caught_up", "message": f"{capitalised(BEHIND)}; ask again."},
             ]
         if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
             if len(self._know) >= MOST_TOLD:
@@ -135,7 +136,7 @@ class Answering:
         # The log has probably gone, too; systemd keeps this.
         print(f"quired: {self.read_only}; this daemon ends.", file=sys.stderr)
         self._stop()
-        message = f"{self.read_only[0].upper()}{self.read_only[1:]} while its daemon ran. Nothing was written."
+        message = f"{capitalised(self.read_only)} while its daemon ran. Nothing was written."
         return Refused("journal_damaged", f"{message} The next daemon begins a new journal.", "retry").reply()
 
     def mistrust(self) -> None:
@@ -151,7 +152,7 @@ class Answering:
         if error.everywhere:
             self._stop()
             action = "retry"
-        return Refused("journal_damaged", f"{str(error)[0].upper()}{str(error)[1:]}.", action).reply()
+        return Refused("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         """What a caller is told of the error that `what` ended with, when it is being handled; the daemon goes on.

@@ -33,6 +33,7 @@ from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
+from quire_journal.sentences import capitalised
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import TABLES, VIEWS, losses
 from quire_journal.views.files import version_at
@@ -151,7 +152,7 @@ class _Log:
         try:
             require_head(r, self._seq, self._prev)
         except Damaged as error:
-            yield Finding(f"{str(error)[0].upper()}{str(error)[1:]}.", "meta", HEAD_KEY)
+            yield Finding(f"{capitalised(str(error))}.", "meta", HEAD_KEY)
 
     def anew(self, r: Reading) -> _Log:
         """What reads and folds all of the log again, as it is now. What is wrong with its records was told."""

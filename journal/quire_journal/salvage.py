@@ -27,6 +27,7 @@ from quire_journal.journal import Entry, Journal, NewerFormat
 from quire_journal.log import Damaged, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, LINKS, Record, decode_record, encode_record, link, record_hash, seal
+from quire_journal.sentences import counted
 from quire_journal.views import losses
 from quire_journal.views.files import version_at
 
@@ -73,7 +74,7 @@ def sentence(event: JournalSalvaged) -> str:
     """What was lost, for people."""
     gone = sum(last - first + 1 for first, last in event.lost if last)
     after = [first - 1 for first, last in event.lost if not last]
-    kept = _count(event.records, "record")
+    kept = counted(event.records, "record")
     if not event.records:
         return "Everything was lost: not one record could be read."
     if not event.lost and not event.blobs:
@@ -82,16 +83,12 @@ def sentence(event: JournalSalvaged) -> str:
     if gone:
         few = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in event.lost[:5] if b)
         more = f" and {len(event.lost) - 5} more stretches" if len(event.lost) > 5 else ""
-        told.append(f"{_count(gone, 'record')} ({few}{more})")
+        told.append(f"{counted(gone, 'record')} ({few}{more})")
     if after:
         told.append(f"whatever came after record {after[0]}, if anything did")
     if event.blobs:
-        told.append(f"the bytes of {_count(event.versions, 'version')}")
+        told.append(f"the bytes of {counted(event.versions, 'version')}")
     return f"Lost: {' and '.join(told)}; {kept} could be kept."
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def salvage(

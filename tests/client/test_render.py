@@ -67,7 +67,6 @@ def test_sizes_times_and_writers_are_short() -> None:
     assert render.writer({"id": "w3", "agent": "", "uid": 1000}) == "user"
     assert render.writer("w3") == "w3"
     assert render.lines([{"start": 3, "end": 4}, {"start": 9, "end": 9}]) == "3-4, 9"
-    assert (render.count(1, "file"), render.count(2, "file")) == ("1 file", "2 files")
 
 
 def test_each_lane_has_a_colour_of_its_own_on_a_terminal() -> None:

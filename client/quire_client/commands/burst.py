@@ -64,7 +64,7 @@ def _cells(burst: Mapping[str, Any]) -> Iterator[str]:
     why = burst.get("why")
     yield "open" if burst.get("state") == "open" else f"ended ({render.one_line(why)})" if why else "ended"
     batches = burst.get("batches", 0)
-    yield f"{batches} batch{'' if batches == 1 else 'es'}"
+    yield render.counted(batches, "batch", "batches")
     yield render.one_line(burst.get("kind", ""))
     yield render.one_line(burst.get("label", ""))
 

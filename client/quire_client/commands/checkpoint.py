@@ -75,7 +75,7 @@ def _lost(reply: Mapping[str, Any]) -> Iterator[str]:
     if lost.get("more"):
         yield f"  and {lost['more']} more"
     elif lost.get("count") and "files" not in lost:
-        yield f"  {render.count(lost['count'], 'file')} not captured"
+        yield f"  {render.counted(lost['count'], 'file')} not captured"
     if lost.get("blind"):
         yield f"  the journal may not have known everything: {render.one_line(lost['blind'])}"
     if lost.get("never"):

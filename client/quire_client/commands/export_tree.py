@@ -56,7 +56,7 @@ def run(call: Invocation) -> int:
     for sentence in beside(tree.complete, len(missing) - left_out):
         call.say(sentence)
     if left_out:
-        call.say(f"Left out, because there they would be git's or Quire's own: {render.count(left_out, 'path')}.")
+        call.say(f"Left out, because there they would be git's or Quire's own: {render.counted(left_out, 'path')}.")
     for entry in missing:
         why = render.one_line(entry["uncaptured"]).replace("_", " ")
         call.say(f"  {render.one_line(entry['path'], 4096)}: {why}")

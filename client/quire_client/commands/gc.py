@@ -37,7 +37,9 @@ def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
     if reply.get("next") is not None:
         yield f"… more with --skip {reply['next']}"
     reasons = reply.get("reasons") or {}
-    yield from (f"  {render.count(int(number), 'version')}: {render.one_line(why)}" for why, number in reasons.items())
+    yield from (
+        f"  {render.counted(int(number), 'version')}: {render.one_line(why)}" for why, number in reasons.items()
+    )
     yield render.clean_text(reply.get("message", ""))
 
 

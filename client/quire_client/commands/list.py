@@ -34,7 +34,7 @@ def run(call: Invocation) -> int:
         for one in known(Path(state_dir) if state_dir else None)
     ]
     total = sum(int(str(one["bytes"])) for one in journals)
-    message = f"{render.count(len(journals), 'journal')}, {render.size(total)}."
+    message = f"{render.counted(len(journals), 'journal')}, {render.size(total)}."
     return call.answer({"ok": True, "message": message, "journals": journals, "client": VERSION}, _show)
 
 

@@ -93,7 +93,7 @@ def _enough(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
         records += page.get("records", ())
     if page is reply or not page.get("ok"):
         return page
-    many = f"{len(records)} record{'' if len(records) == 1 else 's'}"
+    many = render.counted(len(records), "record")
     return {**page, "records": records, "message": f"{many}; `next` leads on." if page.get("next") else f"{many}."}
 
 

@@ -25,7 +25,7 @@ def run(call: Invocation) -> int:
         return call.answer(nowhere, lambda reply: "")
     reply = {
         "ok": True,
-        "message": f"{len(tree.entries)} entr{'y' if len(tree.entries) == 1 else 'ies'}.",
+        "message": f"{render.counted(len(tree.entries), 'entry', 'entries')}.",
         "at": tree.at,
         "time": tree.time,
         "complete": tree.complete,

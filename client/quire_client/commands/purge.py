@@ -37,7 +37,7 @@ def run(call: Invocation) -> int:
             return call.answer(would, lambda reply: "")
         for line in _lines(would, MOST_SHOWN):
             call.say(line)
-        if not call.agreed(f"{render.count(int(would.get('blobs') or 0), 'blob')} would be gone for good. Purge?"):
+        if not call.agreed(f"{render.counted(int(would.get('blobs') or 0), 'blob')} would be gone for good. Purge?"):
             return _unconfirmed(call)
     return call.answer(_asked(call, "Purging", wanted, plan=plan), lambda reply: "\n".join(_lines(reply)))
 
@@ -57,7 +57,7 @@ def _lines(reply: Mapping[str, Any], most: int | None = None) -> Iterator[str]:
     rows = [(render.one_line(one.get("path", "?"), 4096), render.one_line(one.get("version", "?"))) for one in listed]
     yield from render.columns(rows) if rows else ()
     if (more := int(reply.get("versions_total") or 0) - len(rows)) > 0:
-        yield f"… and {render.count(more, 'version')} more"
+        yield f"… and {render.counted(more, 'version')} more"
     yield render.clean_text(reply.get("message", ""))
 
 

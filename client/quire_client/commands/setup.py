@@ -121,7 +121,7 @@ def _ties(paths: Sequence[str], agent: str) -> str:
 def _message(agent: str, done: str, changed: int, dry: bool) -> str:
     if not changed:
         return f"{agent} is {done} already; nothing is to be changed."
-    files = f"{changed} file{'' if changed == 1 else 's'}"
+    files = render.counted(changed, "file")
     return f"{files} would be changed." if dry else f"{agent} is {done}: {files} changed."
 
 

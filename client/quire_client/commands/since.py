@@ -62,7 +62,7 @@ def _all(client: Client, arguments: dict[str, Any], limit: int | None, timeout_s
         records += page.get("records") or ()
         fresh = fresh or bool(page.get("fresh"))
         if not page.get("more") or (limit is not None and len(records) >= limit):
-            return {**page, "records": records, "fresh": fresh, "message": f"{render.count(len(records), 'record')}."}
+            return {**page, "records": records, "fresh": fresh, "message": f"{render.counted(len(records), 'record')}."}
         arguments = {**arguments, "cursor": page["cursor"], "wait_ms": 0}
 
 

@@ -62,9 +62,9 @@ def _versions(versions: object) -> str:
 
 def _journal(reply: Mapping[str, Any]) -> str:
     journal = reply.get("journal")
-    parts = [render.count(int(reply["seq"]), "record")] if "seq" in reply else []
+    parts = [render.counted(int(reply["seq"]), "record")] if "seq" in reply else []
     if isinstance(journal, Mapping) and journal.get("versions") is not None:
-        parts.append(f"{render.count(int(journal['versions']), 'version')} of files")
+        parts.append(f"{render.counted(int(journal['versions']), 'version')} of files")
     if isinstance(journal, Mapping) and journal.get("bytes") is not None:
         parts.append(f"{render.size(journal['bytes'])} on disk")
     return ", ".join(parts) or "?"
@@ -107,7 +107,7 @@ def _capture(capture: Mapping[str, Any]) -> str:
     """Of the first capture, or of a comparison of the whole tree with the journal, how far it is."""
     if capture.get("finished", True):
         return "finished: every file has been looked at"
-    return f"under way: {capture.get('done', 0)} of {render.count(int(capture.get('total') or 0), 'file')} looked at"
+    return f"under way: {capture.get('done', 0)} of {render.counted(int(capture.get('total') or 0), 'file')} looked at"
 
 
 def uncaptured(reply: Mapping[str, Any]) -> str:

@@ -88,7 +88,7 @@ def show_files(reply: Mapping[str, Any]) -> str:
             lines += _file(file)
     for why, paths in idle.items():
         if len(paths) > FEW:
-            lines.append(f"  {render.count(len(paths), 'file')} left alone: {why}")
+            lines.append(f"  {render.counted(len(paths), 'file')} left alone: {why}")
             lines.append(f"          {', '.join(paths[:FEW])} and {len(paths) - FEW} more; --json lists them")
     if reply.get("token"):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
@@ -134,7 +134,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[str]:
             with_ = f" with {version}" if version else ""
             yield f"          conflict: {who} {_DID.get(str(conflict.get('why')), 'built on it')}{with_}{where}"
     if file.get("marked"):
-        yield f"          {render.count(file['marked'], 'place')} with both sides, between conflict markers"
+        yield f"          {render.counted(file['marked'], 'place')} with both sides, between conflict markers"
 
 
 _DID: Final = {

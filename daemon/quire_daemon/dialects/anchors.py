@@ -17,6 +17,7 @@ import msgspec
 from quire_daemon.config import EditDialect
 from quire_daemon.dialects.base import Sight
 from quire_journal.line_hash import FULL_DIGITS, SHOWN_DIGITS, LineHashes, is_poor
+from quire_journal.sentences import counted
 from quire_journal.text import shown
 
 NEIGHBOURS: Final = 3
@@ -309,8 +310,3 @@ def _numbers(lines: list[int]) -> str:
     """Line numbers for a message, 1-based, not too many."""
     named = ", ".join(str(i + 1) for i in lines[:8])
     return named if len(lines) <= 8 else f"{named}, … ({len(lines)} in all)"
-
-
-def counted(n: int, noun: str) -> str:
-    """`1 line`, `2 lines`."""
-    return f"{n} {noun}{'' if n == 1 else 's'}"

@@ -20,7 +20,6 @@ from quire_daemon.dialects.anchors import (
     Fails,
     OverRange,
     Snapshot,
-    counted,
     resolve_line,
     resolve_range,
 )
@@ -28,6 +27,7 @@ from quire_daemon.dialects.base import Dialect, Plan, Sight
 from quire_daemon.manuals.edit import MANUAL
 from quire_journal.line_hash import LineHashes
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.splice import Splice
 from quire_journal.text import content_lines
 

@@ -48,6 +48,7 @@ from quire_daemon.handlers.staleness import (
 from quire_daemon.rebase import Conflict, carried, touched
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.splice import Splice, apply, trim
 from quire_journal.text import Text
 
@@ -165,7 +166,7 @@ def _told(files: list[dict[str, Any]], dry_run: bool) -> dict[str, Any]:
     to = "" if len(files) == 1 else f" to {len(files)} files"
     reply: dict[str, Any] = {
         "ok": True,
-        "message": f"{count} operation{'' if count == 1 else 's'} {applied}{to}{': nothing changed' * unchanged}.",
+        "message": f"{counted(count, 'operation')} {applied}{to}{': nothing changed' * unchanged}.",
         "operations_applied": count,
         "writer_type": WRITER_TYPE,
         "safety_status": SUSPICIOUS if SUSPICIOUS in statuses else min(statuses),

@@ -19,6 +19,7 @@ from quire_journal.ids import version_token
 from quire_journal.missing import missing
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.text import shown
 from quire_journal.views.files import Version
 
@@ -159,9 +160,7 @@ def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool) -> str:
     if start == stop:
         return f"No lines of {path}, which has {len(found.text)}."
     wrote = len({version.seq for version in found.origins[start:stop]})
-    said = (
-        f"Lines {start + 1}-{stop} of {len(found.text)} of {path} come from {wrote} version{'' if wrote == 1 else 's'}"
-    )
+    said = f"Lines {start + 1}-{stop} of {len(found.text)} of {path} come from {counted(wrote, 'version')}"
     if found.gap is not None:
         said += f"; beyond {version_token(found.gap.after)} nothing is known ({found.gap.why})"
     return f"{said}; more from line {stop + 1} on." if cut else f"{said}."

@@ -21,6 +21,7 @@ from quire_journal.events import BurstBegun, BurstEnded
 from quire_journal.history import History
 from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.views.bursts import BELONGING, Burst
 
 MOST_OPEN: Final = 16
@@ -147,7 +148,7 @@ def _end(params: BurstParams, world: World) -> Decision:
 
 
 def _counted(burst: Burst) -> str:
-    said = f"{burst.batches} batch{'' if burst.batches == 1 else 'es'}"
+    said = counted(burst.batches, "batch", "batches")
     return f"{said}, and {burst.unclear} of which nobody knows whether they belong to it" if burst.unclear else said
 
 
@@ -158,7 +159,7 @@ def _list(params: BurstParams, world: World) -> Decision:
     return Decision(
         {
             "ok": True,
-            "message": f"{len(shown)} burst{'' if len(shown) == 1 else 's'}, the newest first.",
+            "message": f"{counted(len(shown), 'burst')}, the newest first.",
             "bursts": shown,
             "more": len(listed) > params.limit,
         }

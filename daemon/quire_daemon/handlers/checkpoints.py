@@ -18,6 +18,7 @@ from quire_journal.events import CheckpointDropped, CheckpointNamed
 from quire_journal.history import History
 from quire_journal.points import FORMS, MAX_NAME, is_name, parse_point, rfc3339
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.views.checkpoints import Checkpoint
 
 MAX_NOTE: Final = 1000
@@ -57,7 +58,7 @@ def decide(params: CheckpointParams, world: World) -> Decision:
     """
     if params.action == "list":
         listed = [_checkpoint_json(named, world.history) for named in world.history.checkpoints()]
-        many = f"{len(listed)} checkpoint{'' if len(listed) == 1 else 's'}."
+        many = f"{counted(len(listed), 'checkpoint')}."
         return Decision({"ok": True, "message": many, "checkpoints": listed})
     if params.action == "create" and not is_name(params.name):
         raise Refused(
@@ -101,7 +102,7 @@ def _create(params: CheckpointParams, world: World) -> Decision:
     lost = _files(history.uncaptured() if count else iter(()), count, MOST_LISTED)
     message = f"Checkpoint {params.name!r} is at seq:{cursor}."
     if count:
-        message += f" {count} file{' is' if count == 1 else 's are'} not captured and cannot be brought back."
+        message += f" {counted(count, 'file is', 'files are')} not captured and cannot be brought back."
     if blind:
         message += f" The journal may not know everything: {blind}."
     return Decision(
@@ -140,7 +141,7 @@ def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision
     shown = _checkpoint_json(named, world.history)
     lost = list(world.history.uncaptured(at=named.cursor))
     shown["not_captured"] |= {"count": len(lost), **_files(iter(lost), len(lost), params.limit)}
-    many = f"{len(lost)} file{' was' if len(lost) == 1 else 's were'} not captured then"
+    many = f"{counted(len(lost), 'file was', 'files were')} not captured then"
     message = f"Checkpoint {named.name!r} is at seq:{named.cursor}; {many}."
     return Decision({"ok": True, "message": message, **shown})
 

@@ -23,6 +23,7 @@ from quire_daemon.manuals.summary import ascii_text, summary
 from quire_daemon.manuals.writing import CHANGED
 from quire_daemon.schemas import Schema, described, flat, one_shape, without
 from quire_journal.refusals import Refused, did_you_mean
+from quire_journal.sentences import counted
 
 ANY_PATH: Final = ("apply_patch",)
 """Tools of the writing kind that name their files elsewhere: `path` means nothing there."""
@@ -226,7 +227,7 @@ def answer(params: DescribeParams, tools: Mapping[str, Tool[Any]], settings: Set
         listed[0]["reply"] = reply_schema(params.tool)
     if params.offered:
         listed = [tool for tool in listed if tool["offered"]]
-    return {"ok": True, "message": f"{len(listed)} tool{'' if len(listed) == 1 else 's'}.", "tools": listed}
+    return {"ok": True, "message": f"{counted(len(listed), 'tool')}.", "tools": listed}
 
 
 def _described(tool: Tool[Any], is_offered: bool, settings: Settings) -> dict[str, Any]:

@@ -199,7 +199,7 @@ def difference(
     return {**found, "hunks": body, "patch": patch}
 
 
-def counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:
+def lines_counted(old: Version | None, new: Version | None, history: History) -> dict[str, Any]:
     """How many lines came and went: `{added, removed}`; `{binary: true}`; nothing where bytes are not held."""
     a, b = text_of(old, history), text_of(new, history)
     if a is None or b is None:

@@ -31,6 +31,7 @@ from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
 from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused
+from quire_journal.sentences import capitalised, counted
 from quire_journal.views.leases import EXCLUSIVE, INTENT, Lease
 
 TTL_S: Final = 600
@@ -252,7 +253,7 @@ def _granted(
     """The reply to a claim that is granted: the lease, and whose leases are about the same ground."""
     beside = [one for one in others(world) if share_ground(one, lease, world)]
     queued = sum(1 for one in world.queue if one.holder != lease.holder and meet(one, lease))
-    told = f" {len(beside)} lease{'' if len(beside) == 1 else 's'} of others there." if beside else ""
+    told = f" {counted(len(beside), 'lease')} of others there." if beside else ""
     if any(one.strength == EXCLUSIVE for one in beside):
         told += " While an exclusive one lasts, its ground cannot be written."
     done = done.replace("is", "would be", 1) if params.dry_run else done
@@ -341,10 +342,10 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
 def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: World) -> str:
     told = []
     if mine:
-        told.append(f"{len(mine)} lease{'' if len(mine) == 1 else 's'} released")
+        told.append(f"{counted(len(mine), 'lease')} released")
     told += [f"lease {one.number} of {named(one.writer, world)} broken" for one in broken]
     sentence = ", ".join(told) or "there was nothing to release"
-    return f"{sentence[0].upper()}{sentence[1:]}."
+    return f"{capitalised(sentence)}."
 
 
 # ── claims ───────────────────────────────────────────────────────────────────
@@ -363,7 +364,7 @@ def decide_claims(params: ClaimsParams, world: World) -> Decision:
     return Decision(
         {
             "ok": True,
-            "message": f"{len(held)} lease{'' if len(held) == 1 else 's'}{waits}.",
+            "message": f"{counted(len(held), 'lease')}{waits}.",
             "leases": [lease_json(one, world) for one in held],
             "waiting": [lease_json(one, world) for one in queue],
             "broken": [{**lease_json(one, world), **_how_broken(one, world)} for one in lost],

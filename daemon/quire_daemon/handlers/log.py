@@ -20,6 +20,7 @@ from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 MAX_LIMIT: Final = 1000
 """Records in one reply."""
@@ -240,7 +241,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
 
 
 def _counted(found: int, more: bool) -> str:
-    many = f"{found} record{'' if found == 1 else 's'}"
+    many = counted(found, "record")
     return f"{many}; `next` leads on." if more else f"{many}."
 
 
@@ -281,7 +282,7 @@ def _since_reply(world: World, found: Page, end: int, fresh: bool) -> Decision:
     return Decision(
         {
             "ok": True,
-            "message": f"{many} record{'' if many == 1 else 's'}{', from the beginning' if fresh else ''}.",
+            "message": f"{counted(many, 'record')}{', from the beginning' if fresh else ''}.",
             "records": [record_json(entry.record, world.history) for entry in found.found],
             "cursor": cursor_at(end, world),
             "more": found.more,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_daemon.handlers.difference import Room, before, counted, difference
+from quire_daemon.handlers.difference import Room, before, difference, lines_counted
 from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import FOLDER, REGULAR
@@ -214,7 +214,7 @@ class _Looking:
         sizes = sum(v.size for v in (old, new) if v is not None and v.entry == REGULAR)
         self.left -= DIFFERENCE_WORK + 2 * sizes / BYTES_OF_WORK
         if wish.stat:
-            told["stat"] = counted(old, new, history)
+            told["stat"] = lines_counted(old, new, history)
         if wish.patch:
             fresh = self._room.left == wish.patch_bytes
             shown = difference(old_path, old, path, new, history, self._room)

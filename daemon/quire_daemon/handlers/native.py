@@ -39,6 +39,7 @@ from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, Rea
 from quire_journal.history import History
 from quire_journal.plain import plain
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.text import Text, merge_ranges
 from quire_journal.views.bursts import Burst
 from quire_journal.views.files import Version
@@ -199,8 +200,8 @@ def _after(params: NativeParams, world: World) -> Decision:
     reply: dict[str, Any] = {"ok": True, "message": f"{_label(params)}: noted.", "burst": None}
     if burst is not None:
         ended = replace_burst(burst, world)
-        counted = f"{burst.batches} batch{'' if burst.batches == 1 else 'es'}"
-        reply |= {"message": f"{burst.label} has ended: {counted}.", **burst_json(ended, world)}
+        batches = counted(burst.batches, "batch", "batches")
+        reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
     return Decision({**reply, "news": news, "news_more": more}, events)
 
 
@@ -260,7 +261,7 @@ def _between(params: NativeParams, world: World) -> Decision:
     left = [burst for burst in own_open(world) if burst.form == FORM]
     events = [BurstEnded(burst.number) for burst in left]
     news, more = _news(world, 0) if params.moment == "turn" else ([], 0)
-    message = f"{len(left)} open call{'' if len(left) == 1 else 's'} ended."
+    message = f"{counted(len(left), 'open call')} ended."
     return Decision({"ok": True, "message": message, "news": news, "news_more": more}, events)
 
 

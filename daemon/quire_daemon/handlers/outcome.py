@@ -35,6 +35,7 @@ from quire_journal.events import (
 from quire_journal.ids import version_token
 from quire_journal.line_hash import LineHashes
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.text import Text, merge_ranges
 
@@ -308,19 +309,13 @@ def _valid_through(result: Result) -> int:
 
 
 def _sentence(result: Result, unchanged: bool) -> str:
-    n = result.operations
-    done = f"{n} operation{'' if n == 1 else 's'} {'would be applied' if result.dry_run else 'applied'}"
-    net = len(result.after) - len(result.before)
+    done = f"{counted(result.operations, 'operation')} {'would be applied' if result.dry_run else 'applied'}"
+    lines = counted(len(result.after), "line")
+    net = f"{len(result.before)} → {lines}, net {len(result.after) - len(result.before):+d}"
     if unchanged:
         return f"{done} to {result.now.path}: nothing changed."
     if result.now.kind == "missing":
-        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {_lines(len(result.after))}."
+        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} new, {lines}."
     if result.to is not None:
-        done += f": {result.now.path} {'would be' if result.dry_run else 'is'} {result.path}"
-        return f"{done}, {len(result.before)} → {_lines(len(result.after))}, net {net:+d}."
-    lines = f"{len(result.before)} → {_lines(len(result.after))}, net {net:+d}"
-    return f"{done} to {result.now.path}: {lines}."
-
-
-def _lines(count: int) -> str:
-    return f"{count} line{'' if count == 1 else 's'}"
+        return f"{done}: {result.now.path} {'would be' if result.dry_run else 'is'} {result.path}, {net}."
+    return f"{done} to {result.now.path}: {net}."

@@ -22,6 +22,7 @@ from quire_journal.ids import version_token
 from quire_journal.line_hash import LineHashes, line_id
 from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
+from quire_journal.sentences import capitalised
 from quire_journal.splice import Splice, apply, carry_ranges
 from quire_journal.text import Text, merge_ranges, ranges_of, shown
 from quire_journal.views.files import Version
@@ -184,7 +185,7 @@ def _named(ranges: Ranges) -> str:
     """Lines as a sentence begins with them."""
     said = ", ".join(_span({"start": start + 1, "end": stop}) for start, stop in ranges[:MOST_ENTRIES])
     said += ", …" if len(ranges) > MOST_ENTRIES else ""
-    return said[:1].upper() + said[1:]
+    return capitalised(said)
 
 
 def _lines_now(basis: Basis, overall: Sequence[Splice], needs: Ranges | None) -> tuple[list[str], Ranges]:

@@ -21,6 +21,7 @@ from quire_journal.missing import missing
 from quire_journal.points import parse_point
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.text import Text, shown
 from quire_journal.views.files import Version
 
@@ -183,7 +184,7 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
         files.append(difference(path, then, path, now, history, room))
         unseen = unseen or then is None or now is None
         last = path
-    many = f"{len(files)} file{'' if len(files) == 1 else 's'} differ{'s' if len(files) == 1 else ''}"
+    many = counted(len(files), "file differs", "files differ")
     reply = {
         "ok": True,
         "message": f"{many}; `next` leads on." if following else f"{many}.",

@@ -16,6 +16,7 @@ from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 MAX_CALLERS: Final = 20
 """Callers that `status` lists; `who` lists as many as it is asked for."""
@@ -68,7 +69,7 @@ def decide_status(params: StatusParams, world: World) -> Decision:
     last = history.record(head)
     reply: dict[str, Any] = {
         "ok": True,
-        "message": f"Serving {health.get('workspace', '')}, {state}, {head} record{'' if head == 1 else 's'}.",
+        "message": f"Serving {health.get('workspace', '')}, {state}, {counted(head, 'record')}.",
         "pid": health.get("pid"),
         "epoch": health.get("epoch"),
         "seq": head,
@@ -126,7 +127,7 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     return Decision(
         {
             "ok": True,
-            "message": f"{many} caller{'' if many == 1 else 's'}, {len(here)} present.",
+            "message": f"{counted(many, 'caller')}, {len(here)} present.",
             "writers": writers,
             "present": len(here),
             "total": many,

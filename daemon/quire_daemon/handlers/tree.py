@@ -19,6 +19,7 @@ from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.views.files import Version
 
 PATHS: Final = 400
@@ -78,7 +79,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     else:
         last = 0
     first_scan = history.first_scan()
-    many = f"{len(entries)} entr{'y' if len(entries) == 1 else 'ies'}"
+    many = counted(len(entries), "entry", "entries")
     return Decision(
         {
             "ok": True,

@@ -41,6 +41,7 @@ from quire_daemon.handlers.unwinding import Foreseen, foresee, implied_by, left_
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 RETRY_MS: Final = 250
 """When to try again where other programs hold the files open."""
@@ -177,9 +178,9 @@ def _plan_reply(choice: Choice, actions: Sequence[Action], staying: Sequence[int
 def _summary(actions: Sequence[Action]) -> str:
     doing = sum(a.do != "none" for a in actions)
     conflicts = sum(len(a.built_on) for a in actions)
-    said = [f"{doing} file{'' if doing == 1 else 's'} to change"]
+    said = [f"{counted(doing, 'file')} to change"]
     if conflicts:
-        said.append(f"{conflicts} conflict{'' if conflicts == 1 else 's'}")
+        said.append(counted(conflicts, "conflict"))
     return ", ".join([*said, as_found_sentence(actions)]).removesuffix(", ")
 
 

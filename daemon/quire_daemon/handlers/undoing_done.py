@@ -32,6 +32,7 @@ from quire_journal.events import (
     ReadServed,
 )
 from quire_journal.ids import version_token
+from quire_journal.sentences import counted
 from quire_journal.splice import carry_ranges
 from quire_journal.text import Text, merge_ranges
 from quire_journal.unwind import State, Unwound
@@ -118,16 +119,16 @@ class Performing:
         conflicts = sum(len(a.built_on) for a in actions)
         skipped = sum(bool(a.skipped) for a in actions)
         lacking = [a for a in actions if a.skipped == "uncaptured"]
-        said = f"{_DONE[self.choice.how]} {done} file{'' if done == 1 else 's'}"
+        said = f"{_DONE[self.choice.how]} {counted(done, 'file')}"
         marked = sum(places_marked(a) for a in actions) if self.choice.conflicts == "markers" else 0
         if marked:
-            said += f"; {marked} place{'' if marked == 1 else 's'} with both sides, between conflict markers"
+            said += f"; {counted(marked, 'place')} with both sides, between conflict markers"
         if conflicts and not marked:
-            said += f"; {conflicts} place{'' if conflicts == 1 else 's'} stayed, because others built on them"
+            said += f"; {counted(conflicts, 'place')} stayed, because others built on them"
         if as_found:
             said += f"; {as_found}"
         if skipped:
-            said += f"; {skipped} file{'' if skipped == 1 else 's'} left alone"
+            said += f"; {counted(skipped, 'file')} left alone"
         if lacking:
             said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, self.choice, history)}"
         return said + "."

@@ -13,6 +13,7 @@ from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.missing import Missing, missing_blob
 from quire_journal.points import rfc3339
+from quire_journal.sentences import counted
 from quire_journal.unwind import Conflict
 
 MOST_KEPT: Final = 20
@@ -112,7 +113,7 @@ def batches_json(choice: Choice, stayed: Sequence[int]) -> dict[str, Any]:
 def as_found_sentence(actions: Sequence[Action]) -> str:
     """How many files change, but not to before they were first seen; "" when there are none."""
     count = sum(bool(action.first_seen) for action in actions)
-    return f"{count} file{' stays' if count == 1 else 's stay'} as first looked at" if count else ""
+    return f"{counted(count, 'file stays', 'files stay')} as first looked at" if count else ""
 
 
 def places_marked(action: Action) -> int:

@@ -8,6 +8,7 @@ from quire_daemon.handlers import read
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.read import ReadParams
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 
 def decide(params: ReadParams, world: World) -> Decision:
@@ -31,7 +32,7 @@ def _folder(params: ReadParams, now: FileNow) -> Decision:
 
 
 def _sentence(now: FileNow) -> str:
-    many = f"{len(now.inside)} name{'' if len(now.inside) == 1 else 's'}"
+    many = counted(len(now.inside), "name")
     if now.inside_cut:
         return f"{now.path} is a folder: {many} in it, and there are more; view the folders in it one by one."
     return f"{now.path} is a folder: {many}, two levels deep, without hidden ones."

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from quire_journal.sentences import capitalised
+
 MOST: Final = 1900
 """Characters of a description."""
 
@@ -27,7 +29,7 @@ def summary(manual: str, changed: str, name: str, most: int = MOST) -> str:
     heading, _, body = manual.partition("\n")
     lead, *sections = _sections(body)
     about = heading.partition(": ")[2]
-    parts = [f"{about[:1].upper()}{about[1:]}."]
+    parts = [f"{capitalised(about)}."]
     tail = f"If another writer changed the file since you read it: {changed}." if changed else ""
     more = f'The tool manual with {{"dialect": "{name}"}} tells more.'
     left = most - sum(len(ascii_text(part)) + 2 for part in (parts[0], tail, more))

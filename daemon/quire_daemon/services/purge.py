@@ -34,6 +34,7 @@ from quire_journal.ids import disk_path, version_token
 from quire_journal.log import Compaction, Damaged, StoreFailed
 from quire_journal.purging import Found
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 MOST_LISTED: Final = 200
 TMP_S: Final = 5.0
@@ -183,8 +184,8 @@ class _Purge:
         with self._host.recorder.history() as history:
             heads = {path: history.file(path) for path in found.paths}
         on_disk = [p for p, head in heads.items() if head is not None and not head.gone and head.blob in found.blobs]
-        many = f"{len(versions)} version{'' if len(versions) == 1 else 's'}"
-        lost = f"the bytes of {many} in {len(found.paths)} file{'' if len(found.paths) == 1 else 's'}"
+        many = counted(len(versions), "version")
+        lost = f"the bytes of {many} in {counted(len(found.paths), 'file')}"
         told = [f"{lost.capitalize()} {'would go' if plan else 'are gone'} from the journal; that they existed stays."]
         if found.records:
             told.append(f"{len(found.records)} records that told of them {'would be' if plan else 'are'} masked.")

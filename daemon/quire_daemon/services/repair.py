@@ -17,6 +17,7 @@ from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service
 from quire_daemon.services.checking import MOST_FINDINGS, check
 from quire_daemon.soundness import ask_for_repair, only_views
+from quire_journal.sentences import counted
 
 
 class RepairParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -51,7 +52,7 @@ def _answer(call: Call, host: Host, examined: Examined) -> None:
 def _plan(examined: Examined) -> str:
     if not examined.count:
         return "The journal is sound; there is nothing to repair."
-    many = f"{examined.count} finding{'' if examined.count == 1 else 's'}"
+    many = counted(examined.count, "finding")
     if only_views(examined):
         return f"{many}, all in views: they are folded again from the log, and nothing is lost."
     return (

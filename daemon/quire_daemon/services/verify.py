@@ -13,6 +13,7 @@ from quire_daemon.examining import Examined
 from quire_daemon.services.base import Host, Service
 from quire_daemon.services.checking import MOST_FINDINGS, check
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 _PART: Final = re.compile(r"([1-9]\d{0,5})/([1-9]\d{0,5})")
 
@@ -34,7 +35,7 @@ def _reply(examined: Examined, read_data: str) -> dict[str, Any]:
     count = examined.count
     body: dict[str, Any] = {
         "ok": not count,
-        "message": "The journal is sound." if not count else f"{count} finding{'' if count == 1 else 's'}.",
+        "message": "The journal is sound." if not count else f"{counted(count, 'finding')}.",
         "findings": examined.sentences[:MOST_FINDINGS],
         "read_data": read_data,
     }
