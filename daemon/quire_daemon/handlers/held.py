@@ -96,19 +96,27 @@ def holder_json(held: Lease, world: World) -> dict[str, Any]:
     return {name: who[name] for name in ("id", "agent", "agent_session")}
 
 
+def anothers_json(held: Lease, world: World) -> dict[str, Any]:
+    """A lease of somebody else, for a refusal: whose it is goes without saying."""
+    return {name: value for name, value in lease_json(held, world).items() if name != "yours"}
+
+
 def span_json(lines: LineRange) -> dict[str, int]:
     """Lines as callers count them."""
     return {"start": lines[0] + 1, "end": lines[1]}
 
 
-def named(writer: int, world: World) -> str:
-    """A writer in a sentence."""
-    return world.history.named(writer)
-
-
 def quoted(reason: str) -> str:
     """What an agent said, marked as such; nothing when it said nothing."""
     return f": {json.dumps(reason, ensure_ascii=False)}" if reason else ""
+
+
+def breaker(held: Lease, world: World) -> str:
+    """Who broke the lease, and why."""
+    record = world.history.record(held.broken)
+    if record is None:
+        return "someone"
+    return world.history.named(record.writer) + quoted(str(getattr(record.event(), "why", "")))
 
 
 def _span(lines: LineRange) -> str:
@@ -134,12 +142,11 @@ def lease_held(path: str, holding: Sequence[Lease], world: World, count: int | N
     strong = any(held.strength == EXCLUSIVE for held in holding)
     what = "it" if first.path == path else first.path
     over_ns = max((held.expires_ns for held in holding if held.number), default=None)
-    details = {name: value for name, value in lease_json(first, world).items() if name != "yours"}
     return Refused(
         "lease_held",
-        f"{path} cannot be {verb}: {named(first.writer, world)} has {what}, {told}{quoted(first.reason)}{rest}.",
+        f"{path} cannot be {verb}: {world.history.named(first.writer)} has {what}, {told}{quoted(first.reason)}{rest}.",
         "wait_or_use_free_lines" if free else "wait",
-        **{**details, "path": path, "lease_path": first.path},
+        **{**anothers_json(first, world), "path": path, "lease_path": first.path},
         free={
             "lines": [span_json(lines) for lines in free],
             "kinds": [INTENT] if strong else [INTENT, SHARED],
@@ -211,14 +218,13 @@ def _lines(held: Lease, path: str, head: Version | None, world: World) -> LineRa
 
 def _warning(held: Lease, path: str, world: World) -> dict[str, Any]:
     if held.broken:
-        record = world.history.record(held.broken)
-        by = "someone" if record is None else named(record.writer, world)
-        why = "" if record is None else quoted(str(getattr(record.event(), "why", "")))
-        message = f"Your lease {held.number} on {held.path} was broken by {by}{why}."
+        message = f"Your lease {held.number} on {held.path} was broken by {breaker(held, world)}."
         return {"type": "lease_broken", "message": message, "lease": held.number}
     meant = "announced work on" if held.strength == INTENT else "shares a lease on"
     until = to_the_second(held.expires_ns)
-    message = f"{named(held.writer, world)} {meant} {path} until {until} (lease {held.number}){quoted(held.reason)}."
+    message = (
+        f"{world.history.named(held.writer)} {meant} {path} until {until} (lease {held.number}){quoted(held.reason)}."
+    )
     return {"type": "lease", "message": message, "lease": held.number}
 
 

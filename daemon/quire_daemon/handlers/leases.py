@@ -17,11 +17,12 @@ from quire_daemon import globs
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World, no_paths
 from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, lines_at, meet
 from quire_daemon.handlers.held import (
+    anothers_json,
+    breaker,
     in_force,
     in_the_way,
     lease_held,
     lease_json,
-    named,
     others,
     quoted,
     share_ground,
@@ -29,6 +30,7 @@ from quire_daemon.handlers.held import (
 from quire_daemon.handlers.log_filter import as_glob, glob_matches, known_path
 from quire_daemon.handlers.preconditions import captured, require_text
 from quire_journal.events import Event, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed, LineRange
+from quire_journal.plain import plain
 from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.sentences import capitalised, counted
@@ -168,7 +170,7 @@ def wanted_lease(params: ClaimParams, world: World) -> Lease:
         form,
         world.now_ns,
         _expires_ns(params, params.bind, world),
-        plain(params.reason),
+        plain(params.reason, MOST_REASON),
         lines,
         version.seq if version is not None else 0,
         params.bind,
@@ -215,13 +217,12 @@ def _own(number: int, world: World) -> Lease:
     if held is None or (not held.broken and not held.binds(world.now_ns)):
         raise _ended(number, held)
     if held.holder != world.who.key:
-        message = f"Lease {number} is {named(held.writer, world)}'s{quoted(held.reason)}; only its holder can renew it."
-        raise Refused("lease_held", message, "claim", **_without_yours(held, world))
+        whose = f"{world.history.named(held.writer)}'s{quoted(held.reason)}"
+        message = f"Lease {number} is {whose}; only its holder can renew it."
+        raise Refused("lease_held", message, "claim", **anothers_json(held, world))
     if held.broken:
-        record = world.history.record(held.broken)
-        by = "someone" if record is None else named(record.writer, world)
-        why = "" if record is None else quoted(str(getattr(record.event(), "why", "")))
-        raise Refused("not_found", f"Lease {number} was broken by {by}{why}; claim again.", "claim", lease=number)
+        message = f"Lease {number} was broken by {breaker(held, world)}; claim again."
+        raise Refused("not_found", message, "claim", lease=number)
     return held
 
 
@@ -230,13 +231,9 @@ def _ended(number: int, held: Lease | None) -> Refused:
     return Refused("not_found", f"There is no lease {number} (any more).{when}", "claim", lease=number)
 
 
-def _without_yours(held: Lease, world: World) -> dict[str, Any]:
-    return {name: value for name, value in lease_json(held, world).items() if name != "yours"}
-
-
 def _renew(mine: Lease, params: ClaimParams, world: World) -> Decision:
     expires_ns = _expires_ns(params, mine.bind, world)
-    reason = plain(params.reason)
+    reason = plain(params.reason, MOST_REASON)
     renewed = msgspec.structs.replace(mine, expires_ns=expires_ns, reason=reason or mine.reason)
     event = LeaseRenewed(mine.number, mine.path, expires_ns, reason)
     return _granted(renewed, [event], "renewed", params, world, renewed=True)
@@ -282,12 +279,6 @@ def _ground(shown: Mapping[str, Any]) -> str:
     return f"Line {first} of {path} is" if first == last else f"Lines {first}-{last} of {path} are"
 
 
-def plain(reason: str) -> str:
-    """A reason as it may be stored and shown: one line without control or direction characters, and not long."""
-    line = "".join(c for c in " ".join(reason.split()) if c.isprintable())
-    return line if len(line) <= MOST_REASON else f"{line[: MOST_REASON - 1]}…"
-
-
 # ── release ──────────────────────────────────────────────────────────────────
 
 
@@ -303,12 +294,12 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
     if foreign and not params.force and not (mine and params.lease is None):
         first = foreign[0]
         message = (
-            f"Lease {first.number} on {first.path} is {named(first.writer, world)}'s, until "
+            f"Lease {first.number} on {first.path} is {world.history.named(first.writer)}'s, until "
             f"{to_the_second(first.expires_ns)}{quoted(first.reason)}; `force: true` breaks it."
         )
-        raise Refused("lease_held", message, "force", **_without_yours(first, world))
+        raise Refused("lease_held", message, "force", **anothers_json(first, world))
     broken = foreign if params.force else []
-    why = plain(params.reason)
+    why = plain(params.reason, MOST_REASON)
     events: list[Event] = [LeaseReleased(one.number, one.path) for one in mine]
     events += [LeaseBroken(one.number, one.path, why) for one in broken]
     return Decision(
@@ -343,7 +334,7 @@ def _release_sentence(mine: Sequence[Lease], broken: Sequence[Lease], world: Wor
     told = []
     if mine:
         told.append(f"{counted(len(mine), 'lease')} released")
-    told += [f"lease {one.number} of {named(one.writer, world)} broken" for one in broken]
+    told += [f"lease {one.number} of {world.history.named(one.writer)} broken" for one in broken]
     sentence = ", ".join(told) or "there was nothing to release"
     return f"{capitalised(sentence)}."
 
