@@ -10,28 +10,16 @@ from typing import Final
 import msgspec
 
 from quire_daemon import globs
-from quire_journal.events import BY_KIND, FOLDER, Event, WriterIntroduced
+from quire_journal.events import BY_KIND, FOLDER, BytesDisplaced, Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
 from quire_journal.records import Record
 from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.upcast import parse_tag
 from quire_journal.views import terms
+from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
 
-VERSION_KINDS: Final = frozenset(
-    {
-        "file_written",
-        "file_deleted",
-        "file_moved",
-        "mode_changed",
-        "outside_written",
-        "outside_deleted",
-        "outside_moved",
-        "outside_mode_changed",
-        "capture_failed",
-        "bytes_displaced",
-    }
-)
+VERSION_KINDS: Final = frozenset(event.kind for event in (*TOOL_WRITES, *OUTSIDE_WRITES, BytesDisplaced))
 """Kinds of records that make versions of a path, or keep bytes that stood there."""
 
 SHOWN_KINDS: Final = VERSION_KINDS | {"checkpoint_named", "checkpoint_dropped", "git_ran"}
