@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from quire_daemon.call import Call
@@ -72,23 +72,9 @@ class Answering:
         request = call.incoming.request
         assert request is not None
         self._leasing.answered(call)
-        if self._collecting.warnings:
-            body["warnings"] = [*body.get("warnings", ()), *self._collecting.warnings]
-        if full := self._recorder.takes_nothing():
-            body["warnings"] = [
-                *body.get("warnings", ()),
-                {"type": "disk_full", "message": f"{capitalised(full)}."},
-            ]
-        if call.behind and body.get("ok"):
-            body["warnings"] = [
-                *body.get("warnings", ()),
-                {"type": "not_caught_up", "message": f"{capitalised(BEHIND)}; ask again."},
-            ]
-        if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
-            if len(self._know) >= MOST_TOLD:
-                self._know.clear()
-            self._know.add(call.who.key)
-            body["warnings"] = [*body.get("warnings", ()), {"type": "journal_salvaged", "message": self.salvaged}]
+        warnings = [*body.get("warnings", ()), *self._warnings(call, bool(body.get("ok")))]
+        if warnings:
+            body["warnings"] = warnings
         _tell_encoding(body)
         if call.tool.writes:
             body.setdefault("outcome", "applied" if body.get("ok") and not body.get("dry_run") else "not_applied")
@@ -103,6 +89,19 @@ class Answering:
         ):  # nobody has seen to it that this can be said: the caller hears that, at least
             told: dict[str, Any] = {name: body[name] for name in ("outcome", "op") if name in body}
             self._server.reply(call.incoming.identity, request.id, {**self.fault(call.tool.name), **told})
+
+    def _warnings(self, call: Call, ok: bool) -> Iterator[dict[str, Any]]:
+        """What every reply warns of, whatever was asked."""
+        yield from self._collecting.warnings
+        if full := self._recorder.takes_nothing():
+            yield {"type": "disk_full", "message": f"{capitalised(full)}."}
+        if call.behind and ok:
+            yield {"type": "not_caught_up", "message": f"{capitalised(BEHIND)}; ask again."}
+        if self.salvaged and call.tool.name not in TELLING_OF_SALVAGE and call.who.key not in self._know:
+            if len(self._know) >= MOST_TOLD:
+                self._know.clear()
+            self._know.add(call.who.key)
+            yield {"type": "journal_salvaged", "message": self.salvaged}
 
     def refuse(self, call: Call, refused: Refused) -> None:
         """Refused before or after the decision; of writing tools journaled, as handlers do theirs, unless dry."""
