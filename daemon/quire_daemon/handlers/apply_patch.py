@@ -42,6 +42,7 @@ from quire_daemon.handlers.staleness import (
     both_hashes,
     current_version,
     find_basis,
+    knowing_nothing,
     on_stale,
     version_with,
 )
@@ -351,7 +352,7 @@ class _Call:
         if version is None and digits != actual:
             raise self._not_as_expected(now, digits)
         if version is None:
-            return _Knowledge(Basis(None, text, None, (), text, now.path, world.history), stated=True)
+            return _Knowledge(knowing_nothing(now, text, world.history), stated=True)
         basis = basis_at(version, now, text, world, STALE)
         hashes = both_hashes(digits, actual)
         return _Knowledge(basis, stated=True, stale=digits != actual, hashes=hashes)

@@ -95,6 +95,11 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
         return at
 
 
+def knowing_nothing(now: FileNow, text: Text, history: History) -> Basis:
+    """The basis of a caller of whom it is not known what it has seen of the file, whose text is `text`."""
+    return Basis(None, text, None, (), text, now.path, history)
+
+
 def on_stale(params: Writing, world: World) -> str:
     """What a change by another writer means for a call: `reject` or `rebase`."""
     return params.on_stale or world.settings.edit.on_stale
@@ -117,9 +122,9 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     else:
         version = None if seen is None else history.version(now.path, seen.version)
         if version is None or version.gone:
-            return Basis(None, text, None, (), text, now.path, history)
+            return knowing_nothing(now, text, history)
         if proven and version.blob != text.blob and not history.holds(version.blob):
-            return Basis(None, text, None, (), text, now.path, history)
+            return knowing_nothing(now, text, history)
     return basis_at(version, now, text, world, stale)
 
 
@@ -164,7 +169,7 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
         return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since)
     except NotHeld:
         if not others:
-            return Basis(None, text, None, (), text, now.path, history)
+            return knowing_nothing(now, text, history)
     gone = missing(history, version).told
     message = f"{now.path} was changed since {version_token(version.seq)}, whose bytes are not in the journal: {gone}."
     told = changes_told(history, now.path, others, None, None)
@@ -188,7 +193,7 @@ def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, sta
         raise Refused("schema_invalid", message, "fix_arguments", argument="base")
     if sha256 == text.blob.hex():
         if now.version is None:
-            return Basis(None, text, None, (), text, path, world.history)
+            return knowing_nothing(now, text, world.history)
         return basis_at(now.version, now, text, world, stale)
     hashes = both_hashes(sha256, text.blob.hex())
     version = version_with(world.history, path, sha256)

@@ -24,6 +24,7 @@ from quire_daemon.handlers.staleness import (
     both_hashes,
     current_version,
     find_basis,
+    knowing_nothing,
     on_stale,
     version_with,
 )
@@ -116,7 +117,7 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
     if params.expectedSha256 and now.version is not None:
         return "", basis_at(now.version, now, before, world, CONFLICT)
     if params.expectedSha256:
-        return "", Basis(None, before, None, (), before, now.path, world.history)
+        return "", knowing_nothing(now, before, world.history)
     message = f"{now.path} exists; say which version is to be replaced (`expected_file_version`, `expectedSha256`)."
     raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
 
