@@ -133,8 +133,7 @@ def _origin(version: Version, history: History) -> dict[str, Any]:
         "turn": writer["turn"],
         "at": rfc3339(version.at_ns),
     }
-    record = history.record(version.seq) if version.type == "undo" else None
-    undoing = history.undoing(record.batch) if record is not None else None
+    undoing = history.undoing(version.batch) if version.type == "undo" else None
     if undoing is not None:
         origin["how"] = undoing.how
     return {**origin, "evidence": version.evidence} if version.evidence else origin

@@ -297,9 +297,7 @@ def _by_others(path: str, after: int, world: World) -> list[Version]:
 
 
 def _in_own_burst(version: Version, world: World) -> bool:
-    record = world.history.record(version.seq)
-    batch = version.seq if record is None else record.batch
-    return any(world.history.in_burst(burst.number, batch) for burst in _own(world, version.seq))
+    return any(world.history.in_burst(burst.number, version.batch) for burst in _own(world, version.seq))
 
 
 def _own(world: World, before: int) -> Iterator[Burst]:
