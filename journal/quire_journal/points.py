@@ -116,6 +116,12 @@ def parse_rfc3339(text: str) -> int | None:
     return seconds * _SECOND + int((fraction or "0")[:9].ljust(9, "0"))
 
 
+def time_of(seq: int, history: History) -> str | None:
+    """When record `seq` was made, in RFC 3339; None where there is none."""
+    record = history.record(seq)
+    return None if record is None else rfc3339(record.at_ns)
+
+
 def _zone(sign: str | None, hours: str | None, minutes: str | None) -> timezone:
     """The offset of a time. Raises ValueError for one that no clock has."""
     if sign is None or hours is None or minutes is None:

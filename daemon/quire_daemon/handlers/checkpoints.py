@@ -16,7 +16,7 @@ from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
 from quire_journal.events import CheckpointDropped, CheckpointNamed
 from quire_journal.history import History
-from quire_journal.points import FORMS, MAX_NAME, is_name, parse_point, rfc3339
+from quire_journal.points import FORMS, MAX_NAME, is_name, parse_point, rfc3339, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.views.checkpoints import Checkpoint
@@ -163,11 +163,10 @@ def _named(name: str, history: History) -> Checkpoint:
 
 
 def _checkpoint_json(named: Checkpoint, history: History) -> dict[str, Any]:
-    at = history.record(named.cursor)
     return {
         "name": named.name,
         "seq": named.cursor,
-        "at": rfc3339(at.at_ns) if at is not None else None,
+        "at": time_of(named.cursor, history),
         "named_at": rfc3339(named.at_ns),
         "note": named.note,
         "writer": history.writer_json(named.writer),

@@ -14,7 +14,7 @@ from quire_daemon.handlers.held import in_force, lease_json
 from quire_daemon.handlers.log_filter import paths_of
 from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
-from quire_journal.points import rfc3339
+from quire_journal.points import rfc3339, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 
@@ -66,14 +66,13 @@ def decide_status(params: StatusParams, world: World) -> Decision:
     many = history.count_callers()
     coverage = health.get("coverage", {})
     state = coverage.get("state", "full") if isinstance(coverage, dict) else str(coverage)
-    last = history.record(head)
     reply: dict[str, Any] = {
         "ok": True,
         "message": f"Serving {health.get('workspace', '')}, {state}, {counted(head, 'record')}.",
         "pid": health.get("pid"),
         "epoch": health.get("epoch"),
         "seq": head,
-        "at": rfc3339(last.at_ns) if last is not None else None,
+        "at": time_of(head, history),
         "workspace": health.get("workspace"),
         "state_dir": health.get("state_dir"),
         "versions": health.get("versions", {}),
@@ -197,8 +196,7 @@ def _caller_json(key: bytes, history: History) -> dict[str, Any]:
     ids = [writer_name(number) for number in caller.ids]
     entry = {**history.writer_json(caller.ids[0]), "turns": caller.writers, "ids": ids, "last_change": None}
     if batch := _last_batch(key, history):
-        record = history.record(batch)
-        entry["last_change"] = {"batch": batch, "at": rfc3339(record.at_ns) if record is not None else None}
+        entry["last_change"] = {"batch": batch, "at": time_of(batch, history)}
     return entry
 
 

@@ -17,7 +17,7 @@ from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER, LINK
 from quire_journal.history import History
 from quire_journal.ids import version_token
-from quire_journal.points import parse_point, rfc3339
+from quire_journal.points import parse_point, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.views.files import Version
@@ -85,7 +85,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
             "ok": True,
             "message": f"{many}; `next` leads on." if last else f"{many}.",
             "at": f"seq:{at}",
-            "time": _time(at, history),
+            "time": time_of(at, history),
             "entries": entries,
             "next": last or None,
             "complete": first_scan is not None and first_scan <= at,
@@ -104,11 +104,6 @@ def _paths(params: TreeParams, history: History) -> Iterator[tuple[int, str]]:
         path = history.path(number)
         if path is not None:
             yield number, path
-
-
-def _time(at: int, history: History) -> str | None:
-    record = history.record(at)
-    return rfc3339(record.at_ns) if record is not None else None
 
 
 def entry_json(path: str, version: Version, history: History) -> dict[str, Any]:
