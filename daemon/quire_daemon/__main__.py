@@ -245,7 +245,8 @@ def _collect_seldom() -> None:
     """Let the collector of cycles look seldom at what the daemon keeps.
 
     The cached texts are lists with an entry for each line, and it went through all of them again and again: a sixth of
-    the time of an edit (0.7 of 4.4 ms on the machine of the benchmark). Hardly anything here is a cycle.
+    the time of an edit (0.7 of 4.4 ms on the machine of the benchmark). No call may leave a cycle then: with what hangs
+    on it, it would stay for hours (`tests/daemon/test_memory.py`).
     """
     gc.collect()
     gc.freeze()

@@ -125,12 +125,16 @@ class _Then:
 
 
 class LineHashes:
-    """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`."""
+    """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`.
 
-    __slots__ = ("__dict__", "text")
+    It holds the lines and not the text, which holds this: a circle goes only when the collector of circles comes, which
+    in the daemon is hardly ever (`__main__`), and each edit would leave one with all that was made of two texts.
+    """
 
-    def __init__(self, text: Text, full: Sequence[str] | None = None) -> None:
-        self.text = text
+    __slots__ = ("__dict__", "lines")
+
+    def __init__(self, lines: Sequence[bytes], full: Sequence[str] | None = None) -> None:
+        self.lines = lines
         if full is not None:
             self.__dict__["full"] = full
 
@@ -139,7 +143,7 @@ class LineHashes:
         """The hashes of `text`, kept beside it."""
         kept = text.__dict__.get(_SLOT)
         if kept is None:
-            kept = text.__dict__[_SLOT] = cls(text)
+            kept = text.__dict__[_SLOT] = cls(text.lines)
         assert isinstance(kept, LineHashes)
         return kept
 
@@ -147,9 +151,7 @@ class LineHashes:
     def full(self) -> Sequence[str]:
         """The hash of every line."""
         return (
-            self._joined[1:].split("\n")
-            if len(self.text) and "_joined" in self.__dict__
-            else hash8_each(self.text.lines)
+            self._joined[1:].split("\n") if len(self.lines) and "_joined" in self.__dict__ else hash8_each(self.lines)
         )
 
     @property
@@ -171,9 +173,9 @@ class LineHashes:
         if not self._made:
             return LineHashes.of(result)
         new = [hash8_each(s.lines) for s in splices]
-        if len(self.text) + sum(s.shift for s in splices) != len(result):  # a CR and an LF met and are one break now
+        if len(self.lines) + sum(s.shift for s in splices) != len(result):  # a CR and an LF met and are one break now
             return LineHashes.of(result)
-        made = result.__dict__[_SLOT] = LineHashes(result)
+        made = result.__dict__[_SLOT] = LineHashes(result.lines)
         if "_joined" in self.__dict__:
             made.__dict__["_joined"] = self._joined_after(splices, new)
         else:
@@ -218,7 +220,7 @@ class LineHashes:
         """Every line as `of` shows it; of a text that was edited only the lines that another had otherwise."""
         then: _Then | None = self.__dict__.pop(f"{kept}_then", None)
         if then is None:
-            return of(range(len(self.text)))
+            return of(range(len(self.lines)))
         now, lines = then.rows.copy(), sorted(then.changed())
         for line, row in zip(lines, of(lines), strict=True):
             now[line] = row
@@ -282,7 +284,7 @@ class LineHashes:
     @cached_property
     def contexts(self) -> list[str]:
         """The context form of every line."""
-        lines = self.text.lines
+        lines = self.lines
         before, after = _last_non_blank(lines), reversed(_last_non_blank(lines[::-1]))
         return hash8_each([b"\n".join(three) for three in zip(before, lines, after, strict=True)])
 
@@ -294,14 +296,14 @@ class LineHashes:
         """The context forms of these lines, which are sorted."""
         if "contexts" in self.__dict__:
             return [self.contexts[line] for line in lines]
-        text, last = self.text.lines, len(self.text) - 1
+        text, last = self.lines, len(self.lines) - 1
         before = _non_blank_before(text, lines)
         after = _non_blank_before(text[::-1], [last - line for line in reversed(lines)])[::-1]
         return [context8(a, text[line], b) for a, line, b in zip(before, lines, after, strict=True)]
 
     def quality(self, line: int) -> str:
         """How well line `line` serves as an anchor."""
-        return quality(self.text.lines[line], self.counts[self.digits(line)])
+        return quality(self.lines[line], self.counts[self.digits(line)])
 
     def anchor(self, line: int) -> str:
         """The anchor of line `line` as callers may send it back: `119#c812f1`."""
@@ -313,18 +315,18 @@ class LineHashes:
 
     def reference(self, line: int) -> str:
         """Line `line` as a hashline read shows it: `119#3f1c|text`."""
-        text = self.text.lines[line]
+        text = self.lines[line]
         return f"{line + 1}#{line_id(text)}|{shown(text)}"
 
     def rows(self, start: int, stop: int) -> list[str]:
         """Lines start..stop as a read with hashes shows them. Kept when they are the whole text."""
-        if start == 0 and stop == len(self.text):
+        if start == 0 and stop == len(self.lines):
             return self._rows
         return self.rows_of(range(start, stop))
 
     def rows_of(self, lines: Sequence[int], most: int | None = None) -> list[str]:
         """These lines as a read with hashes shows them; of longer ones only `most` characters, and how many more."""
-        text = self.text.lines
+        text = self.lines
         if self._made or len(text) < MANY_LINES or len(lines) > len(text) // 8:
             counts = self.counts
             full, joined = self.__dict__.get("full"), self.__dict__.get("_joined", "")
@@ -344,7 +346,7 @@ class LineHashes:
 
     def references(self, start: int, stop: int) -> list[str]:
         """Lines start..stop as a hashline read shows them. Kept when they are the whole text."""
-        if start == 0 and stop == len(self.text):
+        if start == 0 and stop == len(self.lines):
             return self._references
         return self._references_of(range(start, stop))
 

@@ -120,7 +120,7 @@ def test_what_a_read_shows_of_a_carried_text_is_what_it_would_show_of_it_alone(
         splices = [Splice(start, stop, tuple(new))]
         result = apply(base, splices)
         known.carry(splices, result)
-        alone = LineHashes(Text.of(result.data))
+        alone = LineHashes(Text.of(result.data).lines)
         assert LineHashes.of(result).rows(0, len(result)) == alone.rows(0, len(result))
         assert LineHashes.of(result).references(0, len(result)) == alone.references(0, len(result))
         base = result

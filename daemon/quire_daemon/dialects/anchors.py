@@ -109,7 +109,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         """Do they all say too little to be anchored on?"""
         kept = self._poor.get(id(candidates))
         if kept is None or kept[0] is not candidates:
-            lines = self.hashes.text.lines
+            lines = self.hashes.lines
             kept = self._poor[id(candidates)] = candidates, all(is_poor(lines[i]) for i in candidates)
         return kept[1]
 
@@ -218,7 +218,7 @@ def _ambiguous(at: Snapshot, code: str, message: str, pool: list[int], found: li
     rows = [
         {
             "line": line + 1,
-            "preview": shown(at.hashes.text.lines[line][: 4 * PREVIEW_CHARS])[:PREVIEW_CHARS],
+            "preview": shown(at.hashes.lines[line][: 4 * PREVIEW_CHARS])[:PREVIEW_CHARS],
             "anchor": anchor,
             "occurrence": bisect_left(found, line) + 1,
         }
@@ -241,7 +241,7 @@ def _telling_anchors(at: Snapshot, lines: list[int]) -> list[str]:
 
 def _poor(at: Snapshot, pool: list[int], found: list[int]) -> Fails:
     line = pool[0]
-    content = shown(at.hashes.text.lines[line])
+    content = shown(at.hashes.lines[line])
     what = "blank" if not content.strip() else f"only {content.strip()[:PREVIEW_CHARS]!r}"
     message = f"Line {line + 1} is {what}: too little to anchor on. Use a neighbour, or `occurrence`."
     more = _ambiguous(at, "", "", found, found).details if len(found) > 1 else {}
@@ -258,7 +258,7 @@ def _poor(at: Snapshot, pool: list[int], found: list[int]) -> Fails:
 
 def _neighbour_anchors(hashes: LineHashes, line: int) -> list[str]:
     """Anchors of lines close by that name themselves and nothing else."""
-    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.text)))
+    around = range(max(line - NEIGHBOURS, 0), min(line + NEIGHBOURS + 1, len(hashes.lines)))
     return [
         hashes.anchor(i)
         for i in around
