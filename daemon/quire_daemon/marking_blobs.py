@@ -40,6 +40,9 @@ READ_LATELY_NS: Final = 24 * 3600 * 10**9
 _ROWS: Final = 100
 """Blobs, or versions, that are looked at in one snapshot, and between two breaths."""
 
+_NO_RULE, _SUPERSEDED = "dropped: no rule", "dropped: superseded outside"
+_MADE_FROM, _SAME_BYTES = "others are made from it", "same bytes"
+
 _CHUNK_BLOBS: Final = 4
 _CHUNK_PATHS: Final = 4
 
@@ -150,6 +153,8 @@ class Marks:
         self._lost: dict[int, list[files.Version]] = {}  # path → writes that were taken back
         self._owner: dict[int, int] = {}  # blob that is to go → the path that names it
         self._shared: dict[int, set[int]] = {}  # the same, of those that several name
+        # of versions that no rule keeps, by blob: whether their bytes go is known when all of them are judged
+        self._going = {kind: array("I", bytes(4 * (self.newest + 1))) for kind in (_NO_RULE, _SUPERSEDED)}
         self.totals = Totals()
 
     # ── marking ──
@@ -231,7 +236,11 @@ class Marks:
         return path, [(one, numbers[one.version.blob]) for one in judged if numbers[one.version.blob] <= self.newest]
 
     def _note(self, path: int, judged: Judged, blob: int) -> None:
-        self.totals.reasons[_kind(judged)] += 1
+        kind = _kind(judged)
+        if kind in self._going:
+            self._going[kind][blob] += 1
+        else:
+            self.totals.reasons[kind] += 1
         if judged.keep:
             self._mark[blob] = KEEP
         elif self._mark[blob] == UNNAMED:
@@ -249,6 +258,7 @@ class Marks:
                 at = int.from_bytes(key, "big")
                 stored = blobs.read_row(at, value)
                 base, size = stored.base, len(value) + stored.rest
+                self._count_going(at)
                 if self._mark[at] == DROP:
                     totals.dropped += 1
                     totals.dropped_bytes += size
@@ -264,6 +274,13 @@ class Marks:
             breathe()
             if len(rows) < _ROWS:
                 return
+
+    def _count_going(self, blob: int) -> None:
+        """Its mark is known now: what becomes of the versions that it is of, and that no rule keeps."""
+        stays = {DROP: "", BASE: _MADE_FROM}.get(self._mark[blob], _SAME_BYTES)
+        for kind, counts in self._going.items():
+            if number := counts[blob]:
+                self.totals.reasons[stays or kind] += number
 
     # ── what came of it ──
 
@@ -333,7 +350,7 @@ class Marks:
 def _kind(judged: Judged) -> str:
     """The kind of a reason, for a table of totals."""
     if not judged.keep:
-        return "dropped: superseded outside" if judged.reason.startswith("outside") else "dropped: no rule"
+        return _SUPERSEDED if judged.reason.startswith("outside") else _NO_RULE
     word = judged.reason.partition(" ")[0]
     return {"one": "keep-last", "within": "keep-within", "no": "no rule in the policy", "a": "lease"}.get(word, word)
 

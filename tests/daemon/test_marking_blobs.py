@@ -145,6 +145,9 @@ def test_bytes_that_a_kept_version_has_or_is_made_from_stay_and_say_so() -> None
     assert reasons["a", one] == (True, "others that are kept are made from it")
     assert reasons["a", two] == (True, "head of a")
     assert reasons["b", same] == (True, "another version keeps these bytes")
+    totals = writing.marks().totals
+    assert totals.dropped == 0
+    assert totals.reasons == {"head": 3, "others are made from it": 1, "same bytes": 1}, "nothing is dropped"
 
 
 def test_what_is_named_after_the_marks_were_made_stays_with_what_it_is_made_from() -> None:
