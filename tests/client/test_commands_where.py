@@ -134,11 +134,22 @@ def test_in_a_folder_that_is_gone_a_command_says_so_and_works_for_a_workspace_th
     monkeypatch.chdir(site / "src")
     (site / "src").rmdir()
     gone = "The current folder is gone; go to another one, or name the workspace by its whole path with -C."
+    gone_too = "The current folder is gone; go to another one, or name the state folder by its whole path."
     for command in ("status", "read a", "up x", "up -C x", "setup claude-code", "forget", "adopt", "env", "mcp"):
         ran = quire(*command.split())
         assert (ran.status, ran.err) == (3, f"quire: {gone}\n"), command
     assert gone in quire("doctor").out
+    for command in (f"status -C {site}", "list", "forget", f"adopt -C {site}"):
+        ran = quire(*command.split(), "--state-dir", "kept")
+        assert (ran.status, ran.err) == (3, f"quire: {gone_too}\n"), command
     assert quire("status", "-C", str(site), status={"ok": True}).status == 0
+
+
+def test_an_empty_state_dir_is_a_wrong_use_and_not_the_current_folder(quire: Quire) -> None:
+    for command in ("status", "list", "forget --yes"):
+        ran = quire(*command.split(), "--state-dir", "")
+        assert ran.status == 2, command
+        assert "--state-dir wants DIR" in ran.err
 
 
 @pytest.mark.parametrize(("name", "starts"), [("status", False), ("down", False), ("log", True), ("up", True)])

@@ -10,7 +10,7 @@ def run(call: Invocation) -> int:
     from quire_journal.workspaces import adopt
 
     call.at_most(1)
-    place = adopt(call.folder / (call.arguments[0] if call.arguments else "."), call.options.get("state-dir"))
+    place = adopt(call.folder / (call.arguments[0] if call.arguments else "."), call.state_dir)
     message = f"{place.root} has its journal back."
     reply = {"ok": True, "message": message, "workspace": str(place.root), "state_dir": str(place.state)}
     return call.answer(reply, lambda reply: str(reply["message"]))

@@ -159,14 +159,25 @@ class Invocation:
     def folder(self) -> Path:
         """The folder that paths on the command line are relative to: `-C PATH`, else the current. Raises NoFolder."""
         given = self.options.get("workspace") or os.curdir
+        return self._below_current(given, "name the workspace by its whole path with -C")
+
+    @property
+    def state_dir(self) -> Path | None:
+        """`--state-dir`, relative to the current folder; None where it is not said. Raises NoFolder, Usage."""
+        given = self.options.get("state-dir")
+        if given == "":
+            raise Usage("--state-dir wants DIR; a variable that is not set would mean the current folder.")
+        return None if given is None else self._below_current(given, "name the state folder by its whole path")
+
+    def _below_current(self, given: str, instead: str) -> Path:
+        """A path of the command line, which may be relative. Raises NoFolder; `instead` is what helps then."""
         if not os.path.isabs(given):
             try:
                 os.getcwd()
             except FileNotFoundError:
                 from quire_journal.places import NoFolder
 
-                instead = "go to another one, or name the workspace by its whole path with -C"
-                raise NoFolder(f"The current folder is gone; {instead}.") from None
+                raise NoFolder(f"The current folder is gone; go to another one, or {instead}.") from None
         return Path(given)
 
     @cached_property
@@ -174,7 +185,7 @@ class Invocation:
         """The workspace that is acted on. Raises WorkspaceRefused."""
         from quire_journal.workspaces import find_workspace
 
-        return find_workspace(self.folder, self.options.get("state-dir"), given="workspace" in self.options)
+        return find_workspace(self.folder, self.state_dir, given="workspace" in self.options)
 
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
         """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused.

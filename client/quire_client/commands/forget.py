@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from quire_client import render
@@ -44,8 +43,7 @@ def _wanted(call: Invocation) -> Known:
     """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refused, Usage."""
     from quire_client.forgetting import known
 
-    state_dir = call.options.get("state-dir")
-    journals = list(known(Path(state_dir) if state_dir else None))
+    journals = list(known(call.state_dir))
     said = call.arguments[0] if call.arguments else ""
     if said and _ID.fullmatch(said) and not (call.folder / said).exists():
         found = [one for one in journals if one.identity.id.startswith(said)]

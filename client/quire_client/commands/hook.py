@@ -176,7 +176,7 @@ def _journaled(call: Invocation, folder: str) -> Place | None:
             if above == folder:
                 return None
             folder = above
-        place = find_workspace(folder, call.options.get("state-dir"))
+        place = find_workspace(folder, call.state_dir)
     except (WorkspaceRefused, OSError):
         return None
     return place if place.identity_file.exists() else None

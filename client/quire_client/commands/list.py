@@ -13,11 +13,8 @@ from quire_journal import VERSION
 def run(call: Invocation) -> int:
     """Tell where they are, whose, how large, and which have a daemon."""
     call.at_most(0)
-    from pathlib import Path
-
     from quire_client.forgetting import known
 
-    state_dir = call.options.get("state-dir")
     journals = [
         {
             "id": one.identity.id,
@@ -31,7 +28,7 @@ def run(call: Invocation) -> int:
             "pid": one.daemon.pid if one.daemon is not None else None,
             "version": one.version or None,
         }
-        for one in known(Path(state_dir) if state_dir else None)
+        for one in known(call.state_dir)
     ]
     total = sum(int(str(one["bytes"])) for one in journals)
     message = f"{render.counted(len(journals), 'journal')}, {render.size(total)}."
