@@ -30,6 +30,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from quire_daemon import notify
 from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
@@ -467,7 +469,7 @@ class App:
         self.log.info("settings")
         capture = self.settings.capture
         self.workspace.read_at_most(capture.max_bytes)
-        if (capture.ignore, capture.secret_globs) != (before.ignore, before.secret_globs):
+        if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:  # the rest is what is kept
             self._ignore.tune(capture.ignore, capture.secret_globs)
             self.outside.scan("rules")
         if capture.scan_minutes != before.scan_minutes:

@@ -20,6 +20,7 @@ from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Reading, Store
 from quire_journal.path_names import PathNames
+from quire_journal.views.files import Version
 
 
 class Compared(NamedTuple):
@@ -51,13 +52,18 @@ def compare_all(
     saved: Callable[[Reading, PathNames], Mapping[str, Seen]],
     root: Path,
     ignore: Ignore,
+    could_keep: Callable[[str, Version], bool],
     cancelled: Callable[[], bool],
 ) -> Compared:
-    """Compare. `saved` reads the cache of the disk. Raises `NotMounted`, as `crawl`, and as a store that is read."""
+    """Compare. `saved` reads the cache of the disk. Raises `NotMounted`, as `crawl`, and as a store that is read.
+
+    `could_keep`: would the settings have the bytes kept now of a head (and its path) whose bytes are not?
+    """
     names = PathNames()
     with store.reading() as reading:
         seen = saved(reading, names)
-        standing = {disk_path(path) for path, head in History(reading).paths() if not head.gone}
+        heads = ((disk_path(path), head) for path, head in History(reading).paths() if not head.gone)
+        standing = {path: bool(head.uncaptured) and could_keep(path, head) for path, head in heads}
     entries = list(crawl(root, ignore, "", cancelled))
     if not entries and _is_bare_of_another_disk(root, seen):
         raise NotMounted
@@ -67,7 +73,7 @@ def compare_all(
     with store.reading() as reading:
         history = History(reading)
         gone = [path for path in (*result.vanished, *lost) if not _is_left_out(path, root, ignore, history)]
-    unread = [path for path in standing & present if path not in seen]
+    unread = [path for path, to_keep in standing.items() if path in present and (to_keep or path not in seen)]
     bare = [folder for folder in result.bare if folder not in standing]
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}

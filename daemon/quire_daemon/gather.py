@@ -407,6 +407,20 @@ class Gather:
         """Why the journal must not have these bytes of `path`, as on disk; "" where it may. It may hold them."""
         return "secret" if self.ignore.secret(path) else self._withheld(data, blob_id(data), None)
 
+    def could_keep(self, path: str, head: Version) -> bool:
+        """Do the settings not forbid any more what kept the bytes of this head of `path`, as on disk, out? Any thread.
+
+        Its file has not changed, so that nothing else would have it looked at.
+        """
+        capture = self.settings.capture
+        match head.uncaptured:
+            case "secret":
+                return not self.ignore.secret(path)
+            case "too_large":
+                return head.size <= capture.max_bytes
+            case _:
+                return head.uncaptured == HOLDS_SECRET and not capture.scan_secrets
+
     def _withheld(self, data: bytes, blob: bytes, head: Version | None) -> str:
         """Why the journal must not keep these bytes: they were removed from it, or hold a secret. "" for all others."""
         with self.recorder.history() as history:

@@ -376,7 +376,8 @@ class Outside:
         def work() -> Callable[[], None]:
             if scan.reason == _RULES or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
                 self._watcher.rewatch()
-            compared = compare_all(store, saved, self._root, self._ignore, lambda: self._stopped)
+            could_keep = self._gather.could_keep
+            compared = compare_all(store, saved, self._root, self._ignore, could_keep, lambda: self._stopped)
             self._watcher.cover(compared.folders)
             self._ignore.keep({*compared.folders})
             return partial(self._scanned, compared)

@@ -159,9 +159,10 @@ class Turns:
         self.store.fault = fault
 
     def texts(self, path: str) -> list[str]:
-        """Every version of the file in the journal."""
+        """Every version of the file whose bytes the journal has."""
         with self.recorder.history() as history:
-            return [history.text_of(v.blob).data.decode() for v in history.versions(path) if not v.gone]
+            held = [v.blob for v in history.versions(path) if not (v.gone or v.uncaptured)]
+            return [history.text_of(blob).data.decode() for blob in held]
 
     def scans(self) -> list[str]:
         """The reasons of the comparisons in the log."""
@@ -265,6 +266,30 @@ def test_nobody_waits_while_the_folders_of_changed_rules_are_watched_anew(turns:
     assert turns.outside.idle()
     assert turns.watcher.rewatched == 1
     assert turns.scans() == ["start", "rules"]
+
+
+def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_has_not_changed(turns: Turns) -> None:
+    token = "ghp_" + "aB3dE6gH9jK2mN5pQ8sT1vW4xY7zC0fG3hJ6"
+    turns.write(".env", "plain\n")
+    turns.write("code", f"{token}\n")
+    turns.write("more.env", f"{token}\n")
+    turns.clock.at_s += 10**9  # that they have not changed since is certain only long after
+    turns.gather.ignore.tune((), (".env", "more.env"))
+    turns.opened()
+    assert (turns.texts(".env"), turns.texts("code")) == ([], [])
+    turns.gather.ignore.tune((), ())
+    turns.outside.scan("rules")
+    turns.turns()
+    assert (turns.texts(".env"), turns.texts("code"), turns.texts("more.env")) == (["plain\n"], [], [])
+    capture = msgspec.structs.replace(turns.gather.settings.capture, scan_secrets=False)
+    turns.gather.settings = msgspec.structs.replace(turns.gather.settings, capture=capture)
+    before = turns.gather.looks
+    turns.outside.scan("rules")
+    turns.turns()
+    assert (turns.texts("code"), turns.texts("more.env")) == ([f"{token}\n"], [f"{token}\n"])
+    turns.outside.scan("rules")
+    turns.turns()
+    assert turns.gather.looks == before + 2, "what is kept is not read again"
 
 
 def test_who_asks_during_a_first_capture_waits_for_no_change_of_the_rules(turns: Turns) -> None:

@@ -68,6 +68,10 @@ def test_settings_that_change_are_taken_without_a_restart_and_bad_ones_leave_tho
         live.caught_up(client)
         kinds = [record["kind"] for record in live.log(client, path="a.hidden")]
         assert kinds == ["capture_failed"], "what is secret from now on is not journaled from now on"
+        at.write(".quire.toml", "")
+        live.caught_up(client)
+        kinds = [record["kind"] for record in live.log(client, path="a.hidden")]
+        assert kinds == ["capture_failed", "outside_written"], "nor is it any longer than that"
         user.write_bytes(b"\xff")
         assert f"{user}: line 1: not UTF-8" in status(client, "degraded")["reasons"][0]
         user.write_text('[limits]\nedit_bytes = 3\n[journal]\ndurability = "fast"\n')
