@@ -183,7 +183,7 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
         return OutsideDeleted(path, evidence, head.seq) if head is not None and is_news else None
     why = "not_a_file" if disk.kind == "special" else disk.why
     if why:
-        return _withheld(path, head, disk, why)
+        return _withheld(path, head, disk, why, evidence)
     if head is not None and _same_bytes(head, disk):
         return _mode_change(path, head, disk, evidence)
     return OutsideWritten(
@@ -198,13 +198,13 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
     )
 
 
-def _withheld(path: str, head: Version | None, disk: OnDisk, why: str) -> CaptureFailed | None:
+def _withheld(path: str, head: Version | None, disk: OnDisk, why: str, evidence: str) -> CaptureFailed | None:
     if head is not None and (head.uncaptured, head.size, head.mode) == (why, disk.size, disk.mode):
         # Hashes count where both are known: a file that was too large to read may have none.
         same = not head.blob or not disk.blob or head.blob == disk.blob
     else:
         same = False
-    return None if same else CaptureFailed(path, why, disk.size, disk.blob, disk.mode)
+    return None if same else CaptureFailed(path, why, disk.size, disk.blob, disk.mode, evidence)
 
 
 def _same_bytes(head: Version, disk: OnDisk) -> bool:

@@ -406,7 +406,7 @@ def _put_back(recorder: Recorder, workspace: Workspace, kept: Kept, limit: int, 
 def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> OutsideWritten | CaptureFailed:
     """The record of a save that is put back."""
     if why := withheld(disk_path(path), data):
-        return CaptureFailed(path, why, len(data), blob_id(data), mode)
+        return CaptureFailed(path, why, len(data), blob_id(data), mode, "displaced")
     return OutsideWritten(path, blob_id(data), len(data), mode, "displaced", base)
 
 

@@ -224,6 +224,7 @@ class CaptureFailed(Event, frozen=True):
     size: int = 0
     blob: bytes = b""  # the hash, where it could be computed
     mode: int = 0
+    evidence: str = ""  # as of OutsideWritten
 
 
 class GitRan(Event, frozen=True):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import Desk, lines
+from desk import Desk, OnDesk, lines
 
 from quire_daemon.config import Hooks, Settings
+from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.bursts import BURST_TOOL
 from quire_daemon.handlers.leases import CLAIM_TOOL
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.read import READ_TOOL
-from quire_journal.events import BurstBegun, BurstEnded
+from quire_journal.events import BurstBegun, BurstEnded, CaptureFailed
+from quire_journal.ids import blob_id
 
 OLD = lines("one", "two", "three", "four", "five", "six", "seven", "eight")
 
@@ -201,3 +203,25 @@ def test_the_files_that_a_call_names_stand_in_the_journal(desk: Desk) -> None:
         event = record.event()
     assert isinstance(event, BurstBegun)
     assert (event.form, event.paths, event.outside) == ("native", ("f", "g"), True)
+
+
+def lies(desk: Desk, data: bytes) -> None:
+    """Another program writes a secret file: the journal gets its hash."""
+    desk.files[".env"] = OnDesk(data)
+    desk.note(CaptureFailed(".env", "secret", len(data), blob_id(data), 0o644, "watched"))
+
+
+def test_an_agent_knows_what_it_wrote_itself_also_of_a_file_whose_bytes_the_journal_does_not_hold(desk: Desk) -> None:
+    lies(desk, b"A=1\n")
+    read(desk, desk.ann, ".env")
+    read(desk, desk.ben, ".env")
+    assert before(desk, desk.ann, ".env")["ok"]
+    lies(desk, b"A=2\n")
+    assert told(after(desk, desk.ann, ".env")) == []
+    assert before(desk, desk.ann, ".env", whole=True)["ok"], "its own write is no news to it"
+    after(desk, desk.ann, ".env", whole=True)
+    assert before(desk, desk.ben, ".env")["error"] == "stale_file"
+    edited = desk.call(TOOLS["insert_lines"], desk.ann, file=".env", line_number=1, text="B=1", allow_uncaptured=True)
+    assert edited["ok"], edited
+    lies(desk, b"A=3\n")
+    assert before(desk, desk.ann, ".env")["error"] == "stale_file"

@@ -70,8 +70,8 @@ def written(disk: OnDisk, base: int = 7) -> OutsideWritten:
     return OutsideWritten("p", disk.blob, disk.size, disk.mode, "watched", base=base, entry=disk.entry)
 
 
-def failed(disk: OnDisk, why: str) -> CaptureFailed:
-    return CaptureFailed("p", why, disk.size, disk.blob, disk.mode)
+def failed(disk: OnDisk, why: str, evidence: str = "watched") -> CaptureFailed:
+    return CaptureFailed("p", why, disk.size, disk.blob, disk.mode, evidence)
 
 
 DELETED = OutsideDeleted("p", "watched", 7)
@@ -200,7 +200,7 @@ def test_withheld_bytes_are_news_when_both_hashes_say_so(known: bytes, found: by
 
 @every("disk", [OnDisk("file", A, 4, 0o644, why="secret"), OnDisk("file", A, 3, 0o600, why="secret")])
 def test_withheld_bytes_of_another_size_or_mode_are_news(disk: OnDisk) -> None:
-    assert difference("p", KNOWN_SECRET, disk, "scanned") == failed(disk, "secret")
+    assert difference("p", KNOWN_SECRET, disk, "scanned") == failed(disk, "secret", "scanned")
 
 
 # ── the stat cache ───────────────────────────────────────────────────────────

@@ -29,7 +29,7 @@ from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others
 from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import changes_told
-from quire_daemon.handlers.preconditions import captured
+from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.read import carried_lines
 from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import basis_at
@@ -42,7 +42,7 @@ from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.text import Text, merge_ranges
 from quire_journal.views.bursts import Burst
-from quire_journal.views.files import Version
+from quire_journal.views.files import OUTSIDE_TYPE, Version
 from quire_journal.views.leases import EXCLUSIVE
 
 FORM: Final = "native"
@@ -226,7 +226,7 @@ def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed
 
     A look at what others wrote is not taken for granted: until the agent reads again, its base stays what it was.
     """
-    head = captured(now)
+    head = shown_as(now)
     if now.kind != "file" or head is None:
         return None
     base = _base(now, False, world)
@@ -293,7 +293,7 @@ def _news(world: World, after: int) -> tuple[list[dict[str, Any]], int]:
 def _by_others(path: str, after: int, world: World) -> list[Version]:
     """Versions of the file after record `after` that are neither the caller's nor of a burst of the caller's."""
     versions = world.history.changed_since(path, after, world.who.key)
-    return [version for version in versions if not version.evidence or not _in_own_burst(version, world)]
+    return [version for version in versions if version.type != OUTSIDE_TYPE or not _in_own_burst(version, world)]
 
 
 def _in_own_burst(version: Version, world: World) -> bool:

@@ -301,6 +301,7 @@ def _made(record: Record, event: Event | None, place: _Place) -> Version | None:
                 moved_from = "" if place.anew else event.path
         case CaptureFailed():
             blob, size, mode, uncaptured = event.blob, event.size, event.mode, event.why
+            evidence = event.evidence
         case BytesDisplaced():
             blob, size, mode, evidence = event.blob, event.size, place.mode, event.why
             uncaptured = event.uncaptured
