@@ -25,7 +25,7 @@ from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, 
 from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Vanished, Workspace
+from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Unread, Vanished, Workspace
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -72,13 +72,7 @@ def recover(
                 _put_back(recorder, workspace, kept, limit, withheld)
     workspace.discard(in_journal)
     read = {kept.name for kept in left}
-    for name, seq, inode in workspace.unread():
-        if name in read:
-            continue
-        with recorder.history() as history:
-            agreed = _was_to_be_lost(seq, inode, history)
-        if agreed:
-            workspace.remove(name)
+    _keep_unread(recorder, workspace, log, [one for one in workspace.unread() if one.name not in read], limit)
     for record in records:
         _finish_folders_above(recorder, workspace, record.event())
     rolled, changed = 0, list[str]()
@@ -354,6 +348,42 @@ def _keep(
                 done.append(kept)
     recorder.commit()
     return done
+
+
+def _keep_unread(recorder: Recorder, workspace: Workspace, log: Log, left: Sequence[Unread], limit: int) -> None:
+    """Temporary files that were not read: those whose bytes nobody lacks go, and large ones of others go aside.
+
+    The log tells of these from now on. What is only closed to us stays, for its owner to see.
+    """
+    noted = []
+    for one in left:
+        with _unless_closed(log, one.seq):
+            with recorder.history() as history:
+                to_go = _was_to_be_lost(one.seq, one.ino, history) or (
+                    one.size > limit and _is_known(one, workspace, history)
+                )
+            if to_go:
+                workspace.remove(one.name)
+            elif one.size > limit:
+                kept = Kept(one.name, "", b"", one.seq, large=one.size)
+                note_theirs(recorder, workspace, recorder.path_of(one.name), kept, "swap", nothing_is_withheld)
+                noted.append(kept)
+    recorder.commit()
+    workspace.discard(noted)
+
+
+def _is_known(one: Unread, workspace: Workspace, history: History) -> bool:
+    """Are its bytes in the journal, or were they not to be? Only what has the size of ours, or of the base, is read."""
+    record = history.record(one.seq)
+    event = record.event() if record is not None else None
+    if not isinstance(event, FileWritten | FileDeleted | FileMoved):
+        return False
+    base = history.version(event.path, event.base) if event.base else None
+    sizes = {base.size if base is not None else -1, -1 if isinstance(event, FileDeleted) else event.size}
+    if one.size not in sizes:
+        return False
+    blob = workspace.address(one.name)
+    return history.holds(blob) or _to_be_without(one.seq, blob, history)
 
 
 def _to_be_without(seq: int, blob: bytes, history: History) -> bool:

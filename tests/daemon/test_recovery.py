@@ -598,17 +598,56 @@ def test_of_what_is_larger_than_what_is_captured_only_the_very_file_that_was_to_
     left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
     large.rename(left)
     scene.recover()
-    assert left.exists() is not is_base
+    assert not left.exists()
+    aside = [event.kept for event in displaced(scene)]
+    assert [(scene.root / kept).stat().st_size for kept in aside] == ([] if is_base else [LIMIT + 1])
     with scene.recorder.history() as history:
         assert not history.holds(blob_id(bytes(LIMIT + 1)))
 
 
-def test_a_temporary_file_that_is_larger_than_what_is_captured_stays_unread(scene: Scene) -> None:
-    """Bytes that were never captured were replaced with `allow_uncaptured`: gigabytes, perhaps."""
-    left = scene.root / ".quire/tmp/12.dead.0"
+def displaced(scene: Scene) -> list[BytesDisplaced]:
+    with scene.recorder.history() as history:
+        events = [record.event() for record in history.records()]
+    return [event for event in events if isinstance(event, BytesDisplaced)]
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_large_file_of_others_that_a_kill_left_is_put_aside_unread_and_the_log_tells_of_it(
+    scene: Scene, moved: bool
+) -> None:
+    """A kill before the record of it left it where nobody looks, and nothing told of it."""
+    scene.promise(_written(scene), NEW)
+    left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
     with left.open("wb") as file:
         file.truncate(LIMIT + 1)
-    scene.recover()
-    assert left.stat().st_size == LIMIT + 1
+    inode = left.stat().st_ino
+    if moved:
+        scene.workspace.move_aside("f.txt", left.name)
+    for _ in range(2):
+        scene.recover()
+        (told,) = displaced(scene)
+        assert (told.path, told.size, told.why, told.uncaptured) == ("f.txt", LIMIT + 1, "swap", "too_large")
+        assert (scene.root / told.kept).stat().st_ino == inode
+        assert len(os.listdir(scene.root / ".quire/displaced")) == 1
+        assert not left.exists()
     with scene.recorder.history() as history:
         assert not history.holds(blob_id(bytes(LIMIT + 1)))
+
+
+def test_a_large_file_that_a_kill_left_and_whose_bytes_the_journal_has_is_put_nowhere(scene: Scene) -> None:
+    """`max_bytes` was larger when it was captured."""
+    large = b"large\n" * LIMIT
+    scene.promise(FileWritten("new", blob_id(large), len(large), 0o644), large)
+    left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
+    left.write_bytes(large)
+    scene.recover()
+    assert (displaced(scene), left.exists()) == ([], False)
+
+
+def test_the_part_of_a_secret_that_a_kill_left_in_the_folder_of_what_is_put_aside_is_removed(scene: Scene) -> None:
+    aside = scene.root / ".quire/displaced"
+    aside.mkdir(0o700)
+    for name in (".env.0011.deadbeef.part", "notes.part", "x"):
+        (aside / name).write_bytes(b"KEY=12")
+    scene.recover()
+    assert sorted(os.listdir(aside)) == ["notes.part", "x"]

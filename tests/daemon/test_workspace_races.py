@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -15,7 +16,7 @@ from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
 from quire_daemon.handlers.base import FileNow, Move, Remove
-from quire_daemon.workspace import HeldOpen, Lost, Signature, Swapped, Workspace
+from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
 from quire_daemon.workspace.reading import Held
 from quire_journal.ids import blob_id
@@ -278,13 +279,40 @@ def test_a_displaced_file_that_cannot_be_removed_keeps_no_daemon_from_its_end(tm
 
 def test_nothing_is_left_of_what_could_not_be_put_aside(workspace: Workspace) -> None:
     """Half of a secret, one more with each start on a full disk, which nothing would ever remove."""
-    blob = blob_id(b"secret")
-    aside = workspace.root / ".quire/displaced"
-    taken = f".env.{blob.hex()[:16]}"
-    (aside / taken).mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
-        workspace.put_aside(".env", b"secret", blob)
-    assert os.listdir(aside) == [taken]
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (3, hard))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            workspace.put_aside(".env", b"secret", blob_id(b"secret"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert os.listdir(workspace.root / ".quire/displaced") == []
+
+
+def test_what_is_put_aside_replaces_nothing_that_is_called_so(workspace: Workspace) -> None:
+    """Somebody may have looked at the file, and put the secret right in it; it was overwritten."""
+    first = workspace.root / workspace.put_aside(".env", b"secret", blob_id(b"secret"))
+    assert workspace.root / workspace.put_aside(".env", b"secret", blob_id(b"secret")) == first
+    first.write_bytes(b"noted: secret")
+    second = workspace.root / workspace.put_aside(".env", b"secret", blob_id(b"secret"))
+    assert (first.read_bytes(), second.read_bytes()) == (b"noted: secret", b"secret")
+    second.unlink()
+    second.mkdir()
+    third = workspace.root / workspace.put_aside(".env", b"secret", blob_id(b"secret"))
+    assert third.read_bytes() == b"secret"
+    assert len(os.listdir(first.parent)) == 3
+
+
+def test_a_large_file_that_is_put_aside_is_called_as_before_too_until_it_is_let_go(workspace: Workspace) -> None:
+    left, aside = workspace.root / ".quire/tmp/7.mine.0", workspace.root / ".quire/displaced"
+    left.write_bytes(b"large")
+    aside.mkdir()
+    (aside / "f.7.mine.0").write_bytes(b"another's")
+    kept = workspace.root / workspace.move_aside("d/f", left.name)
+    assert kept.samefile(left)
+    assert workspace.root / workspace.move_aside("d/f", left.name) == kept
+    workspace.discard([Kept(left.name, "d/f", b"", large=5)])
+    assert (left.exists(), kept.read_bytes(), len(os.listdir(aside))) == (False, b"large", 2)
 
 
 def test_what_a_large_write_displaced_is_let_go_in_several_sweeps(workspace: Workspace) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import os
 import secrets
 import sys
@@ -20,7 +21,7 @@ from typing import Final
 
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
-from quire_daemon.workspace import probe
+from quire_daemon.workspace import aside, probe
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
@@ -43,8 +44,10 @@ from quire_daemon.workspace.values import (
     Signature,
     Swapped,
     TooLarge,
+    Unread,
     Vanished,
 )
+from quire_journal.ids import BlobId
 from quire_journal.refusals import Refused
 
 __all__ = [
@@ -62,6 +65,7 @@ __all__ = [
     "Staged",
     "Swapped",
     "TooLarge",
+    "Unread",
     "Vanished",
     "Workspace",
 ]
@@ -283,33 +287,15 @@ class Workspace:
         """
         with self._aside(path) as (folder, begins):
             name = f"{begins}.{blob.hex()[:16]}"
-            part = f"{name}.{self._token}.{PART}"
-            fd = os.open(
-                part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
-            )
-            try:
-                with os.fdopen(fd, "wb") as file:
-                    file.write(data)
-                    file.flush()
-                    os.fsync(fd)
-                os.rename(part, name, src_dir_fd=folder, dst_dir_fd=folder)
-            except OSError:
-                unlink(folder, part)
-                raise
-        return f"{ASIDE}/{name}"
+            return f"{ASIDE}/{aside.put(folder, name, f'{name}.{self._token}.{PART}', data)}"
 
     def move_aside(self, path: str, name: str) -> str:
-        """The same for the file `name` of `.quire/tmp`, too large to be read. Once more does no harm.
+        """The same for the file `name` of `.quire/tmp`, too large to be read: until `discard` it has both names.
 
-        Raises OSError, Refused.
+        Once more does no harm. Raises OSError, Refused.
         """
         with self._aside(path) as (folder, begins):
-            to = f"{begins}.{name}"
-            try:
-                os.rename(name, to, src_dir_fd=self._tmp, dst_dir_fd=folder)
-            except FileNotFoundError:
-                os.stat(to, dir_fd=folder, follow_symlinks=False)
-        return f"{ASIDE}/{to}"
+            return f"{ASIDE}/{aside.link(self._tmp, name, folder, f'{begins}.{name}')}"
 
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
@@ -407,18 +393,40 @@ class Workspace:
         """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.
 
         Files that were never complete are removed. One that a program still writes into is told by `sweep` later. One
-        of more than `limit` bytes, or that is closed to us, stays for its owner to see.
+        of more than `limit` bytes, or that is closed to us, stays where it is (`unread`).
         """
+        self._drop_parts_aside()
         return [kept for name, seq in self._of_dead_runs() for kept in self._left(name, seq, limit)]
 
-    def unread(self) -> list[tuple[str, int, int]]:
-        """Of the files that `leftovers` left there, name, seq and inode, for `remove`."""
-        looks = ((name, seq, self.look(f"{TMP}/{name}")) for name, seq in self._of_dead_runs())
-        return [(name, seq, look.signature.ino) for name, seq, look in looks if look.kind == "file" and look.signature]
+    def unread(self) -> list[Unread]:
+        """The files that `leftovers` left there, for `remove` or `move_aside`."""
+        looks = ((name, seq, self.look(f"{TMP}/{name}").signature) for name, seq in self._of_dead_runs())
+        return [Unread(name, seq, s.ino, s.size) for name, seq, s in looks if s is not None and s.kind == "file"]
+
+    def address(self, name: str) -> BlobId:
+        """Of the bytes of a file in `.quire/tmp`, however many there are. Raises OSError."""
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._tmp)
+        with os.fdopen(fd, "rb") as file:
+            return BlobId(hashlib.file_digest(file, "sha256").digest())
 
     def remove(self, name: str) -> None:
         """Remove a file of a dead run, whose bytes are not to be kept."""
         unlink(self._tmp, name)
+
+    def _drop_parts_aside(self) -> None:
+        """Of what a dead run was putting aside; it stands in `.quire/tmp` as well, or at its path."""
+        if self.read_only or self.look(ASIDE).kind != "folder":
+            return
+        with contextlib.suppress(OSError, Refused):
+            folder = self._open_home(ASIDE)
+            try:
+                for name in os.listdir(folder):
+                    _, token, last = ("", "", *name.split("."))[-3:]
+                    ours = token.startswith(self._owner) and len(token) == len(self._token)
+                    if last == PART and ours and token != self._token:
+                        unlink(folder, name)
+            finally:
+                os.close(folder)
 
     def _of_dead_runs(self) -> Iterator[tuple[str, int]]:
         """The temporary files of this journal, and the seq of each."""

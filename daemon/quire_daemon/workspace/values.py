@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from typing import NamedTuple
 
 import msgspec
 
@@ -99,6 +100,15 @@ class Late(msgspec.Struct, frozen=True):
     data: bytes
     name: str = ""  # in `.quire/tmp`, "" if it has no name any more
     large: int = 0  # as in `Kept`
+
+
+class Unread(NamedTuple):
+    """A temporary file of a dead run that was not read: it is too large, closed to us, or is being written."""
+
+    name: str
+    seq: int  # of the intent, as in `Kept`
+    ino: int
+    size: int
 
 
 class Swapped(msgspec.Struct, frozen=True, gc=False):
