@@ -167,7 +167,7 @@ class App:
         self.bad_settings = ""  # why the settings file was not taken
         self.settings_waiting: tuple[str, ...] = ()  # what of it holds from the next start on
         self._begun_with = settings
-        self._coverage = Coverage(clock)
+        self._coverage = Coverage(clock, log)
         self._flushing = Flushing()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
         self._chores = Chores(self._guarded, *self._chores_of())

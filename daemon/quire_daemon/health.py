@@ -10,6 +10,8 @@ import msgspec
 
 from quire_daemon.answering import Answering
 from quire_daemon.clock import Clock
+from quire_daemon.logfile import Log
+from quire_daemon.performing import Performing
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server
 from quire_daemon.services.base import Host
@@ -27,6 +29,7 @@ class Told(Host, Protocol):
     """What is told about."""
 
     answering: Answering
+    performing: Performing
     reserve: Reserve
     server: Server
     settings_waiting: tuple[str, ...]
@@ -36,12 +39,19 @@ class Told(Host, Protocol):
 class Coverage:
     """Does the journal see everything, and can it take it? With the reasons where not, and since when that is so."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, log: Log) -> None:
+        self._clock, self._log = clock, log
         self._since_ns = 0  # 0: it does
+        self._reasons: Sequence[str] = ()  # that the log was told of
 
     def told(self, reasons: Sequence[str]) -> dict[str, Any]:
-        """For these reasons it does not. To be asked now and then: it is degraded since the first time."""
+        """For these reasons it does not. To be asked now and then: it is degraded since the first time.
+
+        The daemon's own log tells of it when it begins, when it changes, and when it is over.
+        """
+        if reasons != self._reasons:
+            self._reasons = reasons
+            (self._log.warning if reasons else self._log.info)("coverage", reasons=reasons)
         if not reasons:
             self._since_ns = 0
             return {"state": "full", "reasons": []}
@@ -58,6 +68,9 @@ def reasons(app: Told) -> list[str]:
         found.append(f"journal read-only: {app.answering.read_only}")
     if full := app.recorder.takes_nothing():
         found.append(full)
+    if why := app.performing.no_place:
+        what = "bytes of others that are not for the journal wait in .quire/tmp"
+        found.append(f"{what}, for there is no place for them in .quire/displaced: {why}")
     return found
 
 

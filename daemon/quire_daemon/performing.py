@@ -160,6 +160,7 @@ class Performing:
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
         self._unkept: list[tuple[Kept | Late, str]] = []  # of others, and why; the journal has not taken it
         self._unkept_s = 0.0  # not before
+        self.no_place = ""  # why some of them are kept nowhere but in `.quire/tmp`
         self.under_way = UnderWay()
         self.rider: Rider | None = None
 
@@ -455,7 +456,7 @@ class Performing:
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them.
 
-        Raises why something of that cannot be put aside, when the journal has the rest.
+        What finds no place aside waits, and is tried again each second; `no_place` says why.
         """
         now = self._clock.mono_s()
         self._unkept += [(late, "late") for late in self._workspace.sweep(now, self._preparing.submit)]
@@ -470,9 +471,8 @@ class Performing:
             self._unkept = before  # what the journal does not take stays in `.quire/tmp` as well as here
             raise
         self._workspace.discard(noted)
-        if failed is not None:
-            raise failed
-        self._unkept_s = 0.0
+        self.no_place = "" if failed is None else str(failed)
+        self._unkept_s = 0.0 if failed is None else self._unkept_s
 
     def settle(self) -> None:
         """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailed`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import threading
@@ -74,10 +75,21 @@ class Hasty(SystemClock):
         return super().now_ns() + int(self.passed_s * 1e9)
 
 
+class Said(logging.Handler):
+    """What the daemon's own log is told."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[str, dict[str, Any]]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.getMessage(), record.__dict__["fields"]))
+
+
 class Daemon:
     """As `__main__` puts it together. It watches nothing: files are looked at when a request names them."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, log: Log | None = None) -> None:
         self.root, self.state = folder / "checkout", folder / "state"
         for path in (self.root, self.state):
             path.mkdir()
@@ -88,7 +100,7 @@ class Daemon:
         workspace = Workspace(self.root, steps=lambda step: self.at_step(step))
         reserve = Reserve(self.state / "reserve", 0)
         self.at_step: Callable[[str], None] = lambda step: None  # done between the steps of a write
-        parts = journal, workspace, self.server, Settings(), ignore, self.clock, Log(), reserve
+        parts = journal, workspace, self.server, Settings(), ignore, self.clock, log or Log(), reserve
         self.app = App(self.root, self.state, *parts, step=lambda step: self.at_step(step))
         self.app.deciding.open()
 
@@ -379,6 +391,21 @@ def test_the_coverage_says_since_when_it_is_degraded_though_nobody_had_asked(dae
     assert (told["state"], "stopped" in told["reasons"]) == ("degraded", True)  # nobody watches the tree
     since_ns = datetime.fromisoformat(told["since"]).timestamp() * 1e9
     assert abs(since_ns - began_ns) < 1e9 * 60
+
+
+def test_the_daemons_own_log_tells_once_of_what_degrades_the_coverage_and_once_when_it_is_over(
+    tmp_path: Path,
+) -> None:
+    """A secret that found no place was logged each second, with a stack trace."""
+    said = Said()
+    daemon = Daemon(tmp_path, Log(said))
+    for why in ("no room", "no room", ""):
+        daemon.app.performing.no_place = why
+        daemon.clock.passed_s += 2
+        daemon.app.turn([])
+    told = [str(fields["reasons"]) for event, fields in said.lines if event == "coverage"]
+    assert ["no room" in reasons for reasons in told] == [True, False]
+    daemon.app.close()
 
 
 def test_who_waits_to_write_when_the_daemon_stops_is_told_that_nothing_was_done(tmp_path: Path) -> None:
