@@ -28,6 +28,7 @@ import msgspec
 
 from quire_daemon.config import Retention, Settings, policy_of
 from quire_daemon.dropping import Dropping
+from quire_daemon.examining import copied
 from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
@@ -435,7 +436,7 @@ class _Collection:
 
     def _compact(self) -> Callable[[], None]:
         assert self._compaction is not None
-        self._compaction.copy(self._breathe.paced)
+        self._compaction.copy(self._breathe.paced, copied)
         return self._swap
 
     def _swap(self) -> None:

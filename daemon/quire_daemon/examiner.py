@@ -2,7 +2,8 @@
 
 LMDB maps its file and believes what it reads there: a damaged one can end the process that opens it. So a journal is
 checked, and a damaged one salvaged, here; the daemon's side is `examining`. The pages are walked first, as bytes, and
-only a file whose pages are in order is given to LMDB.
+only a file whose pages are in order is given to LMDB. And it is copied here for a compaction (`stores.compacting`), so
+that the daemon has its processor for others.
 
 One task comes as JSON on standard input (a fork has it in memory), and lines of JSON go out: `["progress", what, done,
 total]`, `["finding", sentence, table]`, and at last `["end", {...}]`. A process that ends without the last line has
@@ -26,12 +27,15 @@ import msgspec
 
 from quire_daemon.child import die_with
 from quire_daemon.clock import Clock, SystemClock
+from quire_daemon.pacing import Breather
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
 from quire_journal.journal import NewerFormat, require_format
 from quire_journal.log import Damaged, Store, StoreFailed
 from quire_journal.salvage import salvage, sentence
+from quire_journal.stores.compacting import copy_pairs
 from quire_journal.stores.lmdb import LmdbStore, walk
+from quire_journal.stores.lmdb.store import Copy
 from quire_journal.stores.lmdb_pages import Pages
 
 TOLD_EVERY_S: Final = 0.2
@@ -66,7 +70,21 @@ class SalvageTask(msgspec.Struct, frozen=True, tag="salvage"):
     by: str = ""
 
 
-Task = CheckTask | SalvageTask
+class CopyTask(msgspec.Struct, frozen=True, tag="copy"):
+    """Copy the pairs of the database in one folder, which a daemon writes to, into the empty one in another."""
+
+    source: str
+    target: str
+
+
+Task = CheckTask | SalvageTask | CopyTask
+
+
+class _Alone:
+    """What `pacing` needs to know of a process in which nothing else is done, and which is ended from outside."""
+
+    clock: Clock = SystemClock()
+    stopping = False
 
 
 class Teller:
@@ -91,6 +109,8 @@ def run(task: Task, teller: Teller) -> dict[str, Any]:
     """Do it; what the last line says."""
     if isinstance(task, SalvageTask):
         return _salvage(task, teller)
+    if isinstance(task, CopyTask):
+        return _copy(task)
     data = Path(task.folder) / "db" / "data.mdb"
     for attempt in range(1, MOST_ATTEMPTS + 1):
         looked_at = data.stat().st_ino
@@ -164,6 +184,17 @@ def _salvage(task: SalvageTask, teller: Teller) -> dict[str, Any]:
     return {"sentence": sentence(event)}
 
 
+def _copy(task: CopyTask) -> dict[str, Any]:
+    """At a measured pace: those who edit meanwhile need the processor and the disk, too."""
+    source, target = LmdbStore.open_to_read(Path(task.source).parent), Copy.at(Path(task.target))
+    try:
+        copy_pairs(source, target, Breather(_Alone()).paced)
+    finally:
+        target.close()
+        source.close()
+    return {}
+
+
 def main() -> int:
     """Do the task on standard input. Exit status 0 when the last line was said."""
     _belong_to(int(sys.argv[1]))
@@ -207,7 +238,8 @@ def do(task: Task, out: TextIO) -> None:
         teller.say("finding", f"The journal cannot be opened: {error}.", PAGES)
         end = {}
     except (StoreFailed, OSError) as error:
-        end = {"failed": str(error)}  # that says nothing about the journal
+        full = isinstance(error, StoreFailed) and error.disk_full
+        end = {"failed": str(error), "disk_full": full}  # that says nothing about the journal
     teller.say("end", end)
 
 

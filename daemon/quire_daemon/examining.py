@@ -14,12 +14,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.examiner import PAGES, Task, be_forked
+from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
+from quire_journal.log import Damaged, StoreFailed
 
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, of how much."""
@@ -37,6 +39,7 @@ class Examined(msgspec.Struct):
     findings: list[tuple[str, str]] = msgspec.field(default_factory=list)  # sentence, table
     count: int = 0
     end: dict[str, Any] = msgspec.field(default_factory=dict)
+    fate: str = ""  # how it ended, where it did not come to the end of its task
 
     @property
     def sentences(self) -> list[str]:
@@ -86,8 +89,23 @@ def examine(
             raise
         words = child.stderr.read()
     if child.returncode:
-        examined.find(f"The process that read the journal {_fate(child.returncode, words)}.", PAGES)
+        examined.fate = _fate(child.returncode, words)
+        examined.find(f"The process that read the journal {examined.fate}.", PAGES)
     return examined
+
+
+def copied(source: Path, target: Path, pause: Callable[[], None]) -> None:
+    """`quire_journal.log.Elsewhere`: for a compaction."""
+    try:
+        examined = examine(CopyTask(str(source), str(target)), look=pause)
+    except OSError as error:
+        raise StoreFailed(f"could not start the process that copies the journal: {error.strerror}") from error
+    if examined.fate:
+        raise StoreFailed(f"the process that copies the journal {examined.fate}")
+    if examined.findings:
+        raise Damaged(examined.sentences[0], everywhere=True)
+    if failed := examined.end.get("failed"):
+        raise StoreFailed(failed, disk_full=examined.end["disk_full"])
 
 
 def executed(task: Task) -> Child:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -121,17 +122,25 @@ class Compacted(msgspec.Struct, frozen=True):
     after_bytes: int
 
 
+Elsewhere = Callable[[Path, Path, Callable[[], None]], None]
+"""Has the pairs of the database in one folder copied to the one in another by another process, and waits for its end.
+
+It calls the third now and then, whose error ends that process. Raises `StoreFailed` and `Damaged` besides.
+"""
+
+
 class Compaction(Protocol):
     """A compaction on its way (see `stores.compacting`): `copy`, `finish`, `release`, or `cancel` instead of `finish`.
 
     Afterwards no byte of a pair that was gone when it began is in the store's file, nor one of its free pages.
     """
 
-    def copy(self, pause: Callable[[], None] = lambda: None) -> None:
+    def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
         """The long part, for a worker thread; others read and write meanwhile.
 
         `pause` is called between slices of about half a millisecond: to let others run, and to end it by raising.
-        Raises `StoreFailed`, `Damaged`, or what `pause` raises; the caller then calls `cancel`.
+        With `elsewhere` most of it is done there. Raises `StoreFailed`, `Damaged`, or what `pause` raises; the caller
+        then calls `cancel`.
         """
 
     def finish(self) -> Compacted:

@@ -24,7 +24,7 @@ from quire_journal.blob_rows import Stored
 from quire_journal.events import FileWritten, WriterIntroduced, WritesSettled
 from quire_journal.ids import WriterId, blob_id
 from quire_journal.journal import Journal
-from quire_journal.log import Damaged, StoreFailed, u64
+from quire_journal.log import Damaged, Elsewhere, StoreFailed, u64
 from quire_journal.refusals import Refused
 from quire_journal.stores.compacting import Tee
 from quire_journal.stores.memory import MemoryStore
@@ -295,7 +295,7 @@ class Hurried(MemoryStore):
     def compacting(self, step: Callable[[str], None] = lambda name: None) -> Any:
         found = super().compacting(step)
 
-        def copy(pause: Callable[[], None]) -> None:
+        def copy(pause: Callable[[], None], elsewhere: Elsewhere) -> None:
             tee = Tee(most_bytes=0)
             tee.add([("meta", b"key", b"value")])
             tee.take()

@@ -1,4 +1,4 @@
-"""The process that reads a journal which may be damaged, as a fork of the daemon that starts."""
+"""The process that reads a journal which may be damaged: as a fork of a daemon that starts, and for a compaction."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from quire_daemon.examiner import CheckTask
-from quire_daemon.examining import examine
+from quire_daemon.examining import copied, examine
 from quire_journal.journal import Journal
+from quire_journal.log import TABLES, Damaged, u64
 from quire_journal.stores.lmdb import LmdbStore
 
 # In a process of its own: the one that runs the tests has threads, and must not fork.
@@ -102,3 +103,59 @@ def test_who_waits_no_longer_for_what_the_process_finds_ends_it() -> None:
     with pytest.raises(Ended):
         examine(CheckTask(""), told, lambda task: child)
     assert child.returncode == -signal.SIGKILL
+
+
+class Enough(Exception):
+    """Somebody waits no longer."""
+
+
+def test_a_compaction_that_is_copied_by_another_process_holds_what_was_written_meanwhile(tmp_path: Path) -> None:
+    store = LmdbStore.open(tmp_path)
+    with store.writing() as w:
+        for number in range(1000):
+            w.append("records", u64(number), b"record %d" % number)
+            w.put("meta", b"key %d" % number, b"old")
+    with store.writing() as w:
+        for number in range(0, 1000, 2):
+            w.delete("meta", b"key %d" % number)
+    compaction, written = store.compacting(), list[int]()
+
+    def write() -> None:
+        with store.writing() as w:
+            w.put("meta", b"key %d" % len(written), b"new")
+        written.append(len(written))
+
+    write()
+    compaction.copy(write, copied)
+    write()
+    with store.reading() as r:
+        before = {table: list(r.scan(table)) for table in TABLES}
+    compaction.finish()
+    compaction.release()
+    with store.reading() as r:
+        assert {table: list(r.scan(table)) for table in TABLES} == before
+    assert len(before["meta"]) >= 500 + len(written) // 2
+    store.close()
+
+
+def test_who_waits_no_longer_for_the_copy_of_a_compaction_ends_the_process_and_may_begin_another(
+    tmp_path: Path,
+) -> None:
+    def enough() -> None:
+        raise Enough
+
+    store = LmdbStore.open(tmp_path)
+    compaction = store.compacting()
+    with pytest.raises(Enough):
+        compaction.copy(enough, copied)
+    compaction.cancel()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["db"]
+    store.compacting().cancel()
+    store.close()
+
+
+def test_damage_that_the_copy_of_a_compaction_meets_is_told_as_damage(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    (tmp_path / "db" / "data.mdb").write_bytes(b"no database" * 1000)
+    with pytest.raises(Damaged, match="is not a database"):
+        copied(tmp_path / "db", tmp_path / "copy", lambda: None)

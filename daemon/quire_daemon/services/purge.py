@@ -24,6 +24,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.call import Call
+from quire_daemon.examining import copied
 from quire_daemon.handlers.log_filter import known_path
 from quire_daemon.pacing import Breather
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
@@ -158,7 +159,7 @@ class _Purge:
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
         self._purger.close()  # which gives space back
-        self._compaction.copy(Breather(self._host).paced)
+        self._compaction.copy(Breather(self._host).paced, copied)
         return self._swap
 
     def _swap(self) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from quire_journal.log import TABLES, Compacted, OutOfOrder, StoreFailed
+from quire_journal.log import TABLES, Compacted, Elsewhere, OutOfOrder, StoreFailed
 from quire_journal.stores import checked_key
 
 
@@ -150,7 +150,7 @@ class _Compaction:
         self._store = store
         self._copied = False
 
-    def copy(self, pause: Callable[[], None] = lambda: None) -> None:
+    def copy(self, pause: Callable[[], None] = lambda: None, elsewhere: Elsewhere | None = None) -> None:
         pause()
         self._copied = True
 

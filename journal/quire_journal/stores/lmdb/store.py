@@ -444,14 +444,18 @@ class Copy(LmdbStore):
         """An empty one in `folder`, which will last as `durability` says. Raises `StoreFailed`."""
         try:
             make(folder)
-            env = environment(folder, sync=False)
-            copy = cls(folder, open_tables(env), Durability.FAST)
+            copy = cls.at(folder)
         except OSError as error:
             raise StoreFailed(f"could not begin a copy: {error.strerror}", is_full(folder.parent)) from error
         except lmdb.Error as error:
             raise StoreFailed(f"could not begin a copy: {error}", is_full(folder.parent)) from error
         copy._target_durability = durability
         return copy
+
+    @classmethod
+    def at(cls, folder: Path) -> Copy:
+        """The one in `folder` that was begun by this process, or by another that waits for this one."""
+        return cls(folder, open_tables(environment(folder, sync=False)), Durability.FAST)
 
     def harden(self) -> None:
         """Sync it; from now on its commits last as those of the store that is copied."""
