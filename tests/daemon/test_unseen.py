@@ -72,6 +72,69 @@ def test_a_reference_to_an_unseen_line_is_a_mismatch(book: Playbook) -> None:
     assert ">>> 10#" in reply["message"]
 
 
+ELSEWHERE_BY_ANN: dict[str, tuple[str, dict[str, Any]]] = {
+    "a number": ("replace_lines", {"start_line": 5, "end_line": 5, "new_text": "ANN"}),
+    "a gap": ("insert_lines", {"line_number": 5, "text": "ANN"}),
+    "a gap of text_editor": ("text_editor", {"command": "insert", "insert_line": 5, "insert_text": "ANN"}),
+}
+
+
+@every("tool, args", ELSEWHERE_BY_ANN.values(), ids=[*ELSEWHERE_BY_ANN])
+def test_a_number_means_no_line_that_others_moved_there_unseen(tool: str, args: dict[str, Any]) -> None:
+    """Ann knew line 5; of the lines that ben put above it she was told, but no number since has been shown to her."""
+    book = Playbook({"f.txt": text([f"line {n}" for n in range(1, 31)])})
+    for by in ("ann", "ben"):
+        book.call("read_file", {"path": "f.txt"}, by=by)
+    assert book.call("insert_lines", {"path": "f.txt", "line_number": 2, "text": "b\nc\n"}, by="ben")["ok"]
+    elsewhere(book)
+    was = book.text("f.txt")
+    reply = book.call(tool, {"path": "f.txt", **args})
+    assert (reply["ok"], reply.get("reason"), book.text("f.txt")) == (False, "unseen", was)
+    assert book.call(tool, {"path": "f.txt", **args})["ok"], "ann has seen the number now, and still means it"
+
+
+def test_numbers_that_a_reply_showed_and_those_that_nobody_moved_are_known() -> None:
+    book = Playbook({"f.txt": text([f"line {n}" for n in range(1, 31)])})
+    for by in ("ann", "ben"):
+        book.call("read_file", {"path": "f.txt"}, by=by)
+    assert book.call("insert_lines", {"path": "f.txt", "line_number": 10, "text": "b\nc\n"}, by="ben")["ok"]
+    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "line 20\n", "new_text": "A\nB\n"})
+    assert "+22#" in "".join(row[:4] for row in reply["diff"])
+    for number in (24, 3):  # the last but one that the diff shows below, and one above all that ben did
+        call = {"path": "f.txt", "start_line": number, "end_line": number, "new_text": f"ANN {number}"}
+        assert book.call("replace_lines", call)["ok"], number
+    assert (book.text("f.txt") or "").splitlines()[2:24:21] == ["ANN 3", "ANN 24"]
+
+
+def test_a_reference_means_no_equal_line_that_others_moved_there_unseen() -> None:
+    book = Playbook({"f.txt": text(["same", "one", "same", "two", *(f"line {n}" for n in range(20)), "line 30"])})
+    references = book.call("read_file", {"path": "f.txt", "format": "hashline"})["lines"]
+    book.call("read_file", {"path": "f.txt"}, by="ben")
+    assert book.call("insert_lines", {"path": "f.txt", "line_number": 0, "text": "b\nc\n"}, by="ben")["ok"]
+    elsewhere(book)
+    was = book.text("f.txt")
+    edits = [{"target": references[2].split("|")[0], "new_content": ["ANN"]}]
+    reply = book.call("hashline_edit", {"path": "f.txt", "edits": edits})
+    assert (reply.get("error"), reply.get("mismatched_lines"), book.text("f.txt")) == ("hash_mismatch", [3], was)
+
+
+@every("ends", [{"hash": "{}"}, {"start_hash": "{}", "end_hash": "{}"}], ids=["a line", "a range"])
+def test_a_number_beside_an_anchor_chooses_no_equal_line_that_others_moved_there_unseen(ends: dict[str, str]) -> None:
+    equal = ["same", "one", "same", "two", "other", "same", "other"]
+    book = Playbook({"f.txt": text([*equal, *(f"line {n}" for n in range(20)), "line 30"])})
+    rows = book.call("read_file", {"path": "f.txt", "hashes": True})["lines"]
+    book.call("read_file", {"path": "f.txt"}, by="ben")
+    assert book.call("insert_lines", {"path": "f.txt", "line_number": 0, "text": "b\nc\n"}, by="ben")["ok"]
+    elsewhere(book)
+    was = book.text("f.txt")
+    named = {key: rows[at].split(" ")[0] for key, at in zip(ends, (2, 4), strict=False)}
+    operation = {"op": "delete_line" if "hash" in ends else "delete_range", **named}
+    reply = book.call("edit", {"path": "f.txt", "operations": [operation]})
+    assert (reply.get("error"), reply.get("reason"), book.text("f.txt")) == ("anchor_stale", "unseen", was)
+    alone = {"op": "delete_line", "hash": rows[1].split(" ")[0]}
+    assert book.call("edit", {"path": "f.txt", "operations": [alone]})["ok"], "its text says which line it is"
+
+
 @pytest.mark.parametrize(("tool", "args"), [("delete_file", {}), ("move_file", {"to": "g.txt"})])
 def test_a_whole_file_is_not_removed_with_what_others_did_unread(
     book: Playbook, tool: str, args: dict[str, str]

@@ -82,6 +82,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     _poor: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
     _apart: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
     _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
+    by_hint: set[int] = msgspec.field(default_factory=set)  # the lines that only a number told from equal ones
 
     def candidates(self, digits: str) -> list[int]:
         """The lines that an anchor's digits name, at the first level at which any do."""
@@ -170,12 +171,12 @@ def _by_occurrence(at: Snapshot, found: list[int], occurrence: int, hint: int | 
 
 
 def _by_hint(at: Snapshot, pool: list[int], found: list[int], hint: int, anchor: str) -> int:
-    if hint in pool:
-        return hint
-    near = _nearest(pool, hint)
+    near = [hint] if hint in pool else _nearest(pool, hint)
     if len(near) > 1:
         message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
         raise _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
+    if len(pool) > 1:
+        at.by_hint.add(near[0])
     return near[0]
 
 
@@ -276,7 +277,10 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
     pool = at.in_sight(found)
     if hint is None:
         return pool, pool, found
-    return ([hint] if hint in pool else _nearest(pool, hint)), pool, found
+    near = [hint] if hint in pool else _nearest(pool, hint)
+    if len(pool) > 1:
+        at.by_hint.update(near)
+    return near, pool, found
 
 
 def resolve_range(at: Snapshot, op: OverRange) -> tuple[int, int]:

@@ -122,7 +122,8 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
         raise _refusal(batch.failures, empty=not len(sight.text))
     fields = {"auto_corrections": batch.corrections} if batch.corrections else {}
     named = tuple(sorted(batch.named))
-    return Plan(_in_order(batch.splices), len(params.operations), fields=fields, anchors=named)
+    by_hint = tuple(sorted(at.by_hint & batch.named))
+    return Plan(_in_order(batch.splices), len(params.operations), fields=fields, anchors=named, by_hint=by_hint)
 
 
 def _splice(at: Snapshot, op: LineOperation | RangeOperation, batch: _Batch) -> Splice:

@@ -15,6 +15,7 @@ from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import news
+from quire_daemon.handlers.numbering import moved_unseen
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
     require_captured,
@@ -248,12 +249,15 @@ class _Call(msgspec.Struct, frozen=True):
         """The lines that the plan names and that were never shown to the caller, where they may be the work of others.
 
         Of a file that nobody else has changed since the caller first saw it, it may know more than it was shown here.
+        What is named by number must have been shown by that number.
         """
         shown, since = self.basis.shown, self.basis.since
         if shown is None or self.basis.version is None or not plan.anchors:
             return ()
         sight = Sight(self.basis.text, shown)
         hidden = [line for line in plan.anchors if not sight.was_shown(line)]
+        numbered = plan.anchors if plan.by_number or self.dialect.in_place else plan.by_hint
+        hidden = sorted({*hidden, *moved_unseen(self.basis, numbered)})
         if not hidden:
             return ()
         history, who = self.world.history, self.world.who

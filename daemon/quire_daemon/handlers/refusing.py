@@ -150,8 +150,9 @@ def refuse_unseen(
     rows, ranges = _lines_now(basis, diff(basis.text, basis.now) if basis.behind else (), needs)
     first = version_token(basis.since)
     message = (
-        f"{_named(needs)} of {now.path} {'was' if len(lines) == 1 else 'were'} never shown to you, and others changed "
-        f"the file after {first}, which you know. See `lines`, and call again if these are the ones that you mean."
+        f"{_named(needs)} of {now.path} {'was' if len(lines) == 1 else 'were'} never shown to you under that number, "
+        f"and others changed the file after {first}, which you know. See `lines`, and call again if these are the "
+        "ones that you mean."
     )
     details: dict[str, Any] = {
         "path": now.path,

@@ -52,6 +52,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
     caller: bytes = b""  # its key
     since: int = 0  # what the caller knows of the file goes back to this version at most
+    read: int = 0  # what it last read, where its own writes have moved its base on over what others wrote; else 0
 
     @property
     def behind(self) -> bool:
@@ -161,12 +162,13 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     seen = history.shown(who.key, now.path)
     lines = seen.lines if seen is not None and _same_bytes(seen.version, version, now.path, history) else None
     since = version.seq if seen is None else seen.since
+    read = 0 if seen is None or lines is None else seen.read
     if now.version is not None and (version.seq == now.version.seq or version.blob == text.blob):
-        return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since)
+        return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since, read=read)
     others = tuple(history.changed_since(now.path, version.seq, who.key))
     try:
         base = history.text_of(version.blob)
-        return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since)
+        return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since, read=read)
     except NotHeld:
         if not others:
             return knowing_nothing(now, text, history)

@@ -32,8 +32,8 @@ again).
 _REFUSED: Final = """\
 - A refusal shows lines as they are now, and they count as shown. Read what it shows before you call again: the same \
 call may then be applied.
-- Lines that you name by number or hash and that were never shown to you are refused once others have changed the file \
-(`reason: "unseen"`).
+- Lines that you name by number or hash and that were never shown to you, or not under that number, are refused once \
+others have changed the file (`reason: "unseen"`).
 """
 
 _ANY: Final = "refused on any change, wherever it is"
