@@ -9,7 +9,8 @@ Nothing is changed and nothing repaired. Each finding is a sentence that names t
 * in between: every version names bytes that are held, unless the log says that they were not captured, or are gone.
 
 A record that was lost or purged has another in its place, whose hash is not the one that the next record holds: that
-one stands in the `replaced` table, which is a view, so a later record has to vouch for it.
+one stands in the `replaced` table, which is a view, so a later record has to vouch for it, and for the one that stands
+there.
 
 Records and blobs hardly ever change once written, so they are read in many short snapshots, also of a journal that is
 in use. The views change, so they are compared in one snapshot, after what the log gained in the meantime is folded; or
@@ -115,6 +116,17 @@ def replaced(r: Reading) -> Mapping[int, bytes]:
     return {} if whole else losses.replaced_by_log(r)
 
 
+def not_standing(r: Reading, standing: Mapping[int, tuple[bytes, int]]) -> Iterator[Finding]:
+    """Records that stand in the place of others and are not what the record says that put them there.
+
+    `standing`: record → its link, b"" where that is not known, and the seq of the record that tells it.
+    """
+    for seq, (known, by) in sorted(standing.items()):
+        stored = r.get("records", u64(seq))
+        if known and stored is not None and link(record_hash(stored)) != known:
+            yield Finding(f"Record {seq} is not what record {by} put there.", "records", u64(seq), seq)
+
+
 class _Log:
     """Reads the log once, in order: checks each record and folds it into views of its own."""
 
@@ -127,6 +139,7 @@ class _Log:
         self._folds = folds
         self._seq = 0
         self._replaced: Mapping[int, bytes] = {}
+        self._standing: dict[int, tuple[bytes, int]] = {}  # record → the link that it has, and the one that says so
         self._prev = GENESIS
         self._at_ns = 0
         self._cache = BlobCache(_CACHE_BYTES)
@@ -153,6 +166,7 @@ class _Log:
             require_head(r, self._seq, self._prev)
         except Damaged as error:
             yield Finding(f"{capitalised(str(error))}.", "meta", HEAD_KEY)
+        yield from not_standing(r, self._standing)
 
     def anew(self, r: Reading) -> _Log:
         """What reads and folds all of the log again, as it is now. What is wrong with its records was told."""
@@ -215,6 +229,7 @@ class _Log:
             tell(f"The body of record {seq} is not a {record.kind!r} ({error}).")
             return None
         self.overtaken |= seq > self._began_at and bool(losses.replacing(event))
+        self._standing.update((of, (there, seq)) for of, there in losses.standing(event))
         if isinstance(event, CaptureFailed | FileWritten) and _never_kept(event):
             self.uncaptured.add(event.blob)
         return None if gap else (record, event)

@@ -13,7 +13,7 @@ import msgspec
 
 from quire_journal import blobs, replay, watermarks
 from quire_journal.blobs import NotHeld
-from quire_journal.check import Finding, replaced
+from quire_journal.check import Finding, not_standing, replaced
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, Reading, Store
 from quire_journal.records import decode_record, link, record_hash
@@ -42,6 +42,7 @@ def _records(r: Reading) -> Iterator[Finding]:
     """Back from the last one: each is named by its hash in the one after it, the last in `meta`."""
     wanted: bytes | None = None
     known = replaced(r)
+    standing: dict[int, tuple[bytes, int]] = {}
     for key, stored in islice(r.scan("records", reverse=True), RECORDS):
         seq = int.from_bytes(key, "big")
         stands_for = losses.hash_of_replaced(r, seq) or known.get(seq) or record_hash(stored)
@@ -51,13 +52,15 @@ def _records(r: Reading) -> Iterator[Finding]:
             elif link(stands_for) != link(wanted):
                 yield Finding(f"Record {seq + 1} does not hold the hash of the record before it.", "records", key, seq)
             record = decode_record(stored)
-            record.event()
+            for of, there in losses.standing(record.event()):
+                standing.setdefault(of, (there, seq))
         except (Damaged, msgspec.MsgspecError) as error:
             yield Finding(f"Record {seq} is not what it must be ({error}).", "records", key, seq)
             return
         if record.seq != seq:
             yield Finding(f"The record at {seq} says that it is record {record.seq}.", "records", key, seq)
         wanted = record.prev
+    yield from not_standing(r, standing)
 
 
 def _newest_bytes(r: Reading) -> Iterator[Finding]:

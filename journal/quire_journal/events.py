@@ -450,6 +450,7 @@ class JournalSalvaged(Event, frozen=True):
     replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a lost record → its hash, which the next one holds
     by: str = ""  # "" (at a start), "repair"
     versions: int = 0  # whose bytes these blobs are
+    standing: tuple[bytes, ...] = ()  # as `Purged` has it
 
 
 class Purged(Event, frozen=True):
@@ -464,6 +465,7 @@ class Purged(Event, frozen=True):
     blobs: int
     replaced: tuple[tuple[int, bytes], ...] = ()  # seq of a record that was changed → the hash that it had
     note: str = ""
+    standing: tuple[bytes, ...] = ()  # links (`records.link`) of what stands there now, in that order; none: not known
 
 
 # ── health ───────────────────────────────────────────────────────────────────

@@ -2,10 +2,10 @@
 
 Only into a store that holds no record. The records are not judged again: they are what happened, elsewhere. Every
 hash is checked, of blobs and of records; a record of which a later one says that it was replaced (after a purge) may
-differ from what the next one remembers. Paths must lead to something inside a workspace that is not git's or Quire's
-own, and modes, sizes and kinds must be ones that a disk can have. Dates do not go back, and a
-batch begins no later than its records. The bytes of every version must have come, or be said to be missing. The views
-are folded from the records as always.
+differ from what the next one remembers, not from what the later one put there. Paths must lead to something inside a
+workspace that is not git's or Quire's own, and modes, sizes and kinds must be ones that a disk can have. Dates do not
+go back, and a batch begins no later than its records. The bytes of every version must have come, or be said to be
+missing. The views are folded from the records as always.
 
 An export may be made by hand, or by an enemy: whatever a line holds, it is taken whole or refused by its number.
 """
@@ -51,8 +51,8 @@ from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
+from quire_journal.views import losses
 from quire_journal.views.files import version_at
-from quire_journal.views.losses import hash_of_replaced
 
 _CHUNK_LINES: Final = 500
 _CHUNK_BYTES: Final = 8 << 20
@@ -173,6 +173,8 @@ class _Import:
         self._latest: bases.Latest = {}
         self._breaks: dict[int, tuple[bytes, int]] = {}
         """Record → the link that the next one has to it, where that differs, and the line of the next one."""
+        self._standing: dict[int, tuple[bytes, int, int]] = {}
+        """Record in the place of another → the link that it has, the record that says so, and the line of that."""
 
     def take(self, number: int, line: Line) -> None:
         """The next line. Raises `ValueError`."""
@@ -210,11 +212,15 @@ class _Import:
         self._commit()
         with self._store.reading() as r:
             for seq, (known, number) in self._breaks.items():
-                if link(hash_of_replaced(r, seq) or b"") != known:
+                if link(losses.hash_of_replaced(r, seq) or b"") != known:
                     said = (
                         f"record {seq + 1} does not hold the hash of record {seq}: one was changed, or replaced by a "
                         "purge or a salvage that comes after the end of this export: export the whole log then"
                     )
+                    raise NotAnExport(f"line {number}: {said}")
+            for seq, (known, by, number) in self._standing.items():
+                if known and link(record_hash(r.get("records", u64(seq)) or b"")) != known:
+                    said = f"record {by} put another record {seq} there than the one that came"
                     raise NotAnExport(f"line {number}: {said}")
             lacking = [blob for blob in not_held(r)[0] if blob not in self._missing]
             if lacking:
@@ -250,6 +256,7 @@ class _Import:
                     raise ValueError(f"record {line.seq} tells of {path!r}, which is git's or Quire's own")
         if isinstance(event, (*_PLACED, CaptureFailed)):
             _require_sense(line.seq, event)
+        self._standing.update((of, (there, line.seq, number)) for of, there in losses.standing(event))
         self._waiting.append(_Waiting(number, None, stored, record, event))
         self._prev, self._at_ns = record_hash(stored), record.at_ns
         self._held += len(stored)

@@ -5,7 +5,7 @@ Asked for are the bytes of one path, of one blob, or whatever matches a regular 
 * the blobs, whole; blobs that were made from one of them are stored as keyframes;
 * texts in records: answers that were kept for a repeated call, reasons of refusals, labels and notes. Such a record is
   stored again with `[purged]` in their place. Its number, time and writer stay, and its old hash, which the next record
-  holds, goes into the `purged` record, which vouches for it.
+  holds, goes into the `purged` record, which vouches for it, as for what stands there now.
 
 Records name blobs by sha256, and that stays: it says that a version existed. Of a short secret that was all of a file
 it can be guessed from that; the plan warns of files of few bytes.
@@ -37,7 +37,7 @@ from quire_journal.events import (
 )
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
-from quire_journal.records import Record, decode_record, encode_record, record_hash
+from quire_journal.records import Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed
 from quire_journal.views.files import abandoned_writes, record_before, version_at
@@ -228,6 +228,7 @@ class Looking:
         done.dropped = list(found.blobs)
         done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
         replaced: list[tuple[int, bytes]] = []
+        standing: list[bytes] = []
         instead: dict[bytes, bytes] = {}
         masked: set[type[Event]] = set()
         for seq in found.records:
@@ -238,7 +239,9 @@ class Looking:
                 masked.add(type(event))
             instead[u64(seq)] = encode_record(_masked(record, found))
             replaced.append((seq, losses.hash_of_replaced(r, seq) or record_hash(stored)))
-        done.events.append(Purged(self._wanted.how, found.paths, len(found.blobs), tuple(replaced), self._note))
+            standing.append(link(record_hash(instead[u64(seq)])))
+        told = self._wanted.how, found.paths, len(found.blobs), tuple(replaced), self._note, tuple(standing)
+        done.events.append(Purged(*told))
         taken_back = _taken_back(r, found.blobs)
         for at in range(0, len(done.dropped), 1000):
             some = tuple(done.dropped[at : at + 1000])

@@ -8,13 +8,14 @@ versions. Its hash, which the next record holds, goes into the `replaced` table,
 vouches for that.
 
 Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
-purged is not, though records name it, and a file that was not compacted since has it on pages that are free. Views are
-folded again. What was not in the journal but is on disk, the scan at start finds.
+purged is not, though records name it, and a file that was not compacted since has it on pages that are free: neither
+the bytes nor records as they stood before. Two rows tell of a purge, its record and that of a view (`losses`), so that
+one may be lost. Views are folded again. What was not in the journal but is on disk, the scan at start finds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -108,17 +109,20 @@ def salvage(
         raise NewerFormat(f"the damaged journal has format {found.format}; a newer Quire can salvage it")
     kept = _Chain(source, found).kept()
     Journal.open(store, now_ns, workspace_id)
-    _store_blobs(source, found, _Wanted.told(source, kept), store, tell)
+    _store_blobs(source, found, _Wanted.told(source, kept, found.purged), store, tell)
     replaced = _store_records(source, kept, store, tell)
     journal = Journal.open(store, now_ns)
     with store.reading() as r:
-        gone, versions = not_held(r)
+        purged = sorted(b for b in found.purged if (known := losses.gone(r, b)) is None or known.why != losses.PURGED)
+        gone, versions = not_held(r, found.purged)
     lost = tuple(_stretches(seq for seq, row in enumerate(kept, 1) if row is None))
     if not found.head:
         lost = (*lost, (len(kept) + 1, 0))
     records = sum(row is not None for row in kept)
-    event = JournalSalvaged(why, set_aside, records, lost, len(gone), tuple(replaced), by, versions)
-    note(journal, now_ns, [event, *bytes_gone(gone, losses.LOST)])
+    hashes = tuple((seq, was) for seq, was, _ in replaced)
+    standing = tuple(there for _, _, there in replaced)
+    event = JournalSalvaged(why, set_aside, records, lost, len(gone), hashes, by, versions, standing)
+    note(journal, now_ns, [event, *bytes_gone(gone, losses.LOST), *bytes_gone(purged, losses.PURGED)])
     return event
 
 
@@ -135,8 +139,11 @@ def bytes_gone(gone: Iterable[bytes], why: str) -> Iterator[BytesGone]:
         yield BytesGone(tuple(listed[at : at + CHUNK]), why)
 
 
-def not_held(r: Reading) -> tuple[list[bytes], int]:
-    """Blobs that versions name, that should be held and are not, in their order; and how many versions name them."""
+def not_held(r: Reading, purged: Collection[bytes] = ()) -> tuple[list[bytes], int]:
+    """Blobs that versions name, that should be held and are not, in their order; and how many versions name them.
+
+    Those that are `purged` should not.
+    """
     never: set[bytes] = set()
     missing: dict[bytes, int] = {}
     for key, value in r.scan("versions"):
@@ -145,7 +152,7 @@ def not_held(r: Reading) -> tuple[list[bytes], int]:
             never.add(version.blob)
         elif version.blob and not blobs.holds(r, version.blob) and losses.gone(r, version.blob) is None:
             missing[version.blob] = missing.get(version.blob, 0) + 1
-    gone = [blob for blob in missing if blob not in never]
+    gone = [blob for blob in missing if blob not in never and blob not in purged]
     return gone, sum(missing[blob] for blob in gone)
 
 
@@ -161,6 +168,7 @@ class _Found:
         self.pieces: dict[int, dict[bytes, list[Row]]] = {}  # blob → key of the piece → its rows
         self.replaced: dict[int, set[bytes]] = {}  # seq → links
         self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → links
+        self.purged: set[bytes] = set()  # blobs, as the view tells it
         self.head = 0  # the seq that it says now; 0: that is lost
         self.format = 0
 
@@ -200,6 +208,10 @@ class _Found:
             number = int.from_bytes(row.key[:8], "big")
             if 0 < number < _FURTHEST:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
+        elif len(row.key) == losses.GONE_KEY_BYTES:
+            # A tree that may not be the newest does not lead to all that is true.
+            if (row.live or not source.certain) and losses.tells_of_purge(source.value(row)):
+                self.purged.add(row.key)
         elif row.key == HEAD_KEY and row.size == 40:
             value = source.value(row)
             self.heads.setdefault(int.from_bytes(value[:8], "big"), set()).add(link(value[8:]))
@@ -228,6 +240,8 @@ class _Chain:
     def __init__(self, source: Source, found: _Found) -> None:
         self._source = source
         self._found = found
+        self._standing: dict[int, bytes] = {}  # record in the place of another → its link; b"": nobody knows
+        self._stood: dict[int, set[bytes]] = {}  # the same → links of those that stood there
 
     def kept(self) -> list[Row | None]:
         """The record at 1, 2, …; None where it is lost."""
@@ -237,6 +251,8 @@ class _Chain:
         for seq in range(last, 0, -1):
             row, before = self._choose(seq, wanted)
             kept[seq - 1] = row
+            if row is not None:
+                self._note_replaced(self._source.value(row))
             wanted = {before} if before else set()
         return kept
 
@@ -258,30 +274,49 @@ class _Chain:
 
         b"" where nothing tells that: of a record that is not what it was, its remains may, or nothing does.
         """
-        stood = self._found.replaced.get(seq, set()) & wanted
-        possible: list[tuple[Row, bytes]] = []
+        stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
+        standing = self._standing.get(seq)
+        possible: list[tuple[Row | None, bytes]] = []
         for row in self._found.records.get(seq, ()):
             stored = self._source.value(row)
-            before = link(decode_record(stored).prev)
-            if stood or link(record_hash(stored)) in wanted:
+            before, of = link(decode_record(stored).prev), link(record_hash(stored))
+            refused = of in stood or (standing and of != standing)  # as it was before a purge, or nobody put it there
+            if (stood & wanted or of in wanted) and not refused:
                 return row, before
-            possible.append((row, before))
+            possible.append((None if refused else row, before))
         earlier = self._hashes(seq - 1)
         linked = [(row, before) for row, before in possible if before in earlier]
         if wanted:
             return None, linked[0][1] if linked else b""
-        return next(iter(linked or possible), (None, b""))
+        sound = [one for one in (*linked, *possible) if one[0] is not None]
+        return next(iter(sound or linked), (None, b""))
+
+    def _note_replaced(self, stored: bytes) -> None:
+        """What a kept record says of earlier ones; what a later one said of the same counts."""
+        record = decode_record(stored)
+        if record.kind not in losses.REPLACING:
+            return
+        event = record.event()
+        for seq, there in losses.standing(event):
+            self._standing.setdefault(seq, there)
+        for seq, was in losses.replacing(event):
+            self._stood.setdefault(seq, set()).add(link(was))
 
     def _hashes(self, seq: int) -> set[bytes]:
         if seq == 0:
             return {link(GENESIS)}
         hashes = {link(record_hash(self._source.value(row))) for row in self._found.records.get(seq, ())}
-        return hashes | self._found.replaced.get(seq, set())
+        return hashes | self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
 
 
-def _store_records(source: Source, kept: list[Row | None], store: Store, tell: Progress) -> list[tuple[int, bytes]]:
-    """Append them, and something in the place of those that are lost; the hashes that do not follow from that."""
-    replaced: list[tuple[int, bytes]] = []
+def _store_records(
+    source: Source, kept: list[Row | None], store: Store, tell: Progress
+) -> list[tuple[int, bytes, bytes]]:
+    """Append them, and something in the place of those that are lost; the hashes that do not follow from that.
+
+    Each is (seq, the hash that the next record holds, the link of what stands there).
+    """
+    replaced: list[tuple[int, bytes, bytes]] = []
     introductions, told = _introductions(source, kept), _told(source, kept)
     prev, at_ns = GENESIS, 0
     for first in range(0, len(kept), CHUNK):
@@ -300,7 +335,7 @@ def _store_records(source: Source, kept: list[Row | None], store: Store, tell: P
                 if following is None:
                     prev = told.get(seq, prev)
                 elif link(was := decode_record(source.value(following)).prev) != link(prev):
-                    replaced.append((seq, was))
+                    replaced.append((seq, was, link(prev)))
                     prev = was
         tell("records", min(first + CHUNK, len(kept)), len(kept))
     if kept:
@@ -366,9 +401,10 @@ class _Wanted(NamedTuple):
     purged: set[bytes]
 
     @classmethod
-    def told(cls, source: Source, kept: list[Row | None]) -> _Wanted:
+    def told(cls, source: Source, kept: list[Row | None], purged: Collection[bytes]) -> _Wanted:
+        """`purged`: those of which something else tells that they were."""
         named: set[bytes] = set()
-        purged: set[bytes] = set()
+        purged = set(purged)
         for row in kept:
             event = None if row is None else decode_record(source.value(row)).event()
             if blob := getattr(event, "blob", b""):

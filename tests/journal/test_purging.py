@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from typing import Final
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +16,8 @@ from cases import every
 from quire_journal import blobs, purging, views
 from quire_journal.any_of import AnyOf
 from quire_journal.beside import Beside
-from quire_journal.check import check
+from quire_journal.check import Finding, check
+from quire_journal.check_end import check_end
 from quire_journal.events import (
     BatchUndone,
     BurstBegun,
@@ -26,13 +29,17 @@ from quire_journal.events import (
     FileWritten,
     LeaseGranted,
     OutsideWritten,
+    Purged,
     ReadServed,
     ReplyKept,
     WriterIntroduced,
     WritesAbandoned,
 )
+from quire_journal.export import jsonl
+from quire_journal.export.source import Source, Stretch
 from quire_journal.history import History
 from quire_journal.ids import BatchId, WriterId, blob_id
+from quire_journal.importing import NotAnExport, import_lines
 from quire_journal.journal import Entry, Journal
 from quire_journal.log import TABLES, Damaged, Store, u64
 from quire_journal.purging import Change, Looking, Texts, Wanted
@@ -166,6 +173,71 @@ def purged(journal: Journal, change: Change) -> None:
     batch = BatchId(journal.head + 1)
     entries = [Entry(event, WriterId(1), journal.head + 1, batch) for event in change.events]
     journal.append(entries, dropped=change.dropped, instead=change.rows)
+
+
+def changed_by_the_disk(store: Store, seq: int, was: bytes, now: bytes) -> None:
+    with store.writing() as w:
+        stored = w.get("records", u64(seq)) or b""
+        assert was in stored
+        w.put("records", u64(seq), stored.replace(was, now))
+
+
+@pytest.mark.parametrize("looks", [check, check_end], ids=["all", "the end"])
+def test_a_record_that_a_purge_replaced_is_vouched_for_as_it_stands_now(
+    looks: Callable[[Store], Iterator[Finding]],
+) -> None:
+    """The next one holds the hash of before: whatever still was a record passed."""
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    lived(journal, range(2))
+    purged(journal, looked(store, NAMED))
+    assert list(looks(store)) == []
+    with store.reading() as r:
+        refused, by = 10, journal.head
+        assert isinstance(decode_record(r.get("records", u64(refused)) or b"").event(), EditRefused)
+    changed_by_the_disk(store, refused, b" is there", b" is where")
+    assert f"Record {refused} is not what record {by} put there." in map(str, looks(store))
+
+
+def test_of_two_purges_of_a_record_the_last_one_vouches_for_it() -> None:
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    lived(journal, range(2))
+    purged(journal, looked(store, NAMED))
+    purged(journal, looked(store, Wanted(matching=re.compile(rb"is there"))))
+    assert list(check(store)) == []
+    changed_by_the_disk(store, 10, b"[purged] ", b"[purged]_")
+    assert [finding.seq for finding in check(store) if finding.table == "records"] == [10]
+
+
+def test_a_purge_by_an_older_quire_vouches_for_nothing_and_nothing_is_held_against_it() -> None:
+    store = MemoryStore()
+    journal = Journal.open(store, 1)
+    lived(journal, range(2))
+    purged(journal, looked(store, NAMED))
+    change = looked(store, Wanted(matching=re.compile(rb"is there")))
+    change.events = [msgspec.structs.replace(e, standing=()) for e in change.events if isinstance(e, Purged)]
+    purged(journal, change)
+    assert list(check(store)) == []
+    assert list(check_end(store)) == []
+
+
+def test_an_export_with_another_record_than_a_purge_left_is_no_export() -> None:
+    store, new = MemoryStore(), MemoryStore()
+    journal = Journal.open(store, 1)
+    lived(journal, range(2))
+    purged(journal, looked(store, NAMED))
+
+    def lines() -> Iterator[bytes]:
+        yield from jsonl.export(Source(store, Stretch(0, journal.head), journal.workspace_id), "")
+
+    Journal.open(new, 1)
+    import_lines(lines(), new)
+    assert list(check(new)) == []
+    changed_by_the_disk(store, 10, b" is there", b" is where")
+    Journal.open(again := MemoryStore(), 1)
+    with pytest.raises(NotAnExport, match=f"record {journal.head} put another record 10 there than the one that came"):
+        import_lines(lines(), again)
 
 
 def test_who_has_another_name_afterwards_has_it_in_every_view_at_once() -> None:

@@ -255,6 +255,65 @@ def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_st
         assert [history.holds(blob_id(content(n))) for n in range(10)] == [n < 9 for n in range(10)]
 
 
+def without_token(folder: Path) -> Journal:
+    """A journal that goes on with a record that tells a secret (12), and has it purged; not compacted."""
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    told = EditRefused("edit", "a.py", "stale", "there is token=x1y2z3 now")
+    journal.append([Entry(told, WriterId(1), 100, BatchId(12))])
+    with journal.store.reading() as r:
+        looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
+        looking.look(r)
+        change = looking.change(r)
+    purge = [Entry(event, WriterId(1), 100, BatchId(13)) for event in change.events]
+    journal.append(purge, instead=change.rows)
+    return journal
+
+
+@pytest.mark.parametrize("was", [b"[purged] now", b"[purged]"], ids=["changed", "no record any more"])
+def test_a_record_that_a_purge_replaced_does_not_come_back_as_it_was_before(folder: Path, was: bytes) -> None:
+    """Where the newer one is damaged: the next record holds the hash of the one on a page that is free."""
+    without_token(folder).close()
+    record = stored(folder, "records", u64(12))
+    now = b"[purged] not" if was != b"[purged]" else b"\xff" * len(was)
+    damage(folder, record, record.replace(was, now))
+    store, event = salvaged(folder)
+    assert event.lost == ((12, 12),)
+    with store.reading() as r:
+        assert not any(b"x1y2z3" in row for _, row in r.scan("records"))
+
+
+def test_what_comes_in_the_place_of_a_lost_record_is_vouched_for(folder: Path) -> None:
+    change_record(folder, 5, b"a.py", b"b.py")
+    store, _ = salvaged(folder)
+    with store.writing() as w:
+        row = decode_record(w.get("records", u64(5)) or b"")
+        w.put("records", u64(5), encode_record(msgspec.structs.replace(row, writer=1)))
+    assert "Record 5 is not what record 12 put there." in map(str, check(store))
+
+
+def test_bytes_that_were_purged_stay_so_though_the_record_that_says_it_is_lost(folder: Path) -> None:
+    """A view tells it, too: they came back from a page that was free."""
+    secret = content(9)
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    with journal.store.reading() as r:
+        looking = Looking(Wanted(blob=blob_id(secret)))
+        looking.look(r)
+        change = looking.change(r)
+    purge = [Entry(event, WriterId(1), 100, BatchId(12)) for event in change.events]
+    journal.append(purge, dropped=change.dropped, instead=change.rows)
+    journal.append([Entry(EditRefused("edit", "a.py", "x", "no"), WriterId(1), 100, BatchId(14))])
+    journal.close()
+    record = stored(folder, "records", u64(13))
+    damage(folder, record, record.replace(b"purged", b"burned"))
+    store, event = salvaged(folder)
+    assert (event.lost, event.blobs, event.versions) == (((13, 13),), 0, 0)
+    with store.reading() as r:
+        history = History(r)
+        version = history.version("a.py", 11)
+        assert version is not None
+        assert missing(history, version).why == "purged"
+
+
 def test_a_row_without_a_value_at_the_very_end_of_the_file_is_read_as_one(folder: Path) -> None:
     """A page is filled from its end, and keys are all that some tables have: such a file could not be salvaged."""
     journal = Journal.open(LmdbStore.open(folder), 1)

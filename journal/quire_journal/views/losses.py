@@ -7,6 +7,7 @@ kept here, so the chain can be followed across it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final, NamedTuple
 
@@ -19,9 +20,13 @@ from quire_journal.records import Record, decode_record
 TABLES = ("gone", "replaced", "salvages")
 KINDS: Final = (BytesGone, JournalSalvaged, Purged)
 
-_REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
+REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
+"""Kinds of records that put others in the place of earlier ones."""
 
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
+
+GONE_KEY_BYTES: Final = 32
+"""Of a key of `gone`."""
 
 
 class Gone(NamedTuple):
@@ -52,6 +57,11 @@ def gone(r: Reading, blob: bytes) -> Gone | None:
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 
 
+def tells_of_purge(value: bytes) -> bool:
+    """Is that a row of `gone` that says so? For who does not know of which table it is."""
+    return len(value) == 8 + len(PURGED) and value.endswith(PURGED.encode())
+
+
 def any_gone(r: Reading) -> bool:
     """Does any record say that bytes are gone?"""
     return r.count("gone") > 0
@@ -68,10 +78,21 @@ def replaced_by_log(r: Reading) -> dict[int, bytes]:
     for _, stored in r.scan("records"):
         with suppress(msgspec.MsgspecError):  # what is wrong with a record is not asked here
             record = decode_record(stored)
-            if record.kind in _REPLACING:
+            if record.kind in REPLACING:
                 for seq, was in replacing(record.event()):
                     found.setdefault(seq, was)
     return found
+
+
+def standing(event: Event | None) -> Iterator[tuple[int, bytes]]:
+    """The same records, each with the link of what stands there since this event; b"" where it does not tell that.
+
+    No other record holds those. Of several events that name a record the last one counts.
+    """
+    replaced = replacing(event)
+    links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()
+    known = links if len(links) == len(replaced) else (b"",) * len(replaced)
+    return zip((seq for seq, _ in replaced), known, strict=True)
 
 
 def replacing(event: Event | None) -> tuple[tuple[int, bytes], ...]:
