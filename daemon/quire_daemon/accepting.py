@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Any, Final
 
 from quire_daemon import call as calls
@@ -47,6 +48,7 @@ class Accepting:
         self._answering, self._clock, self._log = answering, clock, log
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # that there had been when they were looked up
+        self._purges_known = 0  # that there had been when it was last looked who waits
         self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self.asked_s = -1e9  # monotonic: when the last request about a file came
@@ -107,6 +109,20 @@ class Accepting:
             self._clock.mono_s() + self._gather.settings.edit.busy_wait_ms / 1000,
             request.deadline_ns,
         )
+
+    def know_again(self, calls: Iterable[Call]) -> None:
+        """Look up who made the calls that wait, where a purge may have taken the names of their writers.
+
+        The log would tell what they do of somebody whom their caller is not any more: a repeated call would be made
+        again.
+        """
+        if self._purges_known == self._gather.recorder.purges:
+            return
+        self._purges_known = self._gather.recorder.purges
+        for call in calls:
+            came = call.incoming
+            assert came.request is not None
+            call.who = self._who(came.identity, came.peer, came.request.caller, call.tool is NATIVE_TOOL)
 
     def _who(self, connection: bytes, peer: Peer, caller: Any, by_hook: bool) -> Who:
         """The writer that this caller is in the journal; introduced there when it is new."""

@@ -296,6 +296,7 @@ class App:
                 self.deciding.take(call)
         for jobs in (self.jobs, self.crawls, self.asides):
             jobs.take_results()
+        self.accepting.know_again(self.deciding.waiting)
         self._guarded("search", self.deciding.take_answers)
         if self.git.stirs():
             self._guarded("git", self.git.look)  # before its writes are looked at

@@ -11,7 +11,7 @@ written goes on as `Going`, to be performed by the loop.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -95,6 +95,11 @@ class Deciding:
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
     # ── the queue ──
+
+    @property
+    def waiting(self) -> Iterable[Call]:
+        """The calls that are not decided."""
+        return self._calls
 
     def take(self, call: Call) -> None:
         """A call has come. Of too many it is refused, but for one that ends the daemon."""

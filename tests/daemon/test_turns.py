@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -35,11 +36,14 @@ from quire_daemon.workspace import Workspace
 from quire_journal import VERSION, WIRE
 from quire_journal.check import check
 from quire_journal.events import EditRefused, GitRan, JournalSalvaged
+from quire_journal.ids import WriterId
 from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Reply, Request, encode
+from quire_journal.purging import Looking, Wanted
 from quire_journal.spooled import FOLDER, request_name
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.views.writers import caller_key
 
 LONGEST_S = 30.0
 """For the turns that a call may take, some of which wait for the disk."""
@@ -220,6 +224,34 @@ def test_a_repeated_call_is_the_same_under_other_names_of_its_arguments(daemon: 
     first = daemon.turn(ann=("write_file", {**written, "base": first["version"]}))["ann"]
     again = daemon.turn(ann=("write_file", {**written, "expected_file_version": seen["version"]}))["ann"]
     assert (first["ok"], again["error"]) == (True, "schema_invalid"), "another base is another call"
+
+
+def test_a_call_that_waits_while_the_name_of_its_caller_is_purged_is_made_by_that_caller(daemon: Daemon) -> None:
+    """The writer by whom it came has another name since: the reply was kept for that one, and a repeated call was made
+    again."""
+    who, recorder = "token=x1y2z3", daemon.app.recorder
+    held = daemon.turn(ann=("claim", {"path": "a", "kind": "exclusive"}))["ann"]
+    assert daemon.turn(**{who: write("b")})[who]["ok"]
+    wanted = "claim", {"path": "a", "kind": "exclusive", "wait_ms": 60_000, "idempotency_key": "k"}
+    daemon.app.turn([incoming(who, *wanted)])
+
+    def purge() -> None:
+        looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
+        with daemon.store.reading() as r:
+            looking.look(r)
+            recorder.purge(looking.change(r), WriterId(1))
+
+    until = daemon.clock.mono_s() + LONGEST_S
+    daemon.app.jobs.start(lambda: purge, "purge")
+    while not recorder.purges and daemon.clock.mono_s() < until:
+        daemon.app.turn([])
+    assert daemon.turn(ann=("release", {"lease": held["lease"]}))["ann"]["ok"]
+    while who.encode() not in daemon.server.replies and daemon.clock.mono_s() < until:
+        daemon.app.turn([])
+    granted = daemon.server.replies[who.encode()]
+    with recorder.history() as history:
+        assert [history.caller_of(lease.writer) for lease in history.leases()] == [caller_key(os.getuid(), who, "")]
+    assert (granted["ok"], daemon.turn(**{who: wanted})[who]["lease"]) == (True, granted["lease"])
 
 
 @pytest.mark.parametrize("between", [read("b"), ("claim", {"path": "b"})])
