@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_journal import blobs
-from quire_journal.events import BatchUndone, WriterIntroduced
+from quire_journal.events import BatchUndone, Event, WriterIntroduced
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
@@ -85,6 +85,11 @@ class History:
             return None
         newest = self._head(number)
         return newest if newest is not None and newest.seq == seq else files.older(self._reading, number, seq)
+
+    def version_by(self, path: str, record: Record, event: Event | None) -> Version | None:
+        """The same of a record that is at hand, with its event: nothing of it is read a second time."""
+        number = self.path_id(path)
+        return None if number is None else files.version_by(self._reading, number, record, event)
 
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter, paths_of
@@ -47,8 +47,8 @@ class Batches:
             self._undoers[batch] = self._not_abandoned(undoers.get(batch, ()))
 
     def mark(self, batch: int) -> BatchUndone | None:
-        """What says that the batch undid others; None for any other batch."""
-        return self._of(batch)[0]
+        """What says that the batch undid others; None for any other batch. It is found without the other records."""
+        return self._records[batch][0] if batch in self._records else self.history.undoing(batch)
 
     def starts(self, batch: int) -> tuple[tuple[str, int], ...]:
         """(path, seq) of the versions that a batch made and that stand."""
@@ -123,15 +123,11 @@ class Batches:
             if record.kind == BatchUndone.kind:
                 event = record.event()
                 mark = event if isinstance(event, BatchUndone) else None
-            places += _places(record)
-        stand = tuple((path, seq) for path, seq in places if _stands(self.history.version(path, seq)))
-        self._records[batch] = mark, stand, writer
-
-
-def _places(record: Record) -> Iterator[tuple[str, int]]:
-    """(path, seq) of what a record changed."""
-    if record.kind in VERSION_KINDS:
-        yield from ((path, record.seq) for path in paths_of(record.event()))
+            elif record.kind in VERSION_KINDS:
+                event = record.event()
+                made = ((path, self.history.version_by(path, record, event)) for path in paths_of(event))
+                places += [(path, record.seq) for path, version in made if _stands(version)]
+        self._records[batch] = mark, tuple(places), writer
 
 
 def _stands(version: Version | None) -> bool:

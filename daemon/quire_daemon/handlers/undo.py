@@ -85,12 +85,12 @@ def decide(params: Params, world: World) -> Decision:
     actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
     if params.token is not None and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
-    staying = stayed(known, choice, found, [bool(a.skipped) for a in actions])
+    skipped = [bool(a.skipped) for a in actions]
+    staying = stayed(known, seen, skipped)
     _refuse_if_pointless(params, choice, actions, staying, history)
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
-    left = left_alone(known, choice, [a.unwound for a in actions if a.skipped])
-    return Performing(world, choice, staying, left).decision(actions)
+    return Performing(world, choice, staying, left_alone(seen, skipped)).decision(actions)
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:

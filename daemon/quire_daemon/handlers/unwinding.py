@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import dropwhile
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -91,7 +91,9 @@ class _Without:
         known = self._known
         in_path = self._filter(self._choice.paths)
         wanted = [(p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p)]
-        undone = (b for b in self._connected - self._chosen if self._by_path or self._undone(b, ()))
+        last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
+        before = (b for b in self._connected - self._chosen if b < last)
+        undone = (b for b in before if self._by_path or self._undone(b, ()))
         others = [(p, s) for b in undone for p, s in known.starts(b)]
         found = lives(known.history, [*wanted, *others], lambda version: version.batch in self._connected)
         if others:
@@ -154,13 +156,20 @@ def _names(step: Step) -> tuple[str, str]:
     return step.before.path, step.after.path
 
 
-def _unwound(known: Batches, choice: Choice) -> list[Unwound]:
+class Lived(NamedTuple):
+    """The life of a file, with the steps that are undone in it, and what it comes to without them."""
+
+    life: Life
+    unwound: Unwound
+
+
+def _unwound(known: Batches, choice: Choice) -> list[Lived]:
     """What the files of the chosen batches come to without them."""
-    found = [unwind(known.history, life) for life in _Without(known, choice).lives()]
+    found = [Lived(life, unwind(known.history, life)) for life in _Without(known, choice).lives()]
     if choice.how != "redo":
         return found
     # What undid others may have been about files that the chosen batch never touched: they stay as they are.
-    return [u for u in found if not is_now(u) or u.conflicts or u.missing]
+    return [one for one in found if not is_now(one.unwound) or one.unwound.conflicts or one.unwound.missing]
 
 
 def _restored(history: History, choice: Choice) -> list[Unwound]:
@@ -222,57 +231,55 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
     return list(found)
 
 
-def outcome(known: Batches, choice: Choice, who: Who) -> list[Unwound]:
-    """What the chosen files come to. Raises `Refused` for a restore of what was not there."""
+def outcome(known: Batches, choice: Choice, who: Who) -> tuple[Sequence[Unwound], Sequence[Life]]:
+    """What the chosen files come to, and the life of each, which a restore does not ask for.
+
+    Raises `Refused` for a restore of what was not there.
+    """
     if choice.how == "restore":
-        return _restored(known.history, choice)
-    found = _unwound(known, choice)
-    return [_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found
+        return _restored(known.history, choice), ()
+    lived = _unwound(known, choice)
+    found, lives = [one.unwound for one in lived], [one.life for one in lived]
+    return ([_with_markers(u, known.history, who) for u in found] if choice.conflicts == "markers" else found), lives
 
 
-def left_alone(known: Batches, choice: Choice, left: Sequence[Unwound]) -> tuple[int, ...]:
-    """The records of the chosen batches in the files `left` of the outcome, in which they are in force as before."""
-    if choice.how == "restore" or not left:
-        return ()
-    chosen, states = {*choice.batches}, {(u.now.path, u.now.version.seq) for u in left if u.now.version is not None}
-    steps = (
-        step
-        for life in _Without(known, choice).lives()
-        if life.now.version is not None and (life.now.path, life.now.version.seq) in states
-        for step in life.steps
-    )
+def left_alone(seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
+    """The records of the chosen batches in those files of the outcome in which they are in force as before."""
+    chosen = {*seen.choice.batches}
+    steps = (step for life, left in zip(seen.lives, skipped, strict=False) if left for step in life.steps)
     return tuple(sorted(step.seq for step in steps if step.undone and step.batch in chosen))
 
 
 # ── what stays in force ──────────────────────────────────────────────────────
 
 
-def stayed(known: Batches, choice: Choice, found: Sequence[Unwound], skipped: Sequence[bool]) -> tuple[int, ...]:
+def stayed(known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> tuple[int, ...]:
     """The chosen batches of which nothing comes out, in the order of the choice: they are in force as before.
 
-    `found` is the outcome, and `skipped` says of each file whether it is left alone. A redo and conflict markers leave
-    nothing: what is in the way of a redo was not undone by others, and markers hold both sides.
+    `skipped` says of each file whether it is left alone. A redo and conflict markers leave nothing: what is in the way
+    of a redo was not undone by others, and markers hold both sides.
     """
+    choice, found = seen.choice, seen.found
     if choice.how not in ("undo", "rollback") or choice.conflicts == "markers":
         return ()
     if not any(skipped) and not any(u.conflicts for u in found):
         return ()
-    return _Staying(known, choice, found, skipped).batches()
+    return _Staying(known, seen, skipped).batches()
 
 
 class _Staying:
     """Tells what stays by leaving batches out: what comes to the same with fewer conflicts made no difference."""
 
-    def __init__(self, known: Batches, choice: Choice, found: Sequence[Unwound], skipped: Sequence[bool]) -> None:
-        self._known, self._choice = known, choice
-        self._files = list(zip(_Without(known, choice).lives(), found, skipped, strict=True))
+    def __init__(self, known: Batches, seen: Foreseen, skipped: Sequence[bool]) -> None:
+        self._known, self._choice = known, seen.choice
+        self._files = list(zip(seen.lives, seen.found, skipped, strict=True))
         self._touched: dict[int, set[int]] = {}  # by batch: which of the files it is undone in
         for number, (life, _, _) in enumerate(self._files):
             for step in life.steps:
                 if step.undone:
                     self._touched.setdefault(step.batch, set()).add(number)
         self._out: set[int] = set()
-        self._conflicts = [len(u.conflicts) for u in found]  # of each file, when those are left out
+        self._conflicts = [len(u.conflicts) for u in seen.found]  # of each file, when those are left out
         self._steps = 0
 
     def batches(self) -> tuple[int, ...]:
@@ -404,12 +411,13 @@ class Foreseen(msgspec.Struct, frozen=True):
     head: int
     choice: Choice
     found: Sequence[Unwound]
+    lives: Sequence[Life] = ()  # of these files, in that order; of a restore none is known
 
 
 def foresee(params: Params, known: Batches, who: Who) -> Foreseen:
     """The choice that the arguments stand for, and what comes of it. Raises `Refused`."""
     choice = choose(params, known, who)
-    return Foreseen(params, known.history.head(), choice, outcome(known, choice, who))
+    return Foreseen(params, known.history.head(), choice, *outcome(known, choice, who))
 
 
 def implied_by(params: Params, history: History, who: Who) -> Implied:

@@ -194,6 +194,13 @@ def older(r: Reading, path: int, seq: int) -> Version | None:
     return None if found is None else version_at(r, key, found)
 
 
+def version_by(r: Reading, path: int, record: Record, event: Event | None) -> Version | None:
+    """As `version`, of a record that is at hand."""
+    key = u32(path) + u64(record.seq)
+    found = r.get("versions", key)
+    return None if found is None else _made(record, event, _place_in(key, found))
+
+
 def versions(
     r: Reading, path: int, after: int = 0, upto: int | None = None, reverse: bool = False, displaced: bool = False
 ) -> Iterator[Version]:

@@ -1,0 +1,90 @@
+"""How much of the journal an undo asks for: what was done and taken back costs each file its steps, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from desk import Desk
+
+from cases import every
+from quire_daemon.handlers.batches import Batches
+from quire_daemon.handlers.choosing import Params, RedoParams, UndoParams
+from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_daemon.handlers.unwinding import foresee, left_alone, stayed
+from quire_journal.history import History
+from quire_journal.log import Reading
+
+FILES = 20
+
+
+class Asked:
+    """A snapshot that counts the rows that are looked up in it."""
+
+    def __init__(self, r: Reading) -> None:
+        self._r, self.known, self.rows = r, r.known, 0
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        self.rows += 1
+        return self._r.get(table, key)
+
+    def scan(self, *args: Any, **words: Any) -> Iterator[tuple[bytes, bytes]]:
+        return self._r.scan(*args, **words)
+
+    def values(self, *args: Any) -> list[bytes]:
+        return self._r.values(*args)
+
+    def count(self, table: str) -> int:
+        return self._r.count(table)
+
+
+def rounds(desk: Desk, count: int) -> None:
+    """A burst that is undone and redone so often."""
+    if not desk.files:
+        desk.write_all({f"f{n}": b"one\n" for n in range(FILES)}, desk.ben)
+        desk.write_all({f"f{n}": b"two\n" for n in range(FILES)}, desk.ann)
+    for _ in range(count):
+        assert desk.call(UNDO_TOOL, desk.ann)["ok"]
+        assert desk.call(REDO_TOOL, desk.ann)["ok"]
+
+
+def asked(desk: Desk, params: Params) -> int:
+    """The rows for what comes of it."""
+    with desk.journal.store.reading() as r:
+        counting = Asked(r)
+        foresee(params, Batches(History(counting)), desk.ann)
+    return counting.rows
+
+
+@every(("params", "most"), [(UndoParams(), 1), (RedoParams(), 2)])
+def test_a_round_of_undo_and_redo_costs_later_ones_the_steps_of_their_files(params: Params, most: int) -> None:
+    """All records and versions of all those batches were read besides, to find the one that says what they are."""
+    desk = Desk()
+    rounds(desk, 2)
+    undone = isinstance(params, RedoParams)
+    if undone:
+        desk.call(UNDO_TOOL, desk.ann)
+    before = asked(desk, params)
+    if undone:
+        desk.call(REDO_TOOL, desk.ann)
+    rounds(desk, 4)
+    if undone:
+        desk.call(UNDO_TOOL, desk.ann)
+    steps = 4 * 2 * FILES
+    assert asked(desk, params) - before < most * steps * 1.5
+
+
+def test_what_stays_is_told_of_the_lives_that_the_outcome_was_made_of() -> None:
+    """For thousands of files they were looked up once more, while everybody waited."""
+    desk = Desk()
+    desk.write_all({"a": b"one\n", "b": b"one\n"}, desk.ben)
+    batch = desk.write_all({"a": b"two\n", "b": b"two\n"}, desk.ann)
+    desk.write("b", b"three\n", desk.ben)
+    with desk.journal.store.reading() as r:
+        counting = Asked(r)
+        known = Batches(History(counting))
+        seen = foresee(UndoParams(), known, desk.ann)
+        found, before = [u.now.path for u in seen.found], counting.rows
+        assert left_alone(seen, [path == "a" for path in found]) == (batch,)
+        assert stayed(known, seen, [True, True]) == (batch,)
+    assert counting.rows - before < 5
