@@ -124,6 +124,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon import examining, faults, server, soundness
     from quire_daemon.app import App
     from quire_daemon.clock import SystemClock
+    from quire_daemon.finishing import Finishing
     from quire_daemon.forgotten import bring_back
     from quire_daemon.gather import Gather
     from quire_daemon.ignore import Ignore
@@ -196,9 +197,10 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
             else:
                 recorder = Recorder(journal, clock)
                 withheld = Gather(workspace, recorder, ignore, settings).withheld
-                recover(recorder, workspace, log, settings.capture.max_bytes, withheld)
+                start = Finishing(recorder, workspace, log, most, withheld)
+                recover(start)
                 if not found.machine_ran:
-                    bring_back(recorder, workspace, log, settings.capture.max_bytes, withheld)
+                    bring_back(start)
             if not found.machine_ran:  # only now: a start that gets no further is followed by one that asks again
                 store.leave_image(unproven=found.end_only)
             epoch = secrets.token_hex(8)

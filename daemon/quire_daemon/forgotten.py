@@ -28,11 +28,8 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from quire_daemon.displaced import Withheld, nothing_is_withheld
+from quire_daemon.finishing import Finishing
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
-from quire_daemon.logfile import Log
-from quire_daemon.recorder import Recorder
-from quire_daemon.recovery import base_there, roll_forward, write_down
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     LINK,
@@ -76,22 +73,21 @@ class _Promise(NamedTuple):
     inode: int  # of the file; 0: not known
 
 
-def bring_back(
-    recorder: Recorder, workspace: Workspace, log: Log, limit: int, withheld: Withheld = nothing_is_withheld
-) -> int:
-    """Perform again what the file system forgot; how many paths that were. Files over `limit` bytes are left."""
+def bring_back(start: Finishing) -> int:
+    """Perform again what the file system forgot; how many paths that were."""
+    recorder = start.recorder
     with recorder.history() as history:
         promises = _latest(history, recorder.clock.now_ns())
-        found = (_step(path, promises[path], history, workspace, limit) for path in sorted(promises))
+        found = (_step(start, path, promises[path], history) for path in sorted(promises))
         steps = [_lighter(step, history) for step in found if step is not None]
     done = 0
     for light in _in_order(steps):
         with recorder.history() as history:
             step = _whole(light, history)
-        there = roll_forward(workspace, recorder, step, withheld)
+        there = start.perform(step)
         done += there
-        log.info("brought_back", seq=step.seq, path=step.path, done=there)
-    write_down(workspace, [path for step in steps for path in names(step)])
+        start.log.info("brought_back", seq=step.seq, path=step.path, done=there)
+    start.write_down([path for step in steps for path in names(step)])
     return done
 
 
@@ -165,17 +161,16 @@ def _promises(record: Record, done_ns: int) -> Iterator[tuple[str, _Promise]]:
         yield event.to, _Promise(record.at_ns, done_ns, 0, 0)
 
 
-def _step(path: str, promises: list[_Promise], history: History, workspace: Workspace, limit: int) -> Write | None:
+def _step(start: Finishing, path: str, promises: list[_Promise], history: History) -> Write | None:
     """What makes `path` its newest version again; None where it is that, or somebody else has been there."""
     head = history.file(path)
-    over = None if head is None else _as_before(path, promises, history, workspace, limit)
+    over = None if head is None else _as_before(start, path, promises, history)
     if head is None or over is None:
         return None
     if head.gone:
-        return _leave(path, head, over, history, workspace)
-    try:
-        data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_of(head.blob)
-    except KeyError:
+        return _leave(start, path, head, over, history)
+    data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_held(head.blob)
+    if data is None:
         return None  # a secret, or too large: the bytes were never kept
     if head.entry != REGULAR:
         return Make(head.seq, path, head.entry, data, head.mode, over) if over.kind == "missing" else None
@@ -184,7 +179,7 @@ def _step(path: str, promises: list[_Promise], history: History, workspace: Work
     return Put(head.seq, path, data, head.mode, over)
 
 
-def _leave(path: str, head: Version, over: FileNow, history: History, workspace: Workspace) -> Remove | Move | None:
+def _leave(start: Finishing, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
     """What takes the file away from `path` again. Never the only copy of bytes that the journal does not hold."""
     if over.kind != "file" or over.text is None:
         return None
@@ -194,26 +189,24 @@ def _leave(path: str, head: Version, over: FileNow, history: History, workspace:
     if there is None or there.gone or there.blob != over.text.blob:
         return None
     with contextlib.suppress(Refused):
-        if workspace.look(disk_path(head.moved_to)).kind == "missing":
+        if start.is_free(head.moved_to):
             return Move(head.seq, path, head.moved_to, over)
     return None
 
 
-def _as_before(
-    path: str, promises: list[_Promise], history: History, workspace: Workspace, limit: int
-) -> FileNow | None:
+def _as_before(start: Finishing, path: str, promises: list[_Promise], history: History) -> FileNow | None:
     """What is at `path`, if that is what one of the writes found, and was not changed since."""
     with contextlib.suppress(Refused):
-        look = workspace.look(disk_path(path))
+        look = start.workspace.look(disk_path(path))
         if look.kind == "missing":
-            changed_ns = _folder_changed_ns(disk_path(path), workspace)
+            changed_ns = _folder_changed_ns(disk_path(path), start.workspace)
             was_nothing = any(p.done_ns > changed_ns and _nothing(path, p.base, history) for p in promises)
             return FileNow(path, "missing") if was_nothing else None
         if look.kind != "file" or look.signature is None:
             return None
         for promise in promises:
             if promise.inode in (0, look.signature.ino) and look.signature.ctime_ns < promise.at_ns:
-                there = base_there(path, promise.base, promise.inode, history, workspace, limit)
+                there = start.base_there(path, promise.base, promise.inode, history)
                 if there is not None:
                     return there
     return None

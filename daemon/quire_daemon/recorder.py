@@ -393,8 +393,7 @@ class Recorder:
         """The path that the temporary file `name` was made for; its name begins with the seq of the record."""
         digits = name.partition(".")[0]
         with self.history() as history:
-            record = history.record(int(digits)) if digits.isdecimal() else None
-        event = record.event() if record is not None else None
+            event = history.event(int(digits)) if digits.isdecimal() else None
         return getattr(event, "path", "") or f".quire/tmp/{name}"
 
     def versions(self) -> int:

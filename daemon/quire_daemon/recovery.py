@@ -20,12 +20,11 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from quire_daemon.displaced import Withheld, note_displaced, note_theirs, nothing_is_withheld
+from quire_daemon.displaced import Withheld, note_displaced, note_theirs
+from quire_daemon.finishing import Finishing, as_read
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
-from quire_daemon.preparing import on_disk
-from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import HeldOpen, Kept, Lost, NotRegular, TooLarge, Unread, Vanished, Workspace
+from quire_daemon.workspace import Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -44,17 +43,15 @@ from quire_journal.history import History
 from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
-from quire_journal.text import Text
 
 OVERTAKEN: Final = "overtaken"
 """Why a single write was taken back by a start: of others of its batch that says nothing."""
 
 
-def recover(
-    recorder: Recorder, workspace: Workspace, log: Log, limit: int, withheld: Withheld = nothing_is_withheld
-) -> int:
-    """Settle every unsettled write; how many were rolled forward. Files over `limit` bytes are left as they are."""
-    left = workspace.leftovers(limit)
+def recover(start: Finishing) -> int:
+    """Settle every unsettled write; how many were rolled forward."""
+    recorder, workspace, log = start.recorder, start.workspace, start.log
+    left = workspace.leftovers(start.limit)
     torn = {kept.seq for kept in left if kept.in_place}
     with recorder.history() as history:
         taken_back = [one for batch in history.unsettled() if (one := _rest_taken_back(batch, history)) is not None]
@@ -64,32 +61,32 @@ def recover(
     with recorder.history() as history:
         batches = history.unsettled()
         records = [record for batch in batches for record in history.batch(batch)]
-    in_journal = _keep(recorder, workspace, log, left, withheld)
+    in_journal = _keep(start, left)
     promised = {record.seq for record in records}
     for kept in left:
         if kept.seq in promised and not kept.in_place:
             with _unless_closed(log, kept.seq):
-                _put_back(recorder, workspace, kept, limit, withheld)
+                _put_back(start, kept)
     workspace.discard(in_journal)
     read = {kept.name for kept in left}
-    _keep_unread(recorder, workspace, log, [one for one in workspace.unread() if one.name not in read], limit)
+    _keep_unread(start, [one for one in workspace.unread() if one.name not in read])
     for record in records:
-        _finish_folders_above(recorder, workspace, record.event())
+        _finish_folders_above(start, record.event())
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         writes: Sequence[Write] = ()
         with _unless_closed(log, record.seq), recorder.history() as history:
-            writes = _planned(record, recorder, history, workspace, limit, torn, withheld)
+            writes = _planned(start, record, history, torn)
         if not writes:
             continue
         # None after one that could not be made.
-        done = all(roll_forward(workspace, recorder, write, withheld) for write in writes)
+        done = all(map(start.perform, writes))
         rolled += done
         changed += [path for write in writes for path in names(write)]
         log.info("recovered", seq=record.seq, path=writes[-1].path, rolled_forward=done)
     for record in records:
         _finish_folder(workspace, record.event())
-    write_down(workspace, changed)
+    start.write_down(changed)
     if records:
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
@@ -129,60 +126,21 @@ def _finish_folder(workspace: Workspace, event: Event | None) -> None:
             workspace.finish_folder(path, event.mode)
 
 
-def _finish_folders_above(recorder: Recorder, workspace: Workspace, event: Event | None) -> None:
+def _finish_folders_above(start: Finishing, event: Event | None) -> None:
     """Folders that were made for what was promised, and did not get their mode. One that is known is somebody's."""
     if not isinstance(event, FileWritten | FileMoved):
         return
     path = disk_path(event.to if isinstance(event, FileMoved) else event.path)
     folders = [path[:at] for at, character in enumerate(path) if character == "/"]
-    with recorder.history() as history:
+    with start.recorder.history() as history:
         heads = [history.file(journal_path(folder)) for folder in folders]
     for folder, head in zip(folders, heads, strict=True):
         if head is None or head.gone:
             with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
-                workspace.finish_made(folder)
+                start.workspace.finish_made(folder)
 
 
-def roll_forward(
-    workspace: Workspace, recorder: Recorder, step: Write, withheld: Withheld = nothing_is_withheld
-) -> bool:
-    """Perform a promised write; False when something stands in the way, which the scan will journal."""
-    try:
-        staged = workspace.stage(on_disk(step))
-        result = workspace.perform(staged)
-    except (Refused, HeldOpen):
-        return False
-    if isinstance(result, Lost):
-        noted = []
-        for kept in result.kept:
-            with contextlib.suppress(OSError, Refused):  # a secret that has no place now: the next start finds it
-                note_theirs(recorder, workspace, step.path, kept, "swap", withheld)
-                noted.append(kept)
-        recorder.commit()
-        workspace.discard(noted)
-        return False
-    return True
-
-
-def write_down(workspace: Workspace, paths: Sequence[str]) -> None:
-    """Wait, as far as that can be, until the file system has written these names down.
-
-    A power cut soon after this start would find the records of the writes too old to ask for them (`forgotten`).
-    """
-    for path in {path.rpartition("/")[0]: path for path in paths}.values():
-        with contextlib.suppress(OSError):
-            workspace.sync_folder(disk_path(path))
-
-
-def _planned(
-    record: Record,
-    recorder: Recorder,
-    history: History,
-    workspace: Workspace,
-    limit: int,
-    torn: set[int],
-    withheld: Withheld,
-) -> Sequence[Write]:
+def _planned(start: Finishing, record: Record, history: History, torn: set[int]) -> Sequence[Write]:
     """What is left of the write that `record` promised, when the path still holds the base that it was planned on.
 
     `torn` are writes into the file itself (hard links) that the end of the process cut off: what is there is a
@@ -190,16 +148,16 @@ def _planned(
     """
     event = record.event()
     if isinstance(event, FileWritten) and record.seq in torn:
-        return _at_most(_finish_torn(record, event, recorder, history, workspace, limit, withheld))
+        return _at_most(_finish_torn(start, record.seq, event, history))
     if isinstance(event, FileWritten) and event.entry != REGULAR:
-        return _at_most(_make(record, event, history, workspace))
+        return _at_most(_make(start, record.seq, event, history))
     if isinstance(event, FileWritten | ModeChanged):
-        return _at_most(_put(record, event, history, workspace, limit))
+        return _at_most(_put(start, record.seq, event, history))
     if isinstance(event, FileDeleted):
-        over = base_there(event.path, event.base, event.inode, history, workspace, limit)
+        over = start.base_there(event.path, event.base, event.inode, history)
         return (Remove(record.seq, event.path, over),) if over is not None and over.kind == "file" else ()
     if isinstance(event, FileMoved):
-        return _move(record, event, history, workspace, limit)
+        return _move(start, record.seq, event, history)
     return ()
 
 
@@ -207,115 +165,70 @@ def _at_most(write: Write | None) -> Sequence[Write]:
     return () if write is None else (write,)
 
 
-def _move(record: Record, event: FileMoved, history: History, workspace: Workspace, limit: int) -> Sequence[Write]:
+def _move(start: Finishing, seq: int, event: FileMoved, history: History) -> Sequence[Write]:
     """A rename; one that changed the bytes or the mode too was a new file first, then the end of the old one.
 
     One from where nothing was any more brought a file back, under another name than it had at its end.
     """
     base = history.version(event.path, event.base)
     if base is not None and base.gone:
-        return _at_most(_bring_back(record, event, history, workspace))
-    over = base_there(event.path, event.base, event.inode, history, workspace, limit)
+        return _at_most(_new(start, seq, event, history))
+    over = start.base_there(event.path, event.base, event.inode, history)
     if over is None or over.kind != "file" or over.text is None:
         return ()
-    free = workspace.look(disk_path(event.to)).kind == "missing"
     if over.text.blob == event.blob and (base is None or base.mode == event.mode):
-        return (Move(record.seq, event.path, event.to, over),) if free else ()
-    remove = Remove(record.seq, event.path, over)
-    if free:
-        try:
-            data = history.bytes_of(event.blob)
-        except KeyError:
-            return ()
-        return Put(record.seq, event.to, data, event.mode, FileNow(event.to, "missing")), remove
-    try:
-        made = blob_id(workspace.read(disk_path(event.to), limit).data) == event.blob
-    except (Vanished, NotRegular, TooLarge, HeldOpen):
-        return ()
-    return (remove,) if made else ()
+        return (Move(seq, event.path, event.to, over),) if start.is_free(event.to) else ()
+    remove = Remove(seq, event.path, over)
+    if start.is_free(event.to):
+        made = _new(start, seq, event, history)
+        return () if made is None else (made, remove)
+    there = start.read(event.to)
+    return (remove,) if there is not None and blob_id(there.data) == event.blob else ()
 
 
-def _bring_back(record: Record, event: FileMoved, history: History, workspace: Workspace) -> Put | None:
-    if workspace.look(disk_path(event.to)).kind != "missing":
+def _new(start: Finishing, seq: int, event: FileMoved, history: History) -> Put | None:
+    """The file under its new name, where nothing is."""
+    data = history.bytes_held(event.blob) if start.is_free(event.to) else None
+    return None if data is None else Put(seq, event.to, data, event.mode, FileNow(event.to, "missing"))
+
+
+def _make(start: Finishing, seq: int, event: FileWritten, history: History) -> Make | None:
+    if not start.is_free(event.path):
         return None
-    try:
-        data = history.bytes_of(event.blob)
-    except KeyError:
+    target = history.bytes_held(event.blob) if event.entry == LINK else b""
+    if target is None:
         return None
-    return Put(record.seq, event.to, data, event.mode, FileNow(event.to, "missing"))
+    return Make(seq, event.path, event.entry, target, event.mode, FileNow(event.path, "missing"))
 
 
-def _make(record: Record, event: FileWritten, history: History, workspace: Workspace) -> Make | None:
-    if workspace.look(disk_path(event.path)).kind != "missing":
-        return None
-    try:
-        target = history.bytes_of(event.blob) if event.entry == LINK else b""
-    except KeyError:
-        return None
-    return Make(record.seq, event.path, event.entry, target, event.mode, FileNow(event.path, "missing"))
-
-
-def _put(
-    record: Record, event: FileWritten | ModeChanged, history: History, workspace: Workspace, limit: int
-) -> Put | None:
+def _put(start: Finishing, seq: int, event: FileWritten | ModeChanged, history: History) -> Put | None:
     inode = event.inode if isinstance(event, FileWritten) else 0
-    over = base_there(event.path, event.base, inode, history, workspace, limit)
-    if over is None:
+    over = start.base_there(event.path, event.base, inode, history)
+    data = None if over is None else history.bytes_held(event.blob)
+    if over is None or data is None:  # a secret: its bytes were never kept, so the promise ends with the process
         return None
-    try:
-        data = history.bytes_of(event.blob)
-    except KeyError:
-        return None  # a secret: its bytes were never kept, so the promise ends with the process
     if over.text is not None and over.text.data == data and over.mode == event.mode:
         return None
-    return Put(record.seq, event.path, data, event.mode, over)
+    return Put(seq, event.path, data, event.mode, over)
 
 
-def base_there(path: str, base: int, inode: int, history: History, workspace: Workspace, limit: int) -> FileNow | None:
-    """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
-    look = workspace.look(disk_path(path))
-    version = history.version(path, base) if base else None
-    if look.kind == "missing":
-        return FileNow(path, "missing") if version is None or version.gone else None
-    if look.kind != "file" or look.signature is None or version is None or version.gone:
-        return None
-    if inode and look.signature.ino != inode:
-        return None  # equal bytes in another inode: somebody put them there after us
-    try:
-        image = workspace.read(disk_path(path), limit, unfinished_ok=True)
-    except (Vanished, NotRegular, TooLarge, HeldOpen):
-        return None
-    if blob_id(image.data) != version.blob:
-        return None
-    s = image.signature
-    return FileNow(path, "file", Text.of(image.data), version, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
-
-
-def _finish_torn(
-    record: Record,
-    event: FileWritten,
-    recorder: Recorder,
-    history: History,
-    workspace: Workspace,
-    limit: int,
-    withheld: Withheld,
-) -> Put | None:
+def _finish_torn(start: Finishing, seq: int, event: FileWritten, history: History) -> Put | None:
     """The rest of a write into the file itself, when what is there is a mixture of ours and of the base.
 
     Anything else was written by somebody after us and stays. What is replaced goes into the journal all the same.
     """
-    try:
-        image = workspace.read(disk_path(event.path), limit)
-        base = history.version(event.path, event.base)
-        new, old = history.bytes_of(event.blob), history.bytes_of(base.blob) if base is not None else b""
-    except (Vanished, NotRegular, TooLarge, HeldOpen, KeyError):
+    image = start.read(event.path)
+    if image is None:
         return None
-    data, s = image.data, image.signature
-    if (event.inode and s.ino != event.inode) or not is_mixture(data, old, new):
+    base = history.version(event.path, event.base)
+    new, old = history.bytes_held(event.blob), b"" if base is None else history.bytes_held(base.blob)
+    if new is None or old is None:
         return None
-    note_displaced(recorder, workspace, event.path, data, "swap", withheld(disk_path(event.path), data))
-    over = FileNow(event.path, "file", Text.of(data), None, s.mode & 0o7777, s.ino, len(data), links=s.nlink)
-    return Put(record.seq, event.path, new, event.mode, over)
+    data, path = image.data, disk_path(event.path)
+    if (event.inode and image.signature.ino != event.inode) or not is_mixture(data, old, new):
+        return None
+    note_displaced(start.recorder, start.workspace, event.path, data, "swap", start.withheld(path, data))
+    return Put(seq, event.path, new, event.mode, as_read(event.path, image))
 
 
 def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
@@ -329,44 +242,41 @@ def is_mixture(data: bytes, old: bytes, new: bytes) -> bool:
     return all(byte in of for byte, *of in zip(data, old.ljust(size, b"\0"), new.ljust(size, b"\0"), strict=False))
 
 
-def _keep(
-    recorder: Recorder, workspace: Workspace, log: Log, left: Sequence[Kept], withheld: Withheld
-) -> Sequence[Kept]:
+def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:
     """Temporary files of the dead run: their bytes go into the journal if it lacks them, and may have them.
 
     The answer is without those that the journal must not have, and for which there is no other place now.
     """
-    done = []
+    done, recorder = [], start.recorder
     with recorder.history() as history:
         for kept in left:
             blob = blob_id(kept.data)
-            with _unless_closed(log, kept.seq):
+            with _unless_closed(start.log, kept.seq):
                 if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
                     path = recorder.path_of(kept.name)
-                    why = withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
-                    note_displaced(recorder, workspace, path, kept.data, "swap", why)
+                    why = start.withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
+                    note_displaced(recorder, start.workspace, path, kept.data, "swap", why)
                 done.append(kept)
     recorder.commit()
     return done
 
 
-def _keep_unread(recorder: Recorder, workspace: Workspace, log: Log, left: Sequence[Unread], limit: int) -> None:
+def _keep_unread(start: Finishing, left: Sequence[Unread]) -> None:
     """Temporary files that were not read: those whose bytes nobody lacks go, and large ones of others go aside.
 
     The log tells of these from now on. What is only closed to us stays, for its owner to see.
     """
-    noted = []
+    noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
-        with _unless_closed(log, one.seq):
+        large = one.size > start.limit
+        with _unless_closed(start.log, one.seq):
             with recorder.history() as history:
-                to_go = _was_to_be_lost(one.seq, one.ino, history) or (
-                    one.size > limit and _is_known(one, workspace, history)
-                )
+                to_go = _was_to_be_lost(one.seq, one.ino, history) or (large and _is_known(one, workspace, history))
             if to_go:
                 workspace.remove(one.name)
-            elif one.size > limit:
+            elif large:
                 kept = Kept(one.name, "", b"", one.seq, large=one.size)
-                note_theirs(recorder, workspace, recorder.path_of(one.name), kept, "swap", nothing_is_withheld)
+                note_theirs(recorder, workspace, recorder.path_of(one.name), kept, "swap", start.withheld)
                 noted.append(kept)
     recorder.commit()
     workspace.discard(noted)
@@ -374,8 +284,7 @@ def _keep_unread(recorder: Recorder, workspace: Workspace, log: Log, left: Seque
 
 def _is_known(one: Unread, workspace: Workspace, history: History) -> bool:
     """Are its bytes in the journal, or were they not to be? Only what has the size of ours, or of the base, is read."""
-    record = history.record(one.seq)
-    event = record.event() if record is not None else None
+    event = history.event(one.seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved):
         return False
     base = history.version(event.path, event.base) if event.base else None
@@ -391,8 +300,7 @@ def _to_be_without(seq: int, blob: bytes, history: History) -> bool:
 
     They were purged, or never captured.
     """
-    record = history.record(seq)
-    event = record.event() if record is not None else None
+    event = history.event(seq)
     if isinstance(event, FileWritten) and event.uncaptured and event.blob == blob:
         return True
     path, base = getattr(event, "path", None), getattr(event, "base", 0)
@@ -405,32 +313,32 @@ def _was_to_be_lost(seq: int, inode: int, history: History) -> bool:
 
     Whoever asked for that was told that there is no undo (`allow_uncaptured`).
     """
-    record = history.record(seq)
-    event = record.event() if record is not None else None
+    event = history.event(seq)
     if not isinstance(event, FileWritten | FileDeleted | FileMoved) or not event.base or event.inode != inode:
         return False
     base = history.version(event.path, event.base)
     return base is not None and bool(base.uncaptured)
 
 
-def _put_back(recorder: Recorder, workspace: Workspace, kept: Kept, limit: int, withheld: Withheld) -> None:
+def _put_back(start: Finishing, kept: Kept) -> None:
     """Somebody's save came out of a swap and the process died before it could put it back: do that now.
 
     Our bytes stand at the path, over a save that the write was never planned on; nobody was told that it had been
     applied. The record is taken back in the log, and the save goes to where it was. Where the write was to leave
     nothing at the path, the save goes there, too, as if it had come a moment later.
     """
-    if _put_back_removed(recorder, workspace, kept, withheld):
+    recorder = start.recorder
+    if _put_back_removed(start, kept):
         return
     with recorder.history() as history:
-        step = _save_to_put_back(kept, history, workspace, limit)
-    if step is None or _is_base(kept, step[0], workspace):
+        step = _save_to_put_back(start, kept, history)
+    if step is None or _is_base(kept, step[0], start.workspace):
         return
     event, over = step
     recorder.note(WritesAbandoned((kept.seq,), OVERTAKEN))
-    seq = recorder.note(_seen(event.path, kept.data, over.mode, event.base, withheld))
+    seq = recorder.note(_seen(event.path, kept.data, over.mode, event.base, start.withheld))
     recorder.commit()
-    roll_forward(workspace, recorder, Put(seq, event.path, kept.data, over.mode, over), withheld)
+    start.perform(Put(seq, event.path, kept.data, over.mode, over))
 
 
 def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> OutsideWritten | CaptureFailed:
@@ -440,49 +348,40 @@ def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> O
     return OutsideWritten(path, blob_id(data), len(data), mode, "displaced", base)
 
 
-def _put_back_removed(recorder: Recorder, workspace: Workspace, kept: Kept, withheld: Withheld) -> bool:
+def _put_back_removed(start: Finishing, kept: Kept) -> bool:
     """Put back a save that came out of a removal; False when `kept` is none, or something stands there again."""
+    recorder = start.recorder
     with recorder.history() as history:
-        record = history.record(kept.seq)
-        event = record.event() if record is not None else None
+        event = history.event(kept.seq)
         if not isinstance(event, FileDeleted | FileMoved):
             return False
         base = history.version(event.path, event.base) if event.base else None
     blob = blob_id(kept.data)
     ours = {base.blob if base is not None else b"", event.blob if isinstance(event, FileMoved) else b""}
-    signature = workspace.look(f".quire/tmp/{kept.name}").signature
+    signature = start.workspace.look(f".quire/tmp/{kept.name}").signature
     if blob in ours or signature is None or (event.inode and signature.ino == event.inode):
         return False
-    if workspace.look(disk_path(event.path)).kind != "missing":
+    if not start.is_free(event.path):
         return False
     mode = signature.mode & 0o7777
-    seq = recorder.note(_seen(event.path, kept.data, mode, 0, withheld))
+    seq = recorder.note(_seen(event.path, kept.data, mode, 0, start.withheld))
     recorder.commit()
-    put = Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing"))
-    return roll_forward(workspace, recorder, put, withheld)
+    return start.perform(Put(seq, event.path, kept.data, mode, FileNow(event.path, "missing")))
 
 
-def _save_to_put_back(
-    kept: Kept, history: History, workspace: Workspace, limit: int
-) -> tuple[FileWritten, FileNow] | None:
+def _save_to_put_back(start: Finishing, kept: Kept, history: History) -> tuple[FileWritten, FileNow] | None:
     """The write that displaced `kept`, and our bytes as they stand at its path; None when that is not how it is."""
-    record = history.record(kept.seq)
-    event = record.event() if record is not None else None
+    event = history.event(kept.seq)
     if not isinstance(event, FileWritten):
         return None
     base = history.version(event.path, event.base) if event.base else None
     blob = blob_id(kept.data)
     if blob == event.blob or (base is not None and blob == base.blob):
         return None  # the temporary file of a write that had not happened, or the base of one that had
-    try:
-        image = workspace.read(disk_path(event.path), limit)
-    except (Vanished, NotRegular, TooLarge, HeldOpen):
-        return None
-    if blob_id(image.data) != event.blob:
+    image = start.read(event.path)
+    if image is None or blob_id(image.data) != event.blob:
         return None  # something newer stands there
-    s = image.signature
-    text = Text.of(image.data)
-    return event, FileNow(event.path, "file", text, None, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
+    return event, as_read(event.path, image)
 
 
 def _is_base(kept: Kept, event: FileWritten, workspace: Workspace) -> bool:

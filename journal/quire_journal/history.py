@@ -191,6 +191,13 @@ class History:
         """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.Damaged`."""
         return blobs.get(self._reading, blob)
 
+    def bytes_held(self, blob: bytes) -> bytes | None:
+        """The bytes of a blob; None where they are not held. Raises `log.Damaged`."""
+        try:
+            return self.bytes_of(blob)
+        except blobs.NotHeld:
+            return None
+
     def bytes_near(self, blob: bytes, near: blobs.BlobCache) -> bytes:
         """The bytes of a blob, cheap when `near` has those of versions that are like it; see `bytes_in_turn`."""
         return blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
@@ -339,6 +346,11 @@ class History:
         """Record `seq`."""
         stored = self._reading.get("records", u64(seq)) if 0 < seq < 1 << 64 else None
         return None if stored is None else _decoded(seq, stored)
+
+    def event(self, seq: int) -> Event | None:
+        """The event of record `seq`; None where there is none, or of a kind that this version does not know."""
+        record = self.record(seq)
+        return None if record is None else record.event()
 
     def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
         """Records with after < seq <= upto."""

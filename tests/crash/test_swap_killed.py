@@ -14,6 +14,7 @@ import pytest
 
 import live
 from quire_daemon.clock import SystemClock
+from quire_daemon.finishing import Finishing
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
@@ -142,7 +143,7 @@ def recover_rename(root: Path) -> None:
     recorder.note(FileMoved("f", "a/renamed", blob_id(NEW), len(NEW), 0o644, base), WriterId(1))
     recorder.commit()
     workspace = Workspace(root)
-    recover(recorder, workspace, Log(), 1 << 20)
+    recover(Finishing(recorder, workspace, Log(), 1 << 20))
     workspace.close()
 
 
@@ -171,7 +172,7 @@ def recover_making(root: Path, path: str, entry: int, target: bytes, mode: int) 
     recorder.commit()
     for _ in range(2):
         workspace = Workspace(root)
-        recover(recorder, workspace, Log(), 1 << 20)
+        recover(Finishing(recorder, workspace, Log(), 1 << 20))
         workspace.close()
 
 

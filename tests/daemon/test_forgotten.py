@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from quire_daemon.finishing import Finishing
 from quire_daemon.forgotten import UNWRITTEN_NS, bring_back
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
@@ -92,7 +93,7 @@ class Scene:
         self.clock.ns = time.time_ns() - 1_000_000_000
 
     def bring_back(self) -> int:
-        return bring_back(self.recorder, self.workspace, Log(), LIMIT)
+        return bring_back(Finishing(self.recorder, self.workspace, Log(), LIMIT))
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from swapping import Steps
 
 from cases import every
 from checkout import file_now, put
+from quire_daemon.finishing import Finishing
 from quire_daemon.handlers.base import Put
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
@@ -75,7 +76,7 @@ class Scene:
         self.recorder.commit()
 
     def recover(self) -> int:
-        return recover(self.recorder, self.workspace, Log(), LIMIT, withheld)
+        return recover(Finishing(self.recorder, self.workspace, Log(), LIMIT, withheld))
 
     def unsettled(self) -> list[int]:
         with self.recorder.history() as history:
@@ -172,7 +173,7 @@ def test_what_was_finished_is_written_down_at_once(scene: Scene) -> None:
     scene.promise(_written(scene), NEW)
     scene.promise(FileMoved("f.txt", "to/g.txt", blob_id(NEW), len(NEW), 0o644, scene.base_seq + 1))
     with closing(Noting(scene.root)) as workspace:
-        assert recover(scene.recorder, workspace, Log(), LIMIT) == 2
+        assert recover(Finishing(scene.recorder, workspace, Log(), LIMIT)) == 2
         assert sorted(workspace.lasting) == ["f.txt", "to/g.txt"]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
+from quire_daemon.finishing import Finishing
 from quire_daemon.gather import Gather
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL, HashlineParams
@@ -252,9 +253,9 @@ def promised(scene: Scene) -> Going:
 
 def recovered(scene: Scene) -> int:
     """How many promises were kept by the next start, which then looks at the disk; twice is the same as once."""
-    kept = recover(scene.recorder, scene.workspace, Log(), LIMIT)
+    kept = recover(Finishing(scene.recorder, scene.workspace, Log(), LIMIT))
     disk = scene.on_disk()
-    assert recover(scene.recorder, scene.workspace, Log(), LIMIT) == 0
+    assert recover(Finishing(scene.recorder, scene.workspace, Log(), LIMIT)) == 0
     assert scene.on_disk() == disk
     scene.look()
     scene.agreed()

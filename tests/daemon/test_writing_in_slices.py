@@ -15,6 +15,7 @@ import pytest
 
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
+from quire_daemon.finishing import Finishing
 from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
@@ -306,7 +307,7 @@ def test_a_start_that_finds_only_a_part_of_that_said_says_the_rest(scene: Scene)
     """Else it would write the others once more, for the log promises them."""
     going = taken_back_in_part(scene)
     recorder, with_files = Recorder(Journal.open(scene.recorder.journal.store, 0), scene.clock), Workspace(scene.root)
-    assert recover(recorder, with_files, Log(), 1 << 20) == 0
+    assert recover(Finishing(recorder, with_files, Log(), 1 << 20)) == 0
     with_files.close()
     assert scene.now() == {b"before\n", b"saved outside\n"}
     with recorder.history() as history:

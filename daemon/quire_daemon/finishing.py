@@ -1,0 +1,93 @@
+"""What a start has at hand to finish the writes of an earlier run: a look at what stands at a path, and the write.
+
+Which writes those are is said by `recovery` and, after an end of the machine, by `forgotten`. Paths are as in the log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+
+import msgspec
+
+from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
+from quire_daemon.handlers.base import FileNow, Write
+from quire_daemon.logfile import Log
+from quire_daemon.preparing import on_disk
+from quire_daemon.recorder import Recorder
+from quire_daemon.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
+from quire_journal.history import History
+from quire_journal.ids import blob_id, disk_path
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+from quire_journal.views.files import Version
+
+
+class Finishing(msgspec.Struct, frozen=True):
+    """The journal and the checkout of a start. Files over `limit` bytes are left as they are."""
+
+    recorder: Recorder
+    workspace: Workspace
+    log: Log
+    limit: int
+    withheld: Withheld = nothing_is_withheld
+
+    def is_free(self, path: str) -> bool:
+        """Is there nothing at `path`?"""
+        return self.workspace.look(disk_path(path)).kind == "missing"
+
+    def read(self, path: str, *, unfinished_ok: bool = False) -> Image | None:
+        """The file at `path`, if there is one that can be read."""
+        try:
+            return self.workspace.read(disk_path(path), self.limit, unfinished_ok=unfinished_ok)
+        except (Vanished, NotRegular, TooLarge, HeldOpen):
+            return None
+
+    def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
+        """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
+        look = self.workspace.look(disk_path(path))
+        version = history.version(path, base) if base else None
+        if look.kind == "missing":
+            return FileNow(path, "missing") if version is None or version.gone else None
+        if look.kind != "file" or look.signature is None or version is None or version.gone:
+            return None
+        if inode and look.signature.ino != inode:
+            return None  # equal bytes in another inode: somebody put them there after us
+        image = self.read(path, unfinished_ok=True)
+        if image is None or blob_id(image.data) != version.blob:
+            return None
+        return as_read(path, image, version)
+
+    def perform(self, step: Write) -> bool:
+        """Perform a promised write; False when something stands in the way, which the scan will journal."""
+        try:
+            staged = self.workspace.stage(on_disk(step))
+            result = self.workspace.perform(staged)
+        except (Refused, HeldOpen):
+            return False
+        if isinstance(result, Lost):
+            noted = []
+            for kept in result.kept:
+                with contextlib.suppress(OSError, Refused):  # a secret that has no place now: the next start finds it
+                    note_theirs(self.recorder, self.workspace, step.path, kept, "swap", self.withheld)
+                    noted.append(kept)
+            self.recorder.commit()
+            self.workspace.discard(noted)
+            return False
+        return True
+
+    def write_down(self, paths: Sequence[str]) -> None:
+        """Wait, as far as that can be, until the file system has written these names down.
+
+        A power cut soon after this start would find the records of the writes too old to ask for them (`forgotten`).
+        """
+        for path in {path.rpartition("/")[0]: path for path in paths}.values():
+            with contextlib.suppress(OSError):
+                self.workspace.sync_folder(disk_path(path))
+
+
+def as_read(path: str, image: Image, version: Version | None = None) -> FileNow:
+    """The file at `path`, whose bytes were read."""
+    s = image.signature
+    text = Text.of(image.data)
+    return FileNow(path, "file", text, version, s.mode & 0o7777, s.ino, len(image.data), links=s.nlink)
