@@ -242,6 +242,13 @@ class History:
         """The text of a blob. Raises as `bytes_of` does."""
         return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
 
+    def text_held(self, blob: bytes) -> Text | None:
+        """The same; None where the bytes are not held."""
+        try:
+            return self.text_of(blob)
+        except blobs.NotHeld:
+            return None
+
     def shown(self, caller: bytes, path: str) -> Shown | None:
         """What the caller was last shown of `path`."""
         number = self.path_id(path)

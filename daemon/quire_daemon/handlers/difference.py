@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import msgspec
 
-from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import FOLDER, LINK, REGULAR
 from quire_journal.git_names import quoted
@@ -239,9 +238,4 @@ ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}
 
 def text_of(version: Version | None, history: History) -> Text | None:
     """The text of a version, empty where there was no file; None when its bytes are not held."""
-    if version is None or not _has_text(version):
-        return Text.of(b"")
-    try:
-        return history.text_of(version.blob)
-    except NotHeld:
-        return None
+    return Text.of(b"") if version is None or not _has_text(version) else history.text_held(version.blob)

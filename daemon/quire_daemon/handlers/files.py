@@ -12,7 +12,6 @@ from quire_daemon.handlers.preconditions import captured, require_captured, requ
 from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import Basis, find_basis, find_basis_of_whole, never_read, on_stale
 from quire_daemon.rebase import Conflict
-from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges
 from quire_journal.events import Event, FileDeleted, FileMoved, ReadServed
 from quire_journal.ids import version_token
@@ -116,10 +115,7 @@ def _text(now: FileNow, world: World) -> Text | None:
     if now.text is not None or captured(now) is None:
         return now.text
     assert now.version is not None
-    try:
-        return world.history.text_of(now.version.blob)
-    except NotHeld:
-        return None
+    return world.history.text_held(now.version.blob)
 
 
 def _basis(params: Writing, now: FileNow, world: World) -> Basis | None:

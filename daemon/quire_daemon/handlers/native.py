@@ -30,10 +30,9 @@ from quire_daemon.handlers.held import lease_held, others
 from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import changes_told
 from quire_daemon.handlers.preconditions import shown_as
-from quire_daemon.handlers.read import carried_lines
+from quire_daemon.handlers.read import still_shown
 from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import basis_at
-from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.history import History
@@ -237,9 +236,8 @@ def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed
         return ReadServed(now.path, head.seq, (), False)
     if params.whole:
         return ReadServed(now.path, head.seq, ((0, len(text)),), False)
-    seen = world.history.shown(world.who.key, now.path)
-    lines = [] if seen is None else list(carried_lines(seen.lines, now.path, seen.version, text, world))
-    return ReadServed(now.path, head.seq, merge_ranges([*lines, *_changed(now.path, head, text, world)]), False)
+    lines = [*still_shown(now.path, head.seq, text, world), *_changed(now.path, head, text, world)]
+    return ReadServed(now.path, head.seq, merge_ranges(lines), False)
 
 
 def _changed(path: str, head: Version, text: Text, world: World) -> list[tuple[int, int]]:
@@ -247,11 +245,9 @@ def _changed(path: str, head: Version, text: Text, world: World) -> list[tuple[i
     before = world.history.version_at(path, head.seq - 1)
     if before is None or before.gone:
         return [(0, len(text))]
-    try:
-        splices = diff(world.history.text_of(before.blob), text)
-    except NotHeld:
-        return []
-    return [(r["start"] - 1, r["end"]) for r in changed_ranges(splices) if r["end"] >= r["start"]]
+    was = world.history.text_held(before.blob)
+    changed = () if was is None else changed_ranges(diff(was, text))
+    return [(r["start"] - 1, r["end"]) for r in changed if r["end"] >= r["start"]]
 
 
 # ── between calls ────────────────────────────────────────────────────────────

@@ -206,24 +206,18 @@ def _is_lossy(data: bytes) -> bool:
 
 def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -> ReadServed:
     """All that the caller has seen of this version by now: these lines, and earlier ones that still stand."""
+    lines = merge_ranges([*still_shown(path, head.seq, part.text, world), (part.start, part.stop)])
+    return ReadServed(path, head.seq, lines, anchors)
+
+
+def still_shown(path: str, seq: int, text: Text, world: World) -> Sequence[tuple[int, int]]:
+    """The lines of version `seq`, which has `text`, that its caller was shown before, wherever they stood then."""
     before = world.history.shown(world.who.key, path)
-    lines: Sequence[tuple[int, int]] = () if before is None else before.lines
-    if before is not None and before.version != head.seq and lines:
-        lines = carried_lines(lines, path, before.version, part.text, world)
-    return ReadServed(path, head.seq, merge_ranges([*lines, (part.start, part.stop)]), anchors)
-
-
-def carried_lines(
-    lines: Sequence[tuple[int, int]], path: str, seq: int, now: Text, world: World
-) -> Sequence[tuple[int, int]]:
-    """Lines of version `seq`, where they are now."""
-    version = world.history.version(path, seq)
-    if version is None or version.gone:
-        return ()
-    try:
-        return carry_ranges(diff(world.history.text_of(version.blob), now), lines)
-    except NotHeld:
-        return ()
+    if before is None or before.version == seq or not before.lines:
+        return () if before is None else before.lines
+    version = world.history.version(path, before.version)
+    then = None if version is None or version.gone else world.history.text_held(version.blob)
+    return () if then is None else carry_ranges(diff(then, text), before.lines)
 
 
 def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:

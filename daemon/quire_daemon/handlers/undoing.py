@@ -9,7 +9,6 @@ import msgspec
 
 from quire_daemon.handlers.base import FileNow, World
 from quire_daemon.handlers.unwinding import is_now
-from quire_journal.blobs import NotHeld
 from quire_journal.events import (
     FOLDER,
     REGULAR,
@@ -243,8 +242,7 @@ class Planning(msgspec.Struct):
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:
-        try:
-            text = u.made if u.made is not None else self.world.history.text_of(u.blob)
-        except NotHeld:
+        text = u.made if u.made is not None else self.world.history.text_held(u.blob)
+        if text is None:
             return self._skip(u, "uncaptured")
         return Action(do, u, now, then, text, conflicts=u.conflicts)

@@ -11,6 +11,7 @@ from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import withheld
+from quire_daemon.handlers.read import still_shown
 from quire_daemon.handlers.undoing import Action, in_order
 from quire_daemon.handlers.undoing_told import (
     as_found_sentence,
@@ -19,7 +20,6 @@ from quire_daemon.handlers.undoing_told import (
     lacking_sentence,
     places_marked,
 )
-from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import (
     LINK,
@@ -33,8 +33,7 @@ from quire_journal.events import (
 )
 from quire_journal.ids import version_token
 from quire_journal.sentences import counted
-from quire_journal.splice import carry_ranges
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import merge_ranges
 from quire_journal.unwind import State, Unwound
 
 MOST_SHOWN: Final = 50
@@ -251,21 +250,10 @@ class Performing:
         if before.binary or after.binary:
             return {}
         rows, ranges, cut = localised_diff(before, after, diff(before, after))
-        seen = merge_ranges([*self._still_shown(action.unwound, after), *ranges])
-        self._note(ReadServed(action.unwound.path, version, seen, anchors=True))
+        path = action.unwound.path
+        seen = merge_ranges([*still_shown(path, version, after, self.world), *ranges])
+        self._note(ReadServed(path, version, seen, anchors=True))
         return {"diff": rows, "diff_truncated": True} if cut else {"diff": rows}
-
-    def _still_shown(self, u: Unwound, after: Text) -> Sequence[tuple[int, int]]:
-        """The lines of `after` that the caller has seen before."""
-        history = self.world.history
-        seen = history.shown(self.world.who.key, u.path)
-        base = history.version(u.path, seen.version) if seen is not None else None
-        if seen is None or base is None or base.gone:
-            return ()
-        try:
-            return carry_ranges(diff(history.text_of(base.blob), after), seen.lines)
-        except NotHeld:
-            return ()
 
 
 def _seq(state: State) -> int:
