@@ -20,7 +20,7 @@ from quire_journal.history import History
 from quire_journal.ids import blob_id, disk_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 
 class Finishing(msgspec.Struct, frozen=True):
@@ -46,10 +46,10 @@ class Finishing(msgspec.Struct, frozen=True):
     def base_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
         """What stands at `path` if that is the base (or nothing, where the base was nothing), else None."""
         look = self.workspace.look(disk_path(path))
-        version = history.version(path, base) if base else None
+        version = standing(history.version(path, base)) if base else None
         if look.kind == "missing":
-            return FileNow(path, "missing") if version is None or version.gone else None
-        if look.kind != "file" or look.signature is None or version is None or version.gone:
+            return FileNow(path, "missing") if version is None else None
+        if look.kind != "file" or look.signature is None or version is None:
             return None
         if inode and look.signature.ino != inode:
             return None  # equal bytes in another inode: somebody put them there after us

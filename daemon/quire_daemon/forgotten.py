@@ -50,7 +50,7 @@ from quire_journal.ids import disk_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 UNWRITTEN_NS: Final = 120_000_000_000
 """Before the end of the log: what is older has been written down by any file system."""
@@ -185,8 +185,8 @@ def _leave(start: Finishing, path: str, head: Version, over: FileNow, history: H
         return None
     if history.holds(over.text.blob):
         return Remove(head.seq, path, over)
-    there = history.file(head.moved_to) if head.moved_to else None
-    if there is None or there.gone or there.blob != over.text.blob:
+    there = standing(history.file(head.moved_to)) if head.moved_to else None
+    if there is None or there.blob != over.text.blob:
         return None
     with contextlib.suppress(Refused):
         if start.is_free(head.moved_to):
@@ -213,8 +213,7 @@ def _as_before(start: Finishing, path: str, promises: list[_Promise], history: H
 
 
 def _nothing(path: str, base: int, history: History) -> bool:
-    version: Version | None = history.version(path, base) if base else None
-    return version is None or version.gone
+    return not base or standing(history.version(path, base)) is None
 
 
 def _folder_changed_ns(path: str, workspace: Workspace) -> int:

@@ -42,7 +42,7 @@ from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_pa
 from quire_journal.mapped_paths import mapped
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
 
@@ -234,8 +234,8 @@ class Gather:
 
     def _came_back(self, observation: Observation) -> bool:
         """Are these the very bytes of the head, which the journal has lost? Then it can have them again."""
-        head, disk = observation.head, observation.sighting.disk
-        if observation.event is not None or head is None or head.gone or head.uncaptured or head.blob != disk.blob:
+        head, disk = standing(observation.head), observation.sighting.disk
+        if observation.event is not None or head is None or head.uncaptured or head.blob != disk.blob:
             return False
         with self.recorder.history() as history:
             return not disk.why and not history.holds(head.blob)
@@ -399,8 +399,8 @@ class Gather:
         """A folder is told by what is in it; one in which there is nothing stands for itself, from then on."""
         if signature is None:
             return OnDisk("folder")
-        known = head is not None and not head.gone and head.entry == FOLDER
-        told = known or is_bare(self.workspace.root, self.ignore, path)
+        known = standing(head)
+        told = (known is not None and known.entry == FOLDER) or is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
     def withheld(self, path: str, data: bytes) -> str:

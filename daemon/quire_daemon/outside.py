@@ -29,7 +29,7 @@ from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused
-from quire_journal.views.files import Version
+from quire_journal.views.files import standing
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
 IDLE_SLICE_S = 0.04  # and while nobody does: fewer, larger commits
@@ -281,7 +281,7 @@ class Outside:
         """
         with self._recorder.history() as history:
             inside = below(history.names(), folders)
-            known = [(disk_path(path), folders[folder]) for path, folder in inside if _stands(history.file(path))]
+            known = [(disk_path(path), folders[folder]) for path, folder in inside if standing(history.file(path))]
         for path, evidence in [*folders.items(), *known]:
             if path:
                 self.name(path, evidence, now)
@@ -466,10 +466,6 @@ class Outside:
 
 def _is_bare_folder(event: Event | None) -> bool:
     return isinstance(event, OutsideWritten) and event.entry == FOLDER
-
-
-def _stands(head: Version | None) -> bool:
-    return head is not None and not head.gone
 
 
 def _at(event: Event) -> str:

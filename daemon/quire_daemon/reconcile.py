@@ -25,7 +25,7 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 MOST_RENAMES: Final = 100_000
 """That are remembered until everything has been looked at that was told of with them."""
@@ -175,7 +175,7 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
     A folder is recorded only as an empty one (`entry` FOLDER); another is told by what is in it, and ends the file
     that stood there. `evidence` is how it was found ("captured", "watched", "scanned", "read", …).
     """
-    head = known if known is not None and not known.gone else None
+    head = standing(known)
     if disk.kind == "missing":
         return OutsideDeleted(path, evidence, head.seq) if head is not None else None
     if disk.kind == "folder" and disk.entry != FOLDER:

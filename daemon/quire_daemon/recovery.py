@@ -43,6 +43,7 @@ from quire_journal.history import History
 from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
+from quire_journal.views.files import standing
 
 OVERTAKEN: Final = "overtaken"
 """Why a single write was taken back by a start: of others of its batch that says nothing."""
@@ -133,9 +134,9 @@ def _finish_folders_above(start: Finishing, event: Event | None) -> None:
     path = disk_path(event.to if isinstance(event, FileMoved) else event.path)
     folders = [path[:at] for at, character in enumerate(path) if character == "/"]
     with start.recorder.history() as history:
-        heads = [history.file(journal_path(folder)) for folder in folders]
+        heads = [standing(history.file(journal_path(folder))) for folder in folders]
     for folder, head in zip(folders, heads, strict=True):
-        if head is None or head.gone:
+        if head is None:
             with contextlib.suppress(OSError, Refused, Vanished, NotRegular):
                 start.workspace.finish_made(folder)
 

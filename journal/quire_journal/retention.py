@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal.views.files import OUTSIDE_TYPE, Version
+from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 _DURATION: Final = re.compile(r"(\d{1,9})([smhdwy])", re.ASCII)
@@ -145,8 +145,8 @@ def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str
         if (path, version.seq) in pins.versions:
             kept.setdefault(version.seq, pins.versions[path, version.seq])
     for cursor, reason in (*pins.cursors, *pins.since):
-        then = _state_at(states, cursor)
-        if then is not None and not then.gone:
+        then = standing(_state_at(states, cursor))
+        if then is not None:
             kept.setdefault(then.seq, reason)
     for cursor, reason in pins.since:
         for version in versions:

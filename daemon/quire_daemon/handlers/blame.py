@@ -21,7 +21,7 @@ from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.text import shown
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 MOST_LINES: Final = 10_000
 """Lines in one reply: each of them names its writer."""
@@ -71,8 +71,8 @@ def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Versio
     if params.at is not None:
         return file_then(now, parse_point(params.at, history), params.at, history)
     require_file(now, world)
-    version = history.file(now.path)
-    if version is None or version.gone:
+    version = standing(history.file(now.path))
+    if version is None:
         raise Refused("not_found", f"The journal has no file {now.path}.", "choose_another_point", path=now.path)
     return now.path, version
 

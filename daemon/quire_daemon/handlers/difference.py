@@ -14,7 +14,7 @@ from quire_journal.history import History
 from quire_journal.ids import is_escaped, version_token
 from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 CONTEXT: Final = 3
 """Unchanged lines around a change in a hunk."""
@@ -156,14 +156,10 @@ def before(history: History, path: str, version: Version) -> tuple[str, Version 
 
 def same(old: Version | None, new: Version | None) -> bool:
     """Is there no difference to show?"""
-    if old is None or new is None or old.gone or new.gone:
-        return there(old) == there(new)
+    old, new = standing(old), standing(new)
+    if old is None or new is None:
+        return old is new
     return old.seq == new.seq or (old.blob, old.mode, old.entry) == (new.blob, new.mode, new.entry)
-
-
-def there(version: Version | None) -> bool:
-    """Did the path exist then?"""
-    return version is not None and not version.gone
 
 
 def difference(
@@ -192,7 +188,7 @@ def difference(
     if near is not None:
         body = around(near, whole)
         found |= {"partial": True} if body != whole else {}
-    patch = patch_text(path_a if there(old) else None, path_b if there(new) else None, a, b, body)
+    patch = patch_text(path_a if standing(old) else None, path_b if standing(new) else None, a, b, body)
     if not room.takes(patch):
         return {**found, "truncated": True}
     return {**found, "hunks": body, "patch": patch}
@@ -211,16 +207,14 @@ def lines_counted(old: Version | None, new: Version | None, history: History) ->
 
 def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any]:
     """What can be told of a difference without a look at the bytes."""
-    found: dict[str, Any] = {"path": path, "status": "changed", "from": None, "to": None}
-    if old is not None and not old.gone:
-        found["from"] = version_token(old.seq)
-    if new is not None and not new.gone:
-        found["to"] = version_token(new.seq)
-    kinds = [ENTRIES[v.entry] for v in (old, new) if v is not None and not v.gone and v.entry != REGULAR]
+    old, new = standing(old), standing(new)
+    found: dict[str, Any] = {"path": path, "status": "changed"}
+    found |= {name: None if v is None else version_token(v.seq) for name, v in (("from", old), ("to", new))}
+    kinds = [ENTRIES[v.entry] for v in (old, new) if v is not None and v.entry != REGULAR]
     if kinds:
         found["entry"] = kinds[-1]
-    if old is None or old.gone or new is None or new.gone:
-        return {**found, "status": "added" if there(new) else "removed" if there(old) else "same"}
+    if old is None or new is None:
+        return {**found, "status": "added" if new else "removed" if old else "same"}
     if old.mode != new.mode:
         found["mode"] = [f"{old.mode:04o}", f"{new.mode:04o}"]
     if (old.blob, old.entry) == (new.blob, new.entry) and (new.blob or new.entry == FOLDER):
@@ -229,7 +223,8 @@ def _about(path: str, old: Version | None, new: Version | None) -> dict[str, Any
 
 
 def _has_text(version: Version | None) -> bool:
-    return version is not None and not version.gone and version.entry != FOLDER
+    there = standing(version)
+    return there is not None and there.entry != FOLDER
 
 
 ENTRIES: Final = {REGULAR: "file", LINK: "link", FOLDER: "folder"}

@@ -41,7 +41,7 @@ from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.text import Text, merge_ranges
 from quire_journal.views.bursts import Burst
-from quire_journal.views.files import OUTSIDE_TYPE, Version
+from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 from quire_journal.views.leases import EXCLUSIVE
 
 FORM: Final = "native"
@@ -161,8 +161,7 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
     seen = world.history.shown(world.who.key, now.path)
     if seen is None:
         return None
-    version = world.history.version(now.path, seen.read or seen.version if whole else seen.version)
-    return None if version is None or version.gone else version
+    return standing(world.history.version(now.path, seen.read or seen.version if whole else seen.version))
 
 
 def _lines_with(texts: Sequence[str], base: Text) -> Ranges | None:
@@ -242,8 +241,8 @@ def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed
 
 def _changed(path: str, head: Version, text: Text, world: World) -> list[tuple[int, int]]:
     """The lines that the newest version made."""
-    before = world.history.version_at(path, head.seq - 1)
-    if before is None or before.gone:
+    before = standing(world.history.version_at(path, head.seq - 1))
+    if before is None:
         return [(0, len(text))]
     was = world.history.text_held(before.blob)
     changed = () if was is None else changed_ranges(diff(was, text))
@@ -274,7 +273,7 @@ def _news(world: World, after: int) -> tuple[list[dict[str, Any]], int]:
         if seen is None or head is None or head.seq <= max(after, seen.news_after):
             continue
         base = world.history.version(path, seen.version)
-        if base is not None and not base.gone and base.blob == head.blob and not head.gone:
+        if base is not None and not (base.gone or head.gone) and base.blob == head.blob:
             continue  # what was done was taken back
         by_others = [v for v in _by_others(path, seen.news_after, world) if v.seq > after]
         if not by_others:

@@ -24,7 +24,7 @@ from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import carry_ranges
 from quire_journal.text import Text, merge_ranges, shown
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 _KEPT: Final = "packed_rows"
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -215,8 +215,8 @@ def still_shown(path: str, seq: int, text: Text, world: World) -> Sequence[tuple
     before = world.history.shown(world.who.key, path)
     if before is None or before.version == seq or not before.lines:
         return () if before is None else before.lines
-    version = world.history.version(path, before.version)
-    then = None if version is None or version.gone else world.history.text_held(version.blob)
+    version = standing(world.history.version(path, before.version))
+    then = None if version is None else world.history.text_held(version.blob)
     return () if then is None else carry_ranges(diff(then, text), before.lines)
 
 
@@ -253,8 +253,8 @@ def file_then(now: FileNow, seq: int, point: str, history: History) -> tuple[str
     """
     path = named = now.resolved_from if now.resolved_from and history.file(now.resolved_from) else now.path
     for _ in range(MOST_LINKS):
-        version = history.version_at(path, seq)
-        if version is None or version.gone:
+        version = standing(history.version_at(path, seq))
+        if version is None:
             led = "" if path == named else f", where it led to {path}"
             unknown = before_it(seq, history)
             what = f"is not known at {point}{led}. {unknown}" if unknown else f"did not exist at {point}{led}."

@@ -26,7 +26,7 @@ from quire_journal.missing import missing
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.text import Text, merge_ranges
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 MOST_STEPS: Final = 64
 """Versions that a plan is carried over one by one; across more, only the difference of the two ends counts."""
@@ -121,8 +121,8 @@ def find_basis(params: Writing, now: FileNow, text: Text, world: World, stale: s
     if params.stated_base:
         version = _stated(params.stated_base, now, world, stale)
     else:
-        version = None if seen is None else history.version(now.path, seen.version)
-        if version is None or version.gone:
+        version = None if seen is None else standing(history.version(now.path, seen.version))
+        if version is None:
             return knowing_nothing(now, text, history)
         if proven and version.blob != text.blob and not history.holds(version.blob):
             return knowing_nothing(now, text, history)
@@ -146,8 +146,8 @@ def find_basis_of_whole(params: Writing, now: FileNow, text: Text, world: World,
     """
     seen = world.history.shown(world.who.key, now.path)
     if seen is not None and seen.read and not params.stated_base and not params.stated_sha256:
-        version = world.history.version(now.path, seen.read)
-        if version is not None and not version.gone:
+        version = standing(world.history.version(now.path, seen.read))
+        if version is not None:
             return basis_at(version, now, text, world, stale)
     return find_basis(params, now, text, world, stale)
 
@@ -183,8 +183,8 @@ def _same_bytes(seq: int, version: Version, path: str, history: History) -> bool
     """Is version `seq` of the file this one, or one with the same bytes, so that lines of the one are the other's?"""
     if seq == version.seq:
         return True
-    other = history.version(path, seq)
-    return other is not None and not other.gone and bool(other.blob) and other.blob == version.blob
+    other = standing(history.version(path, seq))
+    return other is not None and bool(other.blob) and other.blob == version.blob
 
 
 def _basis_of_bytes(params: Writing, now: FileNow, text: Text, world: World, stale: str) -> Basis:
@@ -224,8 +224,8 @@ def version_with(history: History, path: str, sha256: str) -> Version | None:
 def _stated(token: str, now: FileNow, world: World, stale: str) -> Version:
     """The version that the caller names. Raises `Refused` when it is none of this path."""
     seq = parse_version_token(token)
-    version = None if seq is None else world.history.version(now.path, seq)
-    if version is None or version.gone:
+    version = None if seq is None else standing(world.history.version(now.path, seq))
+    if version is None:
         current = f" It is at {version_token(now.version.seq)} now." if now.version is not None else ""
         raise Refused(
             stale,

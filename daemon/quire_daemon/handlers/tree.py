@@ -20,7 +20,7 @@ from quire_journal.ids import version_token
 from quire_journal.points import parse_point, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 PATHS: Final = 400
 """Paths that one `tree` looks at: few enough for others not to wait, wherever it takes a search for the version."""
@@ -73,8 +73,8 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
         if looked == PATHS:
             break
         last = number
-        version = history.version_at(path, at)
-        if version is not None and not version.gone:
+        version = standing(history.version_at(path, at))
+        if version is not None:
             entries.append(entry_json(path, version, history))
     else:
         last = 0

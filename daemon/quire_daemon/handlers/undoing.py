@@ -15,7 +15,7 @@ from quire_journal.events import (
 )
 from quire_journal.text import Text
 from quire_journal.unwind import Conflict, State, Unwound
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 AS_THEN: Final = "as_then"
 """Why a file stays that is as it was at the point already: without what brought it there it would not be."""
@@ -164,8 +164,8 @@ class Planning(msgspec.Struct):
 
     def _as_then(self, now: State) -> bool:
         """Is the file as it was at the point?"""
-        was, head = self.world.history.version_at(now.path, self.point), now.version
-        if was is None or head is None or was.gone or head.gone:
+        was, head = standing(self.world.history.version_at(now.path, self.point)), standing(now.version)
+        if was is None or head is None:
             return False
         return (was.entry, was.mode, was.blob) == (head.entry, head.mode, head.blob)
 
@@ -202,8 +202,8 @@ class Planning(msgspec.Struct):
         """What is no folder where one of the folders of `path` would be, and does not go either."""
         names = path.split("/")
         for folder in ("/".join(names[:count]) for count in range(1, len(names))):
-            head = self.world.history.file(folder)
-            if head is not None and not head.gone and head.entry != FOLDER and folder not in self.leaving:
+            head = standing(self.world.history.file(folder))
+            if head is not None and head.entry != FOLDER and folder not in self.leaving:
                 return head
         return None
 

@@ -14,7 +14,7 @@ import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.blame import require_text
-from quire_daemon.handlers.difference import Room, before, difference, text_of, there
+from quire_daemon.handlers.difference import Room, before, difference, text_of
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
 from quire_daemon.handlers.news import news
@@ -31,7 +31,7 @@ from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice
 from quire_journal.text import Text, shown
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 MOST_BESIDE: Final = 50
 """Other files of the batch that are named; of more the number is told."""
@@ -174,7 +174,8 @@ def _covering(line: int, splices: Sequence[Splice]) -> tuple[Splice | None, int]
 
 def _replaced(path: str, old: Version | None, was: Text, splice: Splice, world: World) -> dict[str, Any] | None:
     """The lines that stood there, and the versions that had written them; None where the line was put between."""
-    if splice.start == splice.stop or old is None or not there(old):
+    old = standing(old)
+    if splice.start == splice.stop or old is None:
         return None
     told: dict[str, Any] = {"start": splice.start + 1, "end": splice.stop}
     told["lines"] = _few(was.lines[splice.start : splice.stop])

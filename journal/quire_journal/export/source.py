@@ -22,7 +22,7 @@ from quire_journal.log import Damaged, Store, u64
 from quire_journal.missing import missing
 from quire_journal.records import Record
 from quire_journal.views.bursts import BELONGING
-from quire_journal.views.files import Version
+from quire_journal.views.files import Version, standing
 
 _CHUNK: Final = 250
 """Records that are read in one snapshot."""
@@ -79,8 +79,8 @@ class Source:
             with self._store.reading() as r:
                 history = History(r)
                 for path, _ in history.paths():
-                    version = history.version_at(path, self.stretch.after)
-                    if version is not None and not version.gone:
+                    version = standing(history.version_at(path, self.stretch.after))
+                    if version is not None:
                         found[path] = version
         return found
 

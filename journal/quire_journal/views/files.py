@@ -80,6 +80,11 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.index == NEVER_HEAD
 
 
+def standing(version: Version | None) -> Version | None:
+    """The version, if something stands at its path; None where it says that nothing does."""
+    return None if version is None or version.gone else version
+
+
 class Head(Version, frozen=True, array_like=True, gc=False):
     """The newest version of a path, as it stands in its row."""
 
