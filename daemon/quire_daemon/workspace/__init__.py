@@ -22,6 +22,7 @@ from typing import Final
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
 from quire_daemon.workspace import aside, probe
+from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
@@ -127,9 +128,10 @@ class Workspace:
         confined = probe.can_openat2(fd) if protection is None else protection.openat2
         self._beneath = Beneath(fd, confined)
         self._lingering = Lingering(-1, most_bytes=most_bytes)
+        self._blanks = Blanks(-1, self._made_folder, probe.passes_over_removed)
         try:
             self._make_home()
-            self._lingering.tmp = self._tmp = self._open_home(TMP)
+            self._lingering.tmp = self._blanks.tmp = self._tmp = self._open_home(TMP)
             self._tmp_stat, self._tmp_path = os.fstat(self._tmp), os.fspath(self.root / TMP)
             prefix = f"{_PROBE}{self._token}"
             self.protection = protection or probe.find_protection(self._tmp, prefix, confined)
@@ -146,7 +148,9 @@ class Workspace:
         given = self.protection
         self._places = Places(self.root, self._beneath, given.folds_case)
         self._reading = Reading(self._beneath, given, wall_ns)
-        self._staging = Staging(self.root, self._beneath, self._reading, self._tmp, given, self._token, steps)
+        self._staging = Staging(
+            self.root, self._beneath, self._reading, self._tmp, self._blanks, given, self._token, steps
+        )
         means = Means(self._beneath, self._reading, self._tmp, given, self._lingering, steps)
         self._swapping = Swapping(means)
 
@@ -165,9 +169,13 @@ class Workspace:
             ignore.write(b"*\n")
 
     def _make_folder(self, path: str, mode: int) -> None:
+        os.close(self._made_folder(path, mode))
+
+    def _made_folder(self, path: str, mode: int = 0o700) -> int:
+        """The folder, open, which is made where it is not there."""
         with self._beneath.parent(path) as (folder, name), contextlib.suppress(FileExistsError):
             os.mkdir(name, mode, dir_fd=folder)
-        os.close(self._open_home(path))
+        return self._open_home(path)
 
     def _open_home(self, path: str) -> int:
         try:
@@ -300,8 +308,7 @@ class Workspace:
     @contextlib.contextmanager
     def _aside(self, path: str) -> Iterator[tuple[int, str]]:
         """The folder for what is put aside, which is synced in the end, and how a name of bytes of `path` begins."""
-        self._make_folder(ASIDE, 0o700)
-        folder = self._open_home(ASIDE)
+        folder = self._made_folder(ASIDE)
         try:
             yield folder, os.fsdecode(os.fsencode(path.rpartition("/")[2])[:LONGEST_ASIDE])
             os.fsync(folder)
@@ -468,5 +475,6 @@ class Workspace:
     def _give_tmp_back(self) -> None:
         if self._tmp >= 0:
             self._lingering.close()
+            self._blanks.close()
             os.close(self._tmp)
-            self._tmp = self._lingering.tmp = -1
+            self._tmp = self._lingering.tmp = self._blanks.tmp = -1

@@ -12,13 +12,12 @@ who looks after a power cut, and for good where the journal is lost; today they 
 save a tenth of an edit, whose sync runs beside the commit's, and nothing of an undo of a thousand files: each portion
 of these is synced while others are written and swapped.
 
-Runs on a worker thread while the journal commits; it shares nothing but the counter of names. Of a small write only the
-sync does: two threads that take turns at the interpreter, call by call, cost it more than they save (an edit of 2,000
-lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other).
+Runs on a worker thread while the journal commits; it shares nothing but the counter of names and `Blanks`. Of a small
+write only the sync does: two threads that take turns at the interpreter, call by call, cost it more than they save (an
+edit of 2,000 lines: 1.6 ms on the worker and 2.0 ms for the commit beside it, 0.3 and 1.2 one after the other).
 
-Tried and taken back: to make the inodes of a long request ahead on a thread. ext4 without a journal passes over each
-one that was removed in the last minutes: 6 µs where there were none and 250 to 500 after a burst of edits, so that it
-is the longest step of all there. But the loop had to get the interpreter back after each of a thousand: an undo of as
+Tried and taken back: to make the inodes of a long request ahead on a thread, where that is the longest step of all
+(`blanks`). But the loop had to get the interpreter back after each of a thousand: an undo of as
 many took a fifth more of the processor, and its longest turn half as long again. By a process of its own, which has an
 interpreter of its own, the daemon took a fifth to two fifths less of the processor, but on busy cores the undo took as
 long as before, and its longest turn, the decision and its commit, nearly twice as long.
@@ -39,6 +38,7 @@ import msgspec
 
 from quire_daemon.handlers.base import Make, Put, Remove, Write
 from quire_daemon.workspace import kernel
+from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath, refusal
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.reading import Held, Reading, read_all
@@ -131,6 +131,7 @@ class Staging:
         beneath: Beneath,
         reading: Reading,
         tmp: int,
+        blanks: Blanks,
         protection: Protection,
         token: str,
         step: Callable[[str], None],
@@ -140,6 +141,7 @@ class Staging:
         self._beneath = beneath
         self._reading = reading
         self._tmp = tmp
+        self._blanks = blanks
         self._protection = protection
         self._token = token
         self._step = step
@@ -309,7 +311,7 @@ class Staging:
 
     def _blank(self, part: str) -> int:
         if self._protection.tmpfile:
-            return os.open(".", kernel.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
+            return self._blanks.open()
         return os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)
 
     def _dress(self, fd: int, write: Put, base: Held | None) -> None:
