@@ -27,7 +27,7 @@ ANSWER_S: Final = 1.0
 
 _ASIDE: Final = ".forgotten-"
 _OURS: Final = re.compile(
-    r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|gc\.begun|mcp\.token)(\..*)?", re.DOTALL
+    r"\.?(journal|lock|start|daemon\.log|workspace\.json|reserve|mounts|gc\.begun|mcp\.token)(\..*)?", re.DOTALL
 )
 """The names in a state folder."""
 

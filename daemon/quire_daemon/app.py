@@ -55,6 +55,7 @@ from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
 from quire_daemon.leasing import Leasing
 from quire_daemon.logfile import Log
+from quire_daemon.mounts import Mounts
 from quire_daemon.outside import Outside
 from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Performing
 from quire_daemon.presence import Presence
@@ -110,6 +111,7 @@ class App:
         self.settings = settings
         self.recorder = Recorder(journal, clock)
         self.gather = Gather(workspace, self.recorder, ignore, settings)
+        self.gather.mounts = Mounts.below(root, state_dir / "mounts")
         self.leasing = Leasing(server, self.recorder, clock)
         self.bursting = Bursting(server, self.recorder, clock)
         self.presence = Presence(server, clock)
@@ -267,6 +269,7 @@ class App:
             self.answering.mistrust()
             self.log.fault("close")
         self.workspace.close()
+        self.gather.mounts.close()
         self.recorder.journal.close()
         self.server.close()
         self.log.info("closed")

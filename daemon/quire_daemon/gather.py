@@ -20,6 +20,7 @@ from quire_daemon.crawl import is_bare, names_in
 from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.ignore import Ignore
+from quire_daemon.mounts import Mounts
 from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
@@ -87,6 +88,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     event: Event | None
     sighting: _Sighting
     named_ns: int = 0  # when something told that it had changed; 0: nobody knows
+    hidden: str = ""  # the folder whose mount hides the head, or took it along: nothing is at the path, it is not gone
 
 
 Hint = Callable[[str, int, bool], str]
@@ -102,6 +104,7 @@ class Gather:
         self.ignore = ignore
         self.settings = settings
         self.under_way = UnderWay()
+        self.mounts = Mounts()
         self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
@@ -134,6 +137,8 @@ class Gather:
         place = self._place(given, writing)
         name = journal_path(place.path)
         observation = self.observe(place.path, "read", unfinished_ok, self.recorder.clock.now_ns(), place.look)
+        if observation.hidden and writing:  # whoever makes a file there goes on without what was there
+            observation = self._as_gone(observation, "read")
         self.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:
@@ -215,9 +220,32 @@ class Gather:
             raise BeingWritten(name)
         if name in self.under_way.untold:
             self.tell_untold()
+        self._look_at_mounts()
         head = self._head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
-        return Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
+        seen = Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
+        hidden = self._hiding(path, head) if isinstance(seen.event, OutsideDeleted) else ""
+        return msgspec.structs.replace(seen, event=None, hidden=hidden) if hidden else seen
+
+    def _look_at_mounts(self) -> None:
+        self.mounts.look(self.recorder.next_seq - 1)
+
+    def _hiding(self, path: str, head: Version | None) -> str:
+        """The folder whose mount hides `head`, at which nothing was seen just now, or took it along; "": it is gone.
+
+        Where a disk went, and its folder went too or somebody works in it, it is: else nobody could ever say so.
+        """
+        self._look_at_mounts()  # it came or went before what was seen
+        folder = self.mounts.hiding(path, head.seq) if head is not None else ""
+        if not folder or self.mounts.mounted(folder) or is_bare(self.workspace.root, self.ignore, folder):
+            return folder
+        self.mounts.forget(folder)
+        return ""
+
+    def _as_gone(self, seen: Observation, evidence: str) -> Observation:
+        """`seen` without regard to what may be hidden."""
+        event = difference(journal_path(seen.path), seen.head, seen.sighting.disk, evidence)
+        return msgspec.structs.replace(seen, event=event, hidden="")
 
     def note(self, observation: Observation, event: Event | None) -> None:
         """Note `event` (the observation's own, or the move that it is an end of), its bytes, and the signature."""
@@ -400,7 +428,9 @@ class Gather:
         if signature is None:
             return OnDisk("folder")
         known = standing(head)
-        told = (known is not None and known.entry == FOLDER) or is_bare(self.workspace.root, self.ignore, path)
+        told = known is not None and known.entry == FOLDER
+        if not told and not self.mounts.changed(path):
+            told = is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
     def withheld(self, path: str, data: bytes) -> str:

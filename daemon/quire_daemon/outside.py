@@ -20,7 +20,7 @@ from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.jobs import StartJob
 from quire_daemon.named import Named
-from quire_daemon.noticed import Batch, below
+from quire_daemon.noticed import Batch, above, below
 from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
@@ -52,10 +52,12 @@ class _Scan(NamedTuple):
     reason: str  # as `WorkspaceScanned` tells it
     awaited: bool = False  # it tells of what was not watched (no daemon, other rules): who asks for the tree waits
     tries: int = 0  # that broke off
+    rewatch: bool = False  # other folders than before may have to be watched
 
 
 _PERIODIC: Final = _Scan(0.0, "periodic")
 _RULES: Final = "rules"
+_MOUNTS: Final = "mounts"
 
 
 class Outside:
@@ -74,6 +76,7 @@ class Outside:
         self._scan_changed = 0
         self._captured = False  # the first scan is over
         self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
+        self._hidden: dict[str, set[str]] = {}  # folder → files that its mount hides, or that went with its disk
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
@@ -123,6 +126,9 @@ class Outside:
     def look(self, now: float, hurried: bool) -> None:
         """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
         self._take_hints(now)
+        self._gather.mounts.look(self._recorder.next_seq - 1)
+        if self._gather.mounts.take_news():
+            self.scan(_MOUNTS)
         observed: list[Observation] = []
         try:
             self._look_at_due(observed, now, now + (SLICE_S if hurried else IDLE_SLICE_S))
@@ -187,12 +193,22 @@ class Outside:
             self.name(path, evidence, now, since + BARE_S)
             return []
         self._looked(path, observation.event is not None)
+        if self._hidden or observation.hidden:
+            self._look_behind(observation, now)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
         if observation.sighting.disk.unfinished:
             self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
         return [observation]
+
+    def _look_behind(self, observation: Observation, now: float) -> None:
+        """Keep what a mount hides; where something comes about below its folder, all of that is looked at again."""
+        if observation.hidden:
+            self._hidden.setdefault(observation.hidden, set()).add(observation.path)
+        for folder in above(observation.path) if observation.event is not None else ():
+            for path in self._hidden.pop(folder, ()):
+                self.name(path, "scanned", now)
 
     def _record_ahead(self, now: float, most: int) -> None:
         """Commit new files that the workers have read."""
@@ -358,11 +374,13 @@ class Outside:
     def scan(self, reason: str) -> None:
         """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended.
 
-        After a change of the rules what is not ignored any more is watched before that, and the rest let go.
+        After a change of the rules what is not ignored any more is watched before that, and the rest let go; after one
+        of the mounts what stands at the folders by now.
         """
-        scan = self._next_scan
+        scan, rewatch = self._next_scan, reason in (_RULES, _MOUNTS)
         if scan is None or scan.reason not in ("start", _RULES):  # these stay what they are
-            scan = _Scan(self._now(), reason, awaited=reason == _RULES and self._captured)
+            scan = _Scan(self._now(), reason, awaited=rewatch and self._captured)
+        scan = scan._replace(rewatch=scan.rewatch or rewatch)
         if self._scanning is None:
             self._begin_scan(scan)
         else:
@@ -374,7 +392,7 @@ class Outside:
         saved, store = self._recorder.seen.all(), self._recorder.journal.store
 
         def work() -> Callable[[], None]:
-            if scan.reason == _RULES or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
+            if scan.rewatch or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
                 self._watcher.rewatch()
             could_keep = self._gather.could_keep
             compared = compare_all(store, saved, self._root, self._ignore, could_keep, lambda: self._stopped)
@@ -404,6 +422,7 @@ class Outside:
     def _scanned(self, compared: Compared) -> None:
         """The comparison came back: look at what it named."""
         self._not_mounted = ""
+        self._hidden.clear()  # all that is missing is looked at again
         self._recorder.know_names(compared.names)
         look_at, new, now = compared.look_at, compared.new, self._now()
         first = self._scanning is not None and self._scanning.reason == "start"
@@ -453,6 +472,7 @@ class Outside:
             found.append(self._not_mounted)
         elif not self._captured:
             found.append("the first capture of the tree is under way")
+        found += [self._gather.mounts.told(folder, len(paths)) for folder, paths in self._hidden.items()]
         return found
 
     def _now(self) -> float:

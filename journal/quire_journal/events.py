@@ -51,7 +51,7 @@ class WorkspaceScanned(Event, frozen=True):
     """The whole tree was compared with the files view. What differed stands in records before this one."""
 
     kind: ClassVar[str] = "workspace_scanned"
-    reason: str  # "start", "overflow", "periodic", "rules" (what is ignored changed), "asked"
+    reason: str  # "start", "overflow", "periodic", "rules" (what is ignored changed), "mounts" (some did), "asked"
     files: int
     changed: int
     skipped: int = 0  # files that were not captured, each with a CaptureFailed of its own

@@ -10,6 +10,7 @@ containers) an explicit state folder. Standard library only: every start of the 
                   /start.err        what the daemon said on stderr, from its last start on
                   /daemon.log       the daemon's log
                   /reserve          what is held of the disk for the day when it is full
+                  /mounts           what was mounted below the workspace, and when it came and went
                   /gc.begun         there while a collection drops: it was killed, or goes on
                   /mcp.token        of `quire mcp --http`
     <workspace>/.quire/workspace-id the journal's id, so that `adopt` finds it again after the folder was moved

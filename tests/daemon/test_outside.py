@@ -19,6 +19,7 @@ from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
+from quire_daemon.mounts import Mounts
 from quire_daemon.noticed import FEW, Batch
 from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
@@ -724,3 +725,113 @@ def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Tur
     assert len(turns.errors) == 1
     assert turns.texts("a") == ["one\n"]
     assert turns.scans() == ["start", "overflow"]
+
+
+# ── disks that come and go ──
+
+
+class Disk:
+    """A folder of the checkout at which another disk can be mounted, as far as a table of mounts tells of that."""
+
+    def __init__(self, turns: Turns, folder: str) -> None:
+        self.turns, self.at, self.other = turns, turns.root / folder, turns.root / ".quire" / folder
+        self.at.mkdir()
+        self.other.mkdir()
+        self.mounted, self.news = False, True
+        turns.gather.mounts = Mounts(os.fspath(turns.root), self)
+
+    def changed(self) -> bool:
+        return self.news
+
+    def read(self) -> bytes:
+        self.news = False
+        return f"1 1 0:1 / {self.at} rw - ext4 disk rw\n".encode() if self.mounted else b""
+
+    def close(self) -> None:
+        """As the kernel's."""
+
+    def comes_or_goes(self) -> None:
+        """What was seen is elsewhere, and what was elsewhere is seen; the watcher tells of the folder."""
+        between = self.other.with_name("between")
+        self.at.rename(between)
+        self.other.rename(self.at)
+        between.rename(self.other)
+        self.mounted, self.news = not self.mounted, True
+        self.turns.watcher.batches.append(Batch(folders={self.at.name}, unseen={self.at.name}))
+        self.turns.turns()
+
+
+def hidden(turns: Turns) -> list[str]:
+    """What `status` says of files that are hidden."""
+    return [reason for reason in turns.outside.reasons() if "not taken for deleted" in reason]
+
+
+def test_files_of_a_disk_that_is_unmounted_are_not_taken_for_deleted(turns: Turns) -> None:
+    """Each was journaled as deleted, and as written anew when the disk came back."""
+    disk = Disk(turns, "sub")
+    for name in ("a", "b", "gone"):
+        (disk.other / name).write_text(f"{name}\n")
+    disk.comes_or_goes()
+    turns.opened()
+    rewatched = turns.watcher.rewatched
+    disk.comes_or_goes()
+    (disk.other / "gone").unlink()
+    assert deletions(turns) == set()
+    assert [event for event in turns.events() if isinstance(event, OutsideWritten) and event.path == "sub"] == []
+    assert hidden(turns) == [
+        "3 files went with what was mounted at sub: not taken for deleted until it is mounted again, something is made "
+        "there, or the folder is removed"
+    ]
+    assert turns.outside.idle(), "nobody waits for a disk"
+    assert turns.gather.file("sub/a", writing=False).kind == "missing"
+    assert deletions(turns) == set(), "who looks for it changes nothing"
+    disk.comes_or_goes()
+    assert (deletions(turns), hidden(turns)) == ({"sub/gone"}, [])
+    assert turns.watcher.rewatched == rewatched + 2, "other folders stand there"
+    assert [turns.texts(f"sub/{name}") for name in ("a", "b")] == [["a\n"], ["b\n"]]
+
+
+def test_who_works_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: Turns) -> None:
+    disk = Disk(turns, "sub")
+    for name in ("a", "b", "c"):
+        (disk.other / name).write_text(f"{name}\n")
+    disk.comes_or_goes()
+    turns.opened()
+    disk.comes_or_goes()
+    assert turns.gather.file("sub/c", writing=True).kind == "missing"
+    assert deletions(turns) == {"sub/c"}, "a tool is about to make it"
+    turns.told("sub/new", "new\n")
+    turns.turns()
+    assert (deletions(turns), hidden(turns)) == ({"sub/a", "sub/b", "sub/c"}, [])
+
+
+def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are(turns: Turns) -> None:
+    disk = Disk(turns, "sub")
+    for name in ("a", "b"):
+        (disk.at / name).write_text(f"{name}\n")
+    turns.opened()
+    (disk.other / "own").write_text("own\n")
+    disk.comes_or_goes()
+    assert turns.texts("sub/own") == ["own\n"]
+    (disk.at / "own").unlink()
+    turns.outside.scan("overflow")
+    turns.turns()
+    assert deletions(turns) == {"sub/own"}
+    assert hidden(turns) == [
+        "what is mounted at sub hides 2 files of before: not taken for deleted until it is unmounted"
+    ]
+    (disk.other / "b").unlink()
+    disk.comes_or_goes()
+    assert (deletions(turns), hidden(turns)) == ({"sub/own", "sub/b"}, [])
+
+
+def test_a_disk_that_went_together_with_its_folder_took_its_files_for_good(turns: Turns) -> None:
+    disk = Disk(turns, "sub")
+    (disk.other / "a").write_text("a\n")
+    disk.comes_or_goes()
+    turns.opened()
+    disk.at.rename(disk.other.with_name("away"))
+    disk.mounted, disk.news = False, True
+    turns.turns()
+    turns.turns()
+    assert (deletions(turns), hidden(turns)) == ({"sub/a"}, [])
