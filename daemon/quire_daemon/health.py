@@ -68,10 +68,16 @@ def reasons(app: Told) -> list[str]:
         found.append(f"journal read-only: {app.answering.read_only}")
     if full := app.recorder.takes_nothing():
         found.append(full)
-    if why := app.performing.no_place:
-        what = "bytes of others that are not for the journal wait in .quire/tmp"
-        found.append(f"{what}, for there is no place for them in .quire/displaced: {why}")
+    if waiting := no_place(app):
+        found.append(waiting)
     return found
+
+
+def no_place(app: Told) -> str:
+    """What waits for a place in `.quire/displaced`, and why; "" for nothing."""
+    what = "bytes of others that are not for the journal wait in .quire/tmp"
+    why = app.performing.no_place
+    return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
 
 
 def health(app: Told) -> dict[str, Any]:
@@ -91,6 +97,7 @@ def health(app: Told) -> dict[str, Any]:
         "read_only": app.answering.read_only,
         **({"settings_waiting": list(app.settings_waiting)} if app.settings_waiting else {}),
         **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
+        **({"no_place_aside": waiting} if (waiting := no_place(app)) else {}),
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),
         **({"progress": dict(app.progress)} if app.progress else {}),
         **({"salvaged": told} if (told := salvaged(app)) else {}),

@@ -31,6 +31,8 @@ def run(call: Call, host: Host) -> None:
     checks += [{"name": "setting", "ok": True, "detail": told} for told in health.get("settings_waiting", ())]
     takes_none = health["read_only"] or health.get("journal_full", "")
     checks.append({"name": "journal", "ok": not takes_none, "detail": takes_none or "takes records"})
+    if waiting := health.get("no_place_aside"):
+        checks.append({"name": "displaced bytes", "ok": False, "detail": waiting})
     if salvaged := health.get("salvaged"):
         checks.append({"name": "salvage", "ok": True, "detail": salvaged})
     reserve = health["retention"]["reserve"]
