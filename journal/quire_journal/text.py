@@ -136,6 +136,8 @@ class Text:
     @cached_property
     def normalised(self) -> bytes:
         """The bytes with every break as LF and without BOM: what texts to match are matched against."""
+        if not self.has_cr:  # most files: they are it
+            return self.data[len(BOM) :] if self.bom else self.data
         return self.slice(0, len(self.lines))
 
     def slice(self, start: int, stop: int) -> bytes:

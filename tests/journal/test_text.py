@@ -60,6 +60,8 @@ def test_a_slice_has_a_final_break_only_at_the_end_of_a_file_that_has_one() -> N
 
 def test_text_to_match_is_without_bom_and_with_lf() -> None:
     assert Text.of(BOM + b"a\r\nb\rc").normalised == b"a\nb\nc"
+    for plain in (b"", b"a", b"a\n", b"a\n\nb", b"\n"):
+        assert Text.of(plain).normalised == Text.of(BOM + plain).normalised == plain
 
 
 @every(

@@ -56,7 +56,6 @@ class Lines:
         self.text = text
         self._whole = text.normalised
         self._offset = self._line = 0  # the last answer of `at`
-        self._has_crlf = b"\r\n" in text.data
 
     def at(self, offset: int) -> int:
         """The line that holds the byte at `offset`, or that ends there."""
@@ -90,7 +89,7 @@ class Lines:
 
     def on_disk(self, offset: int) -> int:
         """Where the byte at `offset` stands in the file as it is: with its BOM, and CRLF as two bytes."""
-        crlf = self._crlfs[self.at(offset)] if self._has_crlf else 0
+        crlf = self._crlfs[self.at(offset)] if self.text.has_cr else 0
         return offset + crlf + (len(BOM) if self.text.bom else 0)
 
 
