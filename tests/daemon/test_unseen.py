@@ -135,6 +135,32 @@ def test_a_number_beside_an_anchor_chooses_no_equal_line_that_others_moved_there
     assert book.call("edit", {"path": "f.txt", "operations": [alone]})["ok"], "its text says which line it is"
 
 
+def test_a_number_whose_line_is_of_others_chooses_no_equal_line_far_off() -> None:
+    book = Playbook({"f.txt": text(["same", "one", "same", *(f"line {n}" for n in range(20)), "same"])})
+    rows = book.call("read_file", {"path": "f.txt", "hashes": True})["lines"]
+    book.write("f.txt", text(["same", "one", "same", *(f"line {n}" for n in range(20)), "other"]))
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "one", "new_text": "ONE"})["ok"]
+    operations = [{"op": "delete_line", "hash": rows[23].split(" ")[0]}]
+    reply = book.call("edit", {"path": "f.txt", "operations": operations})
+    assert (reply.get("error"), reply.get("reason")) == ("anchor_stale", "unseen")
+    assert "24#" in "".join(row[:3] for row in reply["lines"])
+
+
+def test_a_number_that_was_read_many_edits_ago_is_known_no_more() -> None:
+    """Ann's own lines have moved it by as much as ben's, the other way: it looks as if nobody had."""
+    book = Playbook({"f.txt": text([f"line {n}" for n in range(1, 61)])})
+    for by in ("ann", "ben"):
+        book.call("read_file", {"path": "f.txt"}, by=by)
+    assert book.call("insert_lines", {"path": "f.txt", "line_number": 2, "text": "b"}, by="ben")["ok"]
+    assert book.call("edit_replace", {"path": "f.txt", "old_text": "line 20\n", "new_text": ""})["ok"]
+    for n in range(20):
+        changed = {"path": "f.txt", "old_text": f"line {n + 21}\n", "new_text": f"LINE {n + 21}\n"}
+        assert book.call("edit_replace", changed)["ok"]
+    call = {"path": "f.txt", "start_line": 50, "end_line": 50, "new_text": "ANN"}
+    assert book.call("replace_lines", call).get("reason") == "unseen"
+    assert book.call("replace_lines", call)["ok"], "it has been shown now"
+
+
 @pytest.mark.parametrize(("tool", "args"), [("delete_file", {}), ("move_file", {"to": "g.txt"})])
 def test_a_whole_file_is_not_removed_with_what_others_did_unread(
     book: Playbook, tool: str, args: dict[str, str]

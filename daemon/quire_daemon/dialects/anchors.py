@@ -82,7 +82,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     _poor: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
     _apart: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
     _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
-    by_hint: set[int] = msgspec.field(default_factory=set)  # the lines that only a number told from equal ones
+    by_hint: set[int] = msgspec.field(default_factory=set)  # lines told from equal ones by a number, and those of it
 
     def candidates(self, digits: str) -> list[int]:
         """The lines that an anchor's digits name, at the first level at which any do."""
@@ -176,7 +176,7 @@ def _by_hint(at: Snapshot, pool: list[int], found: list[int], hint: int, anchor:
         message = f"{anchor} matches lines {_numbers(near)}, equally near to line {hint + 1}."
         raise _ambiguous(at, "anchor_context_ambiguous", message, pool, found)
     if len(pool) > 1:
-        at.by_hint.add(near[0])
+        at.by_hint.update((near[0], hint))
     return near[0]
 
 
@@ -279,7 +279,7 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
         return pool, pool, found
     near = [hint] if hint in pool else _nearest(pool, hint)
     if len(pool) > 1:
-        at.by_hint.update(near)
+        at.by_hint.update((*near, hint))
     return near, pool, found
 
 

@@ -66,7 +66,7 @@ class Plan(msgspec.Struct, frozen=True):
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)  # more fields of the reply, in the dialect's words
     anchors: tuple[int, ...] = ()  # lines (0-based, sorted) that the call names by number or hash, not by their text
-    by_hint: tuple[int, ...] = ()  # those of the anchors that only their numbers told from equal lines
+    by_hint: tuple[int, ...] = ()  # anchors that only a number told from equal lines, and the lines of that number
     rename: str = ""  # the path, as the caller wrote it, that the result gets
     by_number: bool = False  # the anchors are bare numbers: they do not show that the caller knows what stands there
 

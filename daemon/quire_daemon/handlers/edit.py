@@ -255,7 +255,7 @@ class _Call(msgspec.Struct, frozen=True):
         if shown is None or self.basis.version is None or not plan.anchors:
             return ()
         sight = Sight(self.basis.text, shown)
-        hidden = [line for line in plan.anchors if not sight.was_shown(line)]
+        hidden = [line for line in {*plan.anchors, *plan.by_hint} if not sight.was_shown(line)]
         numbered = plan.anchors if plan.by_number or self.dialect.in_place else plan.by_hint
         hidden = sorted({*hidden, *moved_unseen(self.basis, numbered)})
         if not hidden:

@@ -15,11 +15,10 @@ from quire_daemon.handlers.staleness import Basis
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.splice import shift_lines
-from quire_journal.text import Text
 from quire_journal.views.files import Version
 
 MOST_TRACED: Final = 16
-"""Versions through which a number is traced back; across more, only the difference of the two ends counts."""
+"""Versions through which a number is traced back; what comes from farther back is known by no number any more."""
 
 
 def moved_unseen(basis: Basis, lines: Sequence[int]) -> list[int]:
@@ -39,12 +38,18 @@ def moved_unseen(basis: Basis, lines: Sequence[int]) -> list[int]:
 
 
 def _moved(basis: Basis, read: Version, base: Version, lines: Sequence[int]) -> list[int]:
+    history = basis.history
+    made = list(islice(history.versions(basis.path, read.seq, base.seq, reverse=True), MOST_TRACED + 1))
     moved = [0] * len(lines)
     at: list[int | None] = list(lines)  # None: it is known where the line comes from
     after = basis.text
-    for mine, before in _steps(basis, read, base):
-        was = shift_lines(diff(after, before), at)
+    for version, earlier in zip(made[:MOST_TRACED], [*made[1:], read], strict=False):
+        if earlier.gone:
+            return [line for line, where in zip(lines, at, strict=True) if where is not None]
+        before = history.text_of(earlier.blob)
+        mine = history.caller_of(version.writer) == basis.caller
         shown = shown_by_diff(diff(before, after), len(after)) if mine else ()
+        was = shift_lines(diff(after, before), at)
         for index, (line, old) in enumerate(zip(at, was, strict=True)):
             if line is None or old is None:
                 continue
@@ -53,16 +58,5 @@ def _moved(basis: Basis, read: Version, base: Version, lines: Sequence[int]) -> 
             elif any(start <= line < stop for start, stop in shown):
                 was[index] = None
         at, after = was, before
-    return [line for line, by in zip(lines, moved, strict=True) if by]
-
-
-def _steps(basis: Basis, read: Version, base: Version) -> list[tuple[bool, Text]]:
-    """From the base back to what was read: did the caller take this step, and from which text?"""
-    history = basis.history
-    made = list(islice(history.versions(basis.path, after=read.seq, upto=base.seq), MOST_TRACED + 1))
-    if len(made) > MOST_TRACED or any(version.gone for version in made):
-        return [(False, history.text_of(read.blob))]
-    return [
-        (history.caller_of(version.writer) == basis.caller, history.text_of(before.blob))
-        for version, before in reversed([*zip(made, [read, *made], strict=False)])
-    ]
+    farther = len(made) > MOST_TRACED
+    return [line for line, by, where in zip(lines, moved, at, strict=True) if by or (farther and where is not None)]
