@@ -39,6 +39,23 @@ def test_undo_passes_the_choice_on_and_tells_what_stays(quire: Quire) -> None:
     )
 
 
+def test_a_refusal_because_of_others_lists_each_file_with_what_is_in_the_way(quire: Quire) -> None:
+    conflict = {"writer": WRITER, "version": "v9", "lines": [{"start": 3, "end": 3}], "why": "lines"}
+    files = [{"path": "a.py", "action": "none", "kept": [{"writer": WRITER}], "conflicts": [conflict], "skipped": None}]
+    message = "a.py: alice/s1 built on it with v9; nothing was changed."
+    refused = {"ok": False, "error": "conflict", "message": message, "files": files, "suggested_action": "plan"}
+    for words in (["undo", "--plan"], ["redo"], ["rollback", "v1"], ["restore", "a.py@v1"]):
+        ran = quire(*words, **{words[0]: refused})
+        assert (ran.status, ran.out) == (1, "")
+        assert ran.err.splitlines()[:4] == [
+            f"{message} [conflict]",
+            "  none    a.py",
+            "          keeps what alice/s1 wrote",
+            "          conflict: alice/s1 built on it with v9 (line 3)",
+        ]
+        assert "--conflicts markers" in ran.err and "--plan" not in ran.err, "it has been planned already"
+
+
 def test_undo_of_a_version_names_it(quire: Quire) -> None:
     assert quire("undo", "--batch", "v12").asked == [("undo", {"batch": "v12"})]
 

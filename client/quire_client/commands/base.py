@@ -314,10 +314,18 @@ class Invocation:
         print(f"{render.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
-    def answer(self, reply: Mapping[str, Any], show: Callable[[Mapping[str, Any]], str], *, exact: bool = False) -> int:
+    def answer(
+        self,
+        reply: Mapping[str, Any],
+        show: Callable[[Mapping[str, Any]], str],
+        *,
+        exact: bool = False,
+        below: Callable[[Mapping[str, Any]], Sequence[str]] | None = None,
+    ) -> int:
         """Print the reply, as JSON or by `show`, and return its exit status. A refusal is a sentence on stderr.
 
-        `exact`: the text is a file's, and gets no line break that it does not have.
+        `exact`: the text is a file's, and gets no line break that it does not have. `below` has the lines that are
+        told below the sentence of a refusal.
         """
         if self.json:
             self.put(render.as_json(reply) + "\n")
@@ -325,7 +333,7 @@ class Invocation:
             text = show(reply)
             self.put(text if exact or text.endswith("\n") else text + "\n")
         else:
-            self.complain(reply)
+            self.complain(reply, () if below is None else below(reply))
         for warning in reply.get("warnings") or ():
             self.say(render.one_line(warning.get("message", ""), 400))
         self._tell_what_went_stale(reply)
@@ -375,13 +383,15 @@ class Invocation:
             look = f"; see `quire diff {render.one_line(newest['since'])}.. {quote(path)}`" if "since" in newest else ""
             self.say(f"{path} was changed since you read it, by {who}{when}{look}.")
 
-    def complain(self, reply: Mapping[str, Any]) -> None:
+    def complain(self, reply: Mapping[str, Any], below: Sequence[str] = ()) -> None:
         """Say a refusal: the sentence, the code, and what to do next, in the words of a command line."""
         from quire_client import shell_words
 
         code = render.one_line(reply.get("error", ""))
         message = shell_words.sentence(render.clean_text(reply.get("message", ""))) or "The call was refused."
         self.say(f"{message} [{code}]" if code else message)
+        for line in below:
+            self.say(line)
         if reply.get("op") and reply.get("outcome") == "unknown":
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from quire_client.commands.base import Command, Invocation
-from quire_client.commands.undo import CHOICE, choice, show_files
+from quire_client.commands.undo import CHOICE, choice, in_the_way, show_files
 
 
 def run(call: Invocation) -> int:
     """Redo, or plan it."""
     with call.connect() as client:
         reply = client.call("redo", choice(call))
-    return call.answer(reply, show_files)
+    return call.answer(reply, show_files, below=in_the_way)
 
 
 COMMAND = Command(

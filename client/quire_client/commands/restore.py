@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quire_client.commands.base import Command, Invocation, Missing, Option, Usage
-from quire_client.commands.undo import ALLOW_UNCAPTURED, show_files
+from quire_client.commands.undo import ALLOW_UNCAPTURED, in_the_way, show_files
 
 
 def run(call: Invocation) -> int:
@@ -26,7 +26,7 @@ def run(call: Invocation) -> int:
     arguments |= {name.replace("-", "_"): True for name in ("plan", "allow-uncaptured") if name in call.options}
     with call.connect() as client:
         reply = client.call("restore", arguments)
-    return call.answer(reply, show_files)
+    return call.answer(reply, show_files, below=in_the_way)
 
 
 COMMAND = Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quire_client.commands.base import Command, Invocation, Missing, Option, point_of
-from quire_client.commands.undo import EXECUTING, executing, files_named, show_files
+from quire_client.commands.undo import EXECUTING, executing, files_named, in_the_way, show_files
 
 
 def run(call: Invocation) -> int:
@@ -21,7 +21,7 @@ def run(call: Invocation) -> int:
         arguments["writer"] = call.options["only"]
     with call.connect() as client:
         reply = client.call("rollback", arguments)
-    return call.answer(reply, show_files)
+    return call.answer(reply, show_files, below=in_the_way)
 
 
 COMMAND = Command(

@@ -20,7 +20,7 @@ def run(call: Invocation) -> int:
         reply = client.call("undo", chosen)
         own = not chosen.keys() - {"plan", "path", "paths"} and not call.json
         when = _when(client, reply) if own else ""
-    status = call.answer(reply, show_files)
+    status = call.answer(reply, show_files, below=in_the_way)
     if when:
         call.say(f"That {'is' if 'plan' in chosen else 'was'} what you did at {when}.")
     if reply.get("error") == "not_found" and not chosen.keys() - {"plan", "last", "path", "paths"}:
@@ -77,7 +77,20 @@ def executing(call: Invocation) -> dict[str, Any]:
 
 def show_files(reply: Mapping[str, Any]) -> str:
     """The files of an undo or restore: what is done to each, what stays, and why."""
-    lines = [sentence(render.clean_text(reply.get("message", "")))]
+    lines = [sentence(render.clean_text(reply.get("message", ""))), *_list(reply)]
+    if reply.get("token"):
+        lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
+    return "\n".join(lines)
+
+
+def in_the_way(reply: Mapping[str, Any]) -> list[str]:
+    """What keeps all of it from being done; the sentence of such a refusal names the first only."""
+    return _list(reply) if reply.get("error") == "conflict" else []
+
+
+def _list(reply: Mapping[str, Any]) -> list[str]:
+    """A row for each file, with what is below it; many to which nothing is done for one reason share theirs."""
+    lines: list[str] = []
     files = [file for file in reply.get("files") or () if isinstance(file, Mapping)]
     idle: dict[str, list[str]] = {}  # why nothing is done → to which files
     for file in files:
@@ -90,9 +103,7 @@ def show_files(reply: Mapping[str, Any]) -> str:
         if len(paths) > FEW:
             lines.append(f"  {render.counted(len(paths), 'file')} left alone: {why}")
             lines.append(f"          {', '.join(paths[:FEW])} and {len(paths) - FEW} more; --json lists them")
-    if reply.get("token"):
-        lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
-    return "\n".join(lines)
+    return lines
 
 
 FEW: Final = 3
