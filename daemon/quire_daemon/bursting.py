@@ -57,9 +57,7 @@ class Bursting:
             taking = claiming([burst for burst in bursts if burst.began_ns <= at_ns + STAMP_NS], (journal_path(path),))
             if len(taking) != 1:
                 return ""
-            who = history.writer_json(taking[0].writer)
-        name = "/".join(part for part in (who["agent"], who["agent_session"]) if part) or who["id"]
-        return f"{taking[0].label or taking[0].form} ({name})"
+            return f"{taking[0].label or taking[0].form} ({history.named(taking[0].writer)})"
 
     def look(self) -> None:
         """End what is bound to connections that have ended. Raises as `commit` does."""

@@ -11,7 +11,7 @@ import msgspec
 
 from quire_journal import blobs
 from quire_journal.events import BatchUndone, Event, WriterIntroduced
-from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, writer_name
+from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
 from quire_journal.log import Damaged, Reading, u32, u64
 from quire_journal.path_names import PathNames
 from quire_journal.records import Record, decode_record
@@ -272,9 +272,9 @@ class History:
         return found
 
     def named(self, writer: int) -> str:
-        """A writer in a sentence: `w3 (ben)`; who calls without a name is the user, at a terminal or by a script."""
+        """A writer in a sentence, as `quire log` shows it: `ben/s1`, `the user`, `outside`."""
         who = self.writer(writer)
-        return writer_name(writer) if who is None else f"{writer_name(writer)} ({who.agent or 'the user'})"
+        return writer_name(writer) if who is None else caller_name(who.agent, who.agent_session)
 
     def writer(self, writer: int) -> WriterIntroduced | None:
         """Who that is; None for `outside`."""

@@ -53,6 +53,11 @@ def writer_name(writer: int) -> str:
     return f"w{writer}" if writer else "outside"
 
 
+def caller_name(agent: str, agent_session: str) -> str:
+    """Who calls, as people call them: `ada/s1`, `ada`. Who gives no name is the user, at a terminal or by a script."""
+    return f"{agent}/{agent_session}" if agent and agent_session else agent or "the user"
+
+
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 _ESCAPED = "%/"

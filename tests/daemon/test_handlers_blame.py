@@ -103,7 +103,7 @@ def test_a_file_that_was_removed_is_blamed_at_a_point_when_it_was_there() -> Non
     desk.delete("f", desk.ben)
     refused = desk.call(BLAME_TOOL, desk.ann, path="f")
     assert refused["error"] == "not_found"
-    assert "removed by w2" in refused["message"]
+    assert "removed by ben/s2 at " in refused["message"]
     assert seqs(desk.call(BLAME_TOOL, desk.ann, path="f", at=f"v{first}")) == [first]
 
 

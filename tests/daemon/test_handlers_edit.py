@@ -202,7 +202,7 @@ def test_another_agent_is_named() -> None:
     assert book.call("edit", replace("line 10", "bens"), by="ben")["ok"]
     reply = book.call("edit", replace("line 3", "anns"))
     assert reply["changes"][0]["writer"]["agent"] == "ben"
-    assert "(ben)" in reply["message"]
+    assert "last by ben/s1 at" in reply["message"]
 
 
 def test_a_caller_that_was_never_shown_the_file_is_judged_on_it_as_it_is() -> None:
@@ -407,7 +407,7 @@ def test_a_file_that_is_gone_says_who_removed_it() -> None:
     assert book.call("delete_file", {"path": "f.txt"}, by="ben")["ok"]
     reply = book.call("edit", replace("a", "b"))
     assert reply["error"] == "not_found"
-    assert "removed by w" in reply["message"]
+    assert "removed by ben/s1 at" in reply["message"]
 
 
 def test_bytes_that_are_not_in_the_journal_are_not_overwritten_unasked() -> None:

@@ -124,7 +124,7 @@ def test_a_refusal_names_the_holder_the_reason_the_age_the_end_and_what_is_free(
         "kinds": ["intent"],
         "after": mine["expires_at"],
     }
-    for said in ("f.txt", "w1 (ann)", '"splitting it"', "exclusive", mine["expires_at"]):
+    for said in ("f.txt", "ann/s1", '"splitting it"', "exclusive", mine["expires_at"]):
         assert said in refused["message"]
 
 
@@ -270,7 +270,7 @@ def test_another_caller_can_break_a_lease_and_its_holder_is_told() -> None:
     told = replace(book, "ann", "line 5", "LINE 5")
     (warning,) = [w for w in told["warnings"] if w["type"] == "lease_broken"]
     assert warning["lease"] == number
-    assert "w2 (ben)" in warning["message"]
+    assert "ben/s1" in warning["message"]
     assert '"ann hangs"' in warning["message"]
     (lost,) = book.call("claims", {}, by="ann")["broken"]
     assert (lost["lease"], lost["broken_by"]["agent"], lost["broken_why"]) == (number, "ben", "ann hangs")

@@ -274,11 +274,11 @@ def test_markers_write_both_sides_where_others_built_on_the_undone_lines() -> No
     assert desk.text("f.txt") == lines(
         "zero",
         "one",
-        "<<<<<<< undone by ann",
+        "<<<<<<< undone by ann/s1",
         "two",
         "=======",
         "TWO by ben",
-        f">>>>>>> w2 (ben) v{blocking}",
+        f">>>>>>> ben/s2 v{blocking}",
         "three",
         "four",
         "five",
@@ -296,7 +296,7 @@ def test_markers_alone_are_enough_to_do_where_skipping_would_do_nothing() -> Non
     assert desk.call(UNDO_TOOL, desk.ann)["error"] == "conflict"
     assert desk.call(UNDO_TOOL, desk.ann, conflicts="markers")["ok"]
     marked = desk.text("f.txt") or b""
-    assert b"<<<<<<< undone by ann\ntwo\n=======\nTWO!\n>>>>>>> outside v" in marked
+    assert b"<<<<<<< undone by ann/s1\ntwo\n=======\nTWO!\n>>>>>>> outside v" in marked
 
 
 def test_markers_stand_where_the_disputed_lines_are_gone_and_keep_breaks() -> None:
@@ -306,8 +306,8 @@ def test_markers_stand_where_the_disputed_lines_are_gone_and_keep_breaks() -> No
     blocking = desk.write("f.txt", b"one\r\nthree", desk.ben)
     desk.write("f.txt", b"zero\r\none\r\nthree", desk.ben)
     assert desk.call(UNDO_TOOL, desk.ann, conflicts="markers")["ok"]
-    head = b"zero\r\none\r\n<<<<<<< undone by ann\r\ntwo\r\n=======\r\n"
-    assert desk.text("f.txt") == head + f">>>>>>> w2 (ben) v{blocking}\r\nthree".encode()
+    head = b"zero\r\none\r\n<<<<<<< undone by ann/s1\r\ntwo\r\n=======\r\n"
+    assert desk.text("f.txt") == head + f">>>>>>> ben/s2 v{blocking}\r\nthree".encode()
 
 
 def test_markers_cannot_settle_what_is_about_the_whole_file() -> None:
@@ -413,7 +413,7 @@ def test_abort_names_who_built_on_it_and_not_how_the_file_was_found() -> None:
     desk.write("own", START.replace(b"two", b"TWO!"), desk.ben)
     refused = desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="abort")
     assert refused["error"] == "conflict"
-    assert "ben built on it" in refused["message"]
+    assert "ben/s2 built on it" in refused["message"]
 
 
 def test_a_file_that_cannot_be_looked_at_now_is_busy_and_worth_another_try() -> None:

@@ -26,7 +26,7 @@ def test_a_line_is_told_with_what_it_replaced_and_who_had_written_that() -> None
     desk, made = a_file()
     reply = desk.call(WHY_TOOL, desk.ann, path="a.py", line=3)
     assert (reply["text"], reply["version"], reply["line_then"]) == ("TWO", f"v{made['ben']}", 2)
-    assert reply["message"].startswith(f"Line 3 of a.py was written by ben in v{made['ben']} at ")
+    assert reply["message"].startswith(f"Line 3 of a.py was written by ben/s2 in v{made['ben']} at ")
     assert reply["wrote"] == {"start": 2, "end": 2, "lines": ["TWO"]}
     assert reply["replaced"]["lines"] == ["two"]
     assert [entry["version"] for entry in reply["replaced"]["by"]] == [f"v{made['made']}"]
@@ -86,7 +86,7 @@ def test_what_an_undo_brought_back_is_told_as_that_and_a_caller_without_a_name_a
     changed = desk.write("a.py", lines("one", "TWO"), desk.ann)
     desk.call(UNDO_TOOL, desk.ann)
     message = desk.call(WHY_TOOL, desk.ann, path="a.py", line=2)["message"]
-    assert message.startswith(f"Line 2 of a.py was written by ann (undo of batch {changed}) in v")
+    assert message.startswith(f"Line 2 of a.py was written by ann/s1 (undo of batch {changed}) in v")
     assert "by the user in v" in desk.call(WHY_TOOL, desk.ann, path="a.py", line=1)["message"]
 
 
@@ -104,7 +104,7 @@ def test_a_file_is_told_by_its_newest_version_and_one_that_is_gone_by_who_remove
     removed = desk.delete("a.py", desk.ben)
     gone = desk.call(WHY_TOOL, desk.ann, path="a.py")
     assert (gone["version"], gone["record"]["kind"]) == (f"v{removed}", "file_deleted")
-    assert gone["message"].startswith("a.py was removed by ben")
+    assert gone["message"].startswith("a.py was removed by ben/s2")
     then = desk.call(WHY_TOOL, desk.ann, path="a.py", at=f"v{made['ben']}", line=2)
     assert then["version"] == f"v{made['ben']}"
 

@@ -172,11 +172,11 @@ def test_a_writer_is_shown_with_what_is_known_of_it() -> None:
         outside = history.writer_json(0)
         assert (outside["id"], outside["type"], outside["uid"], outside["pid"]) == ("outside", "outside", None, None)
         assert history.writer_json(99)["id"] == "w99"
-        assert (history.named(1), history.named(0)) == ("w1 (ann)", "outside")
+        assert (history.named(1), history.named(0)) == ("ann/s1", "outside")
     scribe = Scribe()
     scribe.note(WriterIntroduced(1, uid=1000, pid=11))
     with scribe.history() as history:
-        assert history.named(1) == "w1 (the user)"  # of a refusal: a number alone tells nobody who that is
+        assert history.named(1) == "the user"  # of a refusal: a number alone tells nobody who that is
 
 
 def test_the_records_of_a_batch_are_those_of_its_request() -> None:

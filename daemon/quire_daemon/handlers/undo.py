@@ -148,10 +148,7 @@ def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
 
 def _who(seq: int, history: History) -> str:
     record = history.record(seq)
-    if record is None:
-        return "someone"
-    shown = history.writer_json(record.writer)
-    return str(shown["agent"] or shown["id"])
+    return "someone" if record is None else history.named(record.writer)
 
 
 _HOW: Final[dict[type[Params], How]] = {

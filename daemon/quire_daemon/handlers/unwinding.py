@@ -39,7 +39,7 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.history import History
-from quire_journal.ids import version_token, writer_name
+from quire_journal.ids import caller_name, version_token
 from quire_journal.marking import Marked, mark, place_after
 from quire_journal.refusals import Refused
 from quire_journal.unwind import Life, State, Step, Unwound, lives, unwind
@@ -370,7 +370,7 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
     now = history.text_of(u.now.blob)
     rest = u.made if u.made is not None else history.text_of(u.blob)
     since = changes(now, rest)
-    by = plain_name(who.agent or writer_name(who.writer))
+    by = plain_name(caller_name(who.agent, who.agent_session))
     marked = []
     for conflict, place in places:
         start, stop = place_after(since, place.start, place.stop)
@@ -381,13 +381,11 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
 
 
 def _blocker(seq: int, history: History) -> str:
-    """`w3 (ben) v812`: whose lines stand there."""
+    """`ben/s1 v812`: whose lines stand there."""
     record = history.record(seq)
     if record is None:
         return version_token(seq)
-    writer = history.writer(record.writer)
-    agent = f" ({plain_name(writer.agent)})" if writer is not None and writer.agent else ""
-    return f"{writer_name(record.writer)}{agent} {version_token(seq)}"
+    return f"{plain_name(history.named(record.writer))} {version_token(seq)}"
 
 
 def plain_name(name: str) -> str:

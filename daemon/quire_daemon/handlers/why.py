@@ -231,13 +231,12 @@ def _sentence(params: WhyParams, path: str, version: Version, record: Record, hi
     if _found_there(record):
         what = f"Line {params.line} of {path}" if params.line is not None else path
         return f"{what} was there already when the journal first saw the file, {at}; who wrote it is not known."
-    who = history.writer_json(version.writer, version.type)
-    name = who["agent"] or (who["id"] if who["uid"] is None else "the user")
-    turn = f" in turn {who['turn']}" if who["turn"] else ""
+    who = history.writer(version.writer)
+    turn = f" in turn {who.turn}" if who is not None and who.turn else ""
     undoing = history.undoing(record.batch) if version.type == "undo" else None
     how = f" ({_taking_back(undoing)})" if undoing is not None else ""
     what = f"Line {params.line} of {path} was written" if params.line is not None else f"{path} was {_did(version)}"
-    return f"{what} by {name}{how}{turn} {at}."
+    return f"{what} by {history.named(version.writer)}{how}{turn} {at}."
 
 
 def _found_there(record: Record) -> bool:
