@@ -36,6 +36,7 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refuse
             there_are = f"{'It is one of' if value else 'It takes'} {', '.join(choices)}."
             message = f"{message}. {there_are}{did_you_mean(given, choices)}"
             details["choices"] = choices
+    message = message if message.endswith((".", "?")) else f"{message}."
     return Refused("schema_invalid", message, "fix_arguments", **details)
 
 

@@ -109,7 +109,7 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     if params.limit < 1:
         raise Refused("schema_invalid", "limit: must be at least 1.", argument="limit")
     if not 0 < params.minutes <= MOST_MINUTES:
-        raise Refused("schema_invalid", f"minutes: must be from 0 to {MOST_MINUTES}.", argument="minutes")
+        raise Refused("schema_invalid", f"minutes: must be more than 0, and at most {MOST_MINUTES}.", argument="minutes")
     within_ns = int(params.minutes * 60 * _SECOND)
     here: list[tuple[bytes, int]] = []
     others: list[tuple[bytes, int]] = []
