@@ -75,6 +75,7 @@ STEPS: Final = {
     "log": "`quire log` lists what there is",
     "look_there": "look what is in that folder",
     "name_a_point": "name a POINT that there is",
+    "name_a_version": "`quire log` lists the versions; a file that is gone is shown by PATH@POINT",
     "name_the_target": "name what the link leads to",
     "narrow_the_choice": "choose less: by path, --writer, --batch or time",
     "op_status": 'whether it was done is told by `quire call op_status \'{"op": "%s"}\'`',

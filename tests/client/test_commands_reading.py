@@ -35,6 +35,34 @@ def test_read_prints_the_file_as_it_is(quire: Quire) -> None:
     assert ran.out == "a\n\tb\x1b without an end"
 
 
+def test_some_lines_of_a_file_end_as_they_do_in_it(quire: Quire) -> None:
+    reply = {"ok": True, "content": "two\nthree", "startLine": 2, "endLine": 3, "lineCount": 4}
+    assert quire("read", "a", "--lines", "2:3", read_file=reply).out == "two\nthree\n"
+    last = {"ok": True, "content": "four", "startLine": 4, "endLine": 4, "lineCount": 4}
+    assert quire("read", "a", "--lines", "4", read_file=last).out == "four", "the file has no last line break"
+
+
+def test_lines_that_a_file_does_not_have_are_no_silence(quire: Quire) -> None:
+    none = {"ok": True, "message": "No lines of a, which has 4.", "startLine": 5, "endLine": 4, "lineCount": 4}
+    ran = quire("read", "a", "--lines", "9:12", read_file={**none, "content": ""})
+    assert (ran.status, ran.out, ran.err) == (0, "", "No lines of a, which has 4.\n")
+    assert quire("blame", "a", "--lines", "9", blame={**none, "lines": []}).err == "No lines of a, which has 4.\n"
+    for command in ("read", "blame", "claim"):
+        ran = quire(command, "a", "--lines", "5:2")
+        assert (ran.status, ran.err, ran.asked) == (2, "quire: --lines 5:2 ends before it begins.\n", [])
+    assert quire("read", "a", "--hashes", "--hashline").err == "quire: --hashes and --hashline exclude each other.\n"
+
+
+def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: Quire) -> None:
+    refused = {"ok": False, "error": "not_found", "suggested_action": "name_a_point"}
+    typo = {**refused, "message": "There is no checkpoint 'scr/a.py'; a point is a version.", "point": "scr/a.py"}
+    ran = quire("show", "scr/a.py", show=typo)
+    assert ran.status == 3
+    assert ran.err.startswith("scr/a.py is no version, no checkpoint, and no file that is there. [not_found]\n")
+    late = {**refused, "message": "'v99' is later than the newest record, seq:24.", "point": "v99"}
+    assert quire("show", "v99", show=late).err.startswith(late["message"])
+
+
 def test_read_with_anchors_prints_the_lines_as_shown(quire: Quire) -> None:
     reply = {"ok": True, "lines": ["3#abc123 [high]|x", "4#def456 [low]|}"], "truncated": True, "next_line": 5}
     ran = quire("read", "a", "--hashes", "--lines", "3:", read_file=reply)
@@ -86,7 +114,7 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
         "2026-01-31 12:00:00Z  v812   alice/s1  file written      a b.py\n"
         "2026-01-31 12:00:00Z  v9     outside   file moved        x -> y\n"
         "2026-01-31 12:00:00Z  seq:8  w3        checkpoint named  before\n"
-        "2026-01-31 12:00:00Z  v7     alice/s1  file deleted      z  (rollback of 5 and 2 more)\n"
+        "2026-01-31 12:00:00Z  v7     alice/s1  file deleted      z  (rollback of batch 5 and 2 more)\n"
     )
     assert ran.err == "There is more: --cursor c8\n"
 
@@ -239,7 +267,7 @@ def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) 
     undoing = {**reply["record"], "how": "undo", "undone": [4]}
     brought_back = {**reply, "path": "a b", "record": undoing, "diff": {**reply["diff"], "partial": True}}
     out = quire("why", "src/a:2", why=brought_back).out
-    assert "  operation  undo of 4\n" in out
+    assert "  operation  undo of batch 4\n" in out
     assert out.endswith("\nOnly what is around the line; `quire log 'a b' --until v7 --limit 1 --patch` has all.\n")
     found = {**reply, "record": {**reply["record"], "evidence": "captured"}, "diff": None}
     out = quire("why", "src/a:2", why=found).out

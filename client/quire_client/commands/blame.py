@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
-from quire_client.commands.read import line_range
+from quire_client.commands.read import line_range, say_if_there_are_none
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -24,6 +24,7 @@ def run(call: Invocation) -> int:
     if reply.get("ok"):
         for sentence in _said_beside(reply):
             call.say(sentence)
+    say_if_there_are_none(call, reply)
     return call.answer(reply, lambda reply: "\n".join(_rows(reply, call.colours)), exact=not reply.get("lines"))
 
 

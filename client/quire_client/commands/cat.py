@@ -79,7 +79,8 @@ def _joined(pages: list[dict[str, Any]]) -> dict[str, Any]:
     texts = [str(page.get("content", "")) for page in pages]
     # A page that does not reach the end comes without its last line break.
     whole = "".join(f"{text}\n" for text in texts[:-1]) + texts[-1]
-    return {**pages[0], "content": whole, "truncated": False, "next_line": None}
+    end = pages[-1].get("endLine")
+    return {**pages[0], "content": whole, "endLine": end, "truncated": False, "next_line": None}
 
 
 COMMAND = Command(

@@ -149,12 +149,12 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def undoing(record: Mapping[str, Any]) -> str:
-    """What a change takes back: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
+    """What a change takes back: `undo of batch 12`, `rollback of batch 12 and 3 more`, `restore`."""
     how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
     if not undone:
         return how
     more = len(undone) - 1 + int(record.get("undone_more") or 0)
-    return f"{how} of {render.one_line(undone[0])}" + (f" and {more} more" if more else "")
+    return f"{how} of batch {render.one_line(undone[0])}" + (f" and {more} more" if more else "")
 
 
 COMMAND = Command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any, Final
@@ -15,6 +16,8 @@ LOSSY: Final = "Some bytes are not UTF-8 and are shown as U+FFFD; `quire cat PAT
 def run(call: Invocation) -> int:
     """Show the file, or some of its lines."""
     arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH"))}
+    if {"hashes", "hashline"} <= call.options.keys():
+        raise Usage("--hashes and --hashline exclude each other.")
     if "hashes" in call.options:
         arguments["hashes"] = True
     if "hashline" in call.options:
@@ -27,13 +30,22 @@ def run(call: Invocation) -> int:
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")
     if reply.get("lossy"):
         call.say(LOSSY)
+    say_if_there_are_none(call, reply)
     return call.answer(reply, shown, exact=True)
+
+
+def say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
+    """That the file has none of the lines that --lines asks for: the text alone would look like an empty file."""
+    if "lines" in call.options and reply.get("ok") and reply.get("startLine", 1) > reply.get("lineCount", 1):
+        call.say(render.clean_text(reply.get("message", "")))
 
 
 def shown(reply: Mapping[str, Any]) -> str:
     """The text of a read. On a terminal without what would control it; elsewhere exactly as it is."""
     lines = reply.get("lines")
     text = "".join(f"{line}\n" for line in lines) if isinstance(lines, list) else str(reply.get("content", ""))
+    if text and not isinstance(lines, list) and reply.get("endLine", math.inf) < reply.get("lineCount", 0):
+        text += "\n"  # of a slice, `content` has the last break only where it reaches the file's end
     if not sys.stdout.isatty():
         return text
     return render.clean_text(text if text.endswith("\n") else f"{text}\n")
@@ -48,6 +60,8 @@ def line_range(text: str) -> dict[str, int]:
         raise Usage(f"--lines wants A:B, A:, :B or A, not {text[:40]!r}.")
     if not colon:
         last = first
+    if first and last and int(last) < int(first):
+        raise Usage(f"--lines {text[:40]} ends before it begins.")
     return {name: int(part) for name, part in (("start_line", first), ("end_line", last)) if part}
 
 

@@ -24,6 +24,9 @@ def run(call: Invocation) -> int:
         reply = _whole(client, arguments)
         into_file = not call.json and not sys.stdout.isatty()
         data = _bytes(client, reply) if into_file and reply.get("binary") else None
+    if reply.get("suggested_action") == "name_a_point" and _may_be_a_path(arguments):
+        message = f"{render.one_line(arguments['version'])} is no version, no checkpoint, and no file that is there."
+        reply = {**reply, "message": message, "suggested_action": "name_a_version"}
     if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
         path = render.one_line(arguments["path"])
         message = f"{path} is a folder, which has no text."
@@ -47,6 +50,12 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
     if not point and parse_version_token(given) is None and os.path.lexists(call.folder / given):
         point = point_of("now")
     return {"path": call.in_workspace(path or "."), "version": point} if point else {"version": given}
+
+
+def _may_be_a_path(arguments: Mapping[str, Any]) -> bool:
+    """Was it a word alone that has not the form of a version?"""
+    word = arguments["version"]
+    return "path" not in arguments and not word.startswith("seq:") and not is_number(word[1:])
 
 
 def _is_folder(call: Invocation, path: str) -> bool:
