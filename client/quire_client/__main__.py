@@ -31,6 +31,7 @@ from quire_client.commands.base import (
     Missing,
     Opener,
     Option,
+    Surplus,
     Usage,
     chosen,
     either,
@@ -102,6 +103,10 @@ def _dispatch(words: list[str], opener: Opener) -> int:
         first = command.words and command.arguments.startswith(str(what))
         among = f", where {what} is {either(command.words)}" if first else ""
         raise Usage(f"{what} is missing: `quire {name} {command.arguments}`{among}.") from None
+    except Surplus as what:
+        glob = "; a glob wants quotes" if "quoted glob" in command.about.replace("\n", " ") else ""
+        usage = f"quire {name} {command.arguments}".rstrip()
+        raise Usage(f"There is no use for {str(what)!r}: `{usage}` takes no more{glob}.") from None
 
 
 def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:

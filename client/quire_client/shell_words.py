@@ -54,6 +54,7 @@ STEPS: Final = {
     "choose_a_new_folder": "`quire import -C NEW_FOLDER` makes the journal in another folder",
     "choose_another_path": "choose another path",
     "choose_another_point": "name another POINT; `quire log` lists those that there are",
+    "choose_tool": "choose one of these",
     "claim": "`quire claim` asks for a lease",
     "claim_whole_file": "claim the file without --lines",
     "claims": "`quire claims` lists the leases",

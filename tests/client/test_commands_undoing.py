@@ -107,7 +107,7 @@ def test_release_names_a_path_a_lease_or_all(quire: Quire, site: Path) -> None:
     broken = {"lease": 17, "force": True, "reason": "bob hangs"}
     assert quire("release", "--lease", "17", "--force", "--reason", "bob hangs").asked == [("release", broken)]
     assert quire("release", "--all").asked == [("release", {"all": True})]
-    assert quire("release", "--force").err == "quire: Say which: PATH, LEASE or --all.\n"
+    assert quire("release", "--force").err == "quire: Say which: PATH, LEASE or --all; `quire claims` lists them.\n"
     assert quire("release", "17", "--force").asked == [("release", {"lease": 17, "force": True})]  # as `claims` has it
     (site / "17").touch()
     assert quire("release", "17").asked == [("release", {"path": "17"})]

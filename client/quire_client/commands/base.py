@@ -63,6 +63,10 @@ class Missing(Usage):
     """What the command is called with is not there; the text is its name."""
 
 
+class Surplus(Usage):
+    """The command has no use for one of the arguments; the text is that one."""
+
+
 class Option(NamedTuple):
     """An option of a command line."""
 
@@ -250,16 +254,16 @@ class Invocation:
         return int(text)
 
     def one_argument(self, name: str) -> str:
-        """The only argument. Raises Usage when there is another, Missing when there is none."""
+        """The only argument. Raises Surplus when there is another, Missing when there is none."""
         self.at_most(1)
         if not self.arguments:
             raise Missing(name)
         return self.arguments[0]
 
     def at_most(self, number: int) -> None:
-        """Raises Usage when there are more arguments than `number`."""
+        """Raises Surplus when there are more arguments than `number`."""
         if len(self.arguments) > number:
-            raise Usage(f"There is no use for {self.arguments[number]!r}.")
+            raise Surplus(self.arguments[number])
 
     def path_at(self, text: str) -> tuple[str, str]:
         """`PATH@POINT` in its two parts; no point is "". Raises Usage.

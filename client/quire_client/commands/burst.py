@@ -9,6 +9,7 @@ from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, chosen, is_number
 
 _ACTIONS = ("begin", "end", "list", "show")
+_TAKES = {"begin": " LABEL", "end": " N", "list": "", "show": " N"}
 
 
 def run(call: Invocation) -> int:
@@ -16,7 +17,8 @@ def run(call: Invocation) -> int:
     action, *rest = call.arguments or ["list"]
     chosen("What `quire burst` can do", action, _ACTIONS)
     if len(rest) > (0 if action == "list" else 1):
-        raise Usage(f"There is no use for {rest[-1]!r}.")
+        words = "; a LABEL of several words wants quotes" if action == "begin" else ""
+        raise Usage(f"There is no use for {rest[-1]!r}: `quire burst {action}{_TAKES[action]}` takes no more{words}.")
     arguments: dict[str, Any] = {"action": action, **_arguments(call, action, rest)}
     with call.connect() as client:
         reply = client.call("burst", arguments)

@@ -15,7 +15,10 @@ def run(call: Invocation) -> int:
     call.at_most(2)
     if not call.arguments:
         raise Missing("TOOL")
-    arguments = _arguments(call.arguments[1] if len(call.arguments) > 1 else "{}")
+    try:
+        arguments = _arguments(call.arguments[1] if len(call.arguments) > 1 else "{}")
+    except Usage as wrong:
+        raise Usage(f"{wrong} `quire call {call.arguments[0]} --help` tells what it takes.") from wrong
     with call.connect() as client:
         reply = client.call(call.arguments[0], arguments)
     call.put(render.as_json(reply) + "\n")

@@ -24,7 +24,9 @@ def run(call: Invocation) -> int:
         if action == "create" and point_of(arguments["name"]) != arguments["name"]:
             raise Usage(f"{arguments['name']!r} means a time wherever a point is named; choose another name.")
     if rest and action != "diff":
-        raise Usage(f"There is no use for {rest[0]!r}.")
+        raise Usage(
+            f"There is no use for {rest[0]!r}: `quire checkpoint {action}{' NAME' if action != 'list' else ''}` takes no more."
+        )
     if rest:
         arguments["paths"] = [call.in_workspace(path) for path in rest]
     for name in ("note", "at", "to"):

@@ -83,8 +83,10 @@ class _Output:
     def __enter__(self) -> _Output:
         if self._path is not None:
             folder = self._path.parent
-            if not folder.is_dir() or self._path.is_dir():
-                raise Usage(f"--out: {self._path} cannot be a file there.")
+            if not folder.is_dir():
+                raise Usage(f"--out: {folder} is not a folder; make it first.")
+            if self._path.is_dir():
+                raise Usage(f"--out: {self._path} is a folder; name a file in it.")
             there = self._path.exists() and not self._path.is_file()
             try:
                 if there:

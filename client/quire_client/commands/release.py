@@ -28,7 +28,7 @@ def run(call: Invocation) -> int:
     if "reason" in call.options:
         arguments["reason"] = call.options["reason"]
     if not arguments.keys() & {"path", "lease", "all"}:
-        raise Usage("Say which: PATH, LEASE or --all.")
+        raise Usage("Say which: PATH, LEASE or --all; `quire claims` lists them.")
     with call.connect() as client:
         reply = client.call("release", arguments)
     return call.answer(reply, lambda reply: render.clean_text(reply.get("message", "")))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
+from quire_client.commands.base import Command, Invocation, Option, Surplus, Usage, chosen
 
 if TYPE_CHECKING:
     from quire_client.service.units import Part, Service
@@ -29,7 +29,7 @@ def run(call: Invocation) -> int:
     action, *rest = call.arguments
     chosen("What `quire service` can do", action, [*what])
     if len(rest) > 1:
-        raise Usage(f"There is no use for {rest[1]!r}.")
+        raise Surplus(rest[1])
     if rest:
         call.options = {**call.options, "workspace": str(call.folder / rest[0])}
     from quire_journal.refusals import Refused

@@ -215,7 +215,7 @@ def _own(number: int, world: World) -> Lease:
     """The caller's own lease of that number, in force. Raises `Refused`."""
     held = world.history.lease(number)
     if held is None or (not held.broken and not held.binds(world.now_ns)):
-        raise _ended(number, held)
+        raise _ended(number, held, "claim")
     if held.holder != world.who.key:
         whose = f"{world.history.named(held.writer)}'s{quoted(held.reason)}"
         message = f"Lease {number} is {whose}; only its holder can renew it."
@@ -226,9 +226,9 @@ def _own(number: int, world: World) -> Lease:
     return held
 
 
-def _ended(number: int, held: Lease | None) -> Refused:
+def _ended(number: int, held: Lease | None, action: str) -> Refused:
     when = f" It was over at {to_the_second(held.expires_ns)}." if held is not None else ""
-    return Refused("not_found", f"There is no lease {number} (any more).{when}", "claim", lease=number)
+    return Refused("not_found", f"There is no lease {number} (any more).{when}", action, lease=number)
 
 
 def _renew(mine: Lease, params: ClaimParams, world: World) -> Decision:
@@ -318,7 +318,7 @@ def _meant(params: ReleaseParams, world: World) -> list[Lease]:
     if params.lease is not None:
         found = world.history.lease(params.lease)
         if found is None or (found.broken and found.holder != world.who.key) or found.expires_ns <= world.now_ns:
-            raise _ended(params.lease, found)
+            raise _ended(params.lease, found, "claims")
         return [found]
     held = in_force(world)
     if params.all:
