@@ -147,8 +147,8 @@ class Connection:
         who = f"The daemon (pid {found.pid})" if found is not None else "The daemon"
         if not os.path.exists(self._path):
             return f"{who} runs, but its socket {self._path} is missing; it may still be starting."
-        ending = "" if found is None else f", or end it with `kill -9 {found.pid}`, which loses nothing that was answered"
-        return f"{who} runs, but does not take connections on {self._path}: it is busy, or was stopped. Wait{ending}."
+        next_ = "" if found is None else f", or end it: `kill -9 {found.pid}` loses nothing that was answered"
+        return f"{who} runs, but does not take connections on {self._path}: it is busy, or was stopped. Wait{next_}."
 
 
 def _stamp(path: str) -> tuple[int, int]:

@@ -80,8 +80,8 @@ STEPS: Final = {
     "name_the_target": "name what the link leads to",
     "narrow_the_choice": "choose less: by path, --writer, --batch or time",
     "op_status": 'whether it was done is told by `quire call op_status \'{"op": "%s"}\'`',
-    "plan": "choose less, by path, --batch or time; undo, redo and rollback take `--conflicts markers`, too, which writes "
-    "both sides into the file",
+    "plan": "choose less, by path, --batch or time; undo, redo and rollback take `--conflicts markers`, too, which "
+    "writes both sides into the file",
     "plan_again": "make the plan anew with --plan",
     "raise_limit": "a higher limit can be set in [limits] or [capture] of your own config.toml",
     "re-read_file": "read the file again, with `quire read`",

@@ -26,7 +26,7 @@ class Missing(msgspec.Struct, frozen=True):
 def missing(history: History, version: Version) -> Missing:
     """Why the bytes of a version that has some cannot be had."""
     if version.uncaptured:
-        return Missing(version.uncaptured, version.uncaptured)
+        return Missing(version.uncaptured, version.uncaptured.replace("_", " "))
     return missing_blob(history, version.blob)
 
 

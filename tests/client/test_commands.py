@@ -93,7 +93,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["checkpoint", "drop", "a", "b"], "There is no use for 'b': `quire checkpoint drop NAME` takes no more."),
         (
             ["burst", "begin", "the", "tree"],
-            "There is no use for 'tree': `quire burst begin LABEL` takes no more; a LABEL of several words wants quotes.",
+            "There is no use for 'tree': `quire burst begin LABEL` takes no more; a LABEL of several words wants "
+            "quotes.",
         ),
         (["export", "jsonl", "--out", "no/file"], "--out: no is not a folder; make it first."),
         (["read"], "PATH is missing: `quire read PATH`."),
@@ -109,7 +110,10 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["completion"], "SHELL is missing: `quire completion SHELL`, where SHELL is bash, zsh or fish."),
         (["blame", "a", "-L", "x,"], "--lines wants A:B, A:, :B or A, not 'x,'."),
         (["call"], "TOOL is missing: `quire call TOOL [JSON | -]`."),
-        (["call", "edit", "[]"], "The arguments must be one JSON object. `quire call edit --help` tells what it takes."),
+        (
+            ["call", "edit", "[]"],
+            "The arguments must be one JSON object. `quire call edit --help` tells what it takes.",
+        ),
         (["diff"], "A..B is missing: the points to compare, as in `quire diff yesterday..` or `… v10..v12 PATH`."),
         (["since", "--stat"], "There is no option --stat here; --state-dir, which begins so, wants DIR."),
         (["diff", "..v2"], "A..B begins with a point, not with '..v2'."),

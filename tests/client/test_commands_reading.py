@@ -63,6 +63,16 @@ def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: 
     assert quire("show", "v99", show=late).err.startswith(late["message"])
 
 
+def test_a_tree_of_a_time_before_the_journal_is_no_empty_tree(quire: Quire, tmp_path: Path) -> None:
+    nothing = {"ok": True, "message": "0 entries.", "at": "seq:0", "time": None, "entries": [], "complete": False}
+    listed = quire("ls", "--at", "99d", tree=nothing)
+    assert (listed.status, listed.out) == (0, "")
+    assert listed.err.startswith("The journal begins later: it knows nothing of that time.\n")
+    written = quire("export-tree", "99d", str(tmp_path / "then"), tree=nothing)
+    assert (written.status, written.out, (tmp_path / "then").exists()) == (3, "", False)
+    assert written.err.startswith("The journal begins later: it knows nothing of that time. [not_found]\n")
+
+
 def test_read_with_anchors_prints_the_lines_as_shown(quire: Quire) -> None:
     reply = {"ok": True, "lines": ["3#abc123 [high]|x", "4#def456 [low]|}"], "truncated": True, "next_line": 5}
     ran = quire("read", "a", "--hashes", "--lines", "3:", read_file=reply)

@@ -53,7 +53,8 @@ def test_a_refusal_because_of_others_lists_each_file_with_what_is_in_the_way(qui
             "          keeps what alice/s1 wrote",
             "          conflict: alice/s1 built on it with v9 (line 3)",
         ]
-        assert "--conflicts markers" in ran.err and "--plan" not in ran.err, "it has been planned already"
+        assert "--conflicts markers" in ran.err
+        assert "--plan" not in ran.err, "it has been planned already"
 
 
 def test_undo_of_a_version_names_it(quire: Quire) -> None:
@@ -180,7 +181,7 @@ def test_checkpoints_are_named_listed_and_compared(quire: Quire) -> None:
     ran = quire("checkpoint", "create", "here", "--note", "green", checkpoint=made)
     assert ran.asked == [("checkpoint", {"action": "create", "name": "here", "note": "green"})]
     assert ran.out == (
-        "Checkpoint 'here' is at seq:9.\n  green\n  not captured: big (too_large)\n  and 2 more\n"
+        "Checkpoint 'here' is at seq:9.\n  green\n  not captured: big (too large)\n  and 2 more\n"
         "  never captured: what is ignored\n"
     )
     named = {"name": "here", "seq": 9, "at": "2026-01-31T12:00:00Z", "writer": WRITER, "not_captured": {"count": 3}}

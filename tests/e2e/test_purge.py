@@ -167,6 +167,8 @@ def test_a_path_that_the_journal_does_not_know_is_not_told_as_purged(at: Live) -
         assert [one["path"] for one in ok(client.purge(path=path, plan=True))["versions"]] == ["folder/named.txt"]
     for path in ("named.txt", "folder", "folder/*"):
         refused(client.purge(path=path), "not_found")
+    nothing = ok(client.purge(matching="nowhere at all"))
+    assert nothing["message"].startswith("The journal holds no such bytes: there is nothing to purge.")
     for path in ("../named.txt", "/elsewhere/folder/named.txt"):
         refused(client.purge(path=path), "outside_workspace")
 

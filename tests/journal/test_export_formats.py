@@ -327,7 +327,7 @@ def test_a_file_without_bytes_and_a_folder_are_told_in_the_message_and_are_no_fi
     scribe.note(OutsideWritten("empty", b"", 0, 0o755, "watched", entry=FOLDER))
     scribe.note(OutsideWritten("link", scribe.hold(b"src"), 3, 0o777, "watched", entry=LINK))
     stream = exported(scribe.store, "git")
-    assert b"Not-Exported: src/a.py (its bytes are not in the journal: too_large)" in stream
+    assert b"Not-Exported: src/a.py (its bytes are not in the journal: too large)" in stream
     assert b"Not-Exported: empty (a folder; git keeps files only)" in stream
     assert stream.count(b"D src/a.py\n") == 1
     assert b"M 120000 inline link\ndata 3\nsrc\n" in stream

@@ -24,9 +24,8 @@ def run(call: Invocation) -> int:
         if action == "create" and point_of(arguments["name"]) != arguments["name"]:
             raise Usage(f"{arguments['name']!r} means a time wherever a point is named; choose another name.")
     if rest and action != "diff":
-        raise Usage(
-            f"There is no use for {rest[0]!r}: `quire checkpoint {action}{' NAME' if action != 'list' else ''}` takes no more."
-        )
+        usage = f"quire checkpoint {action}{' NAME' if action != 'list' else ''}"
+        raise Usage(f"There is no use for {rest[0]!r}: `{usage}` takes no more.")
     if rest:
         arguments["paths"] = [call.in_workspace(path) for path in rest]
     for name in ("note", "at", "to"):
@@ -49,7 +48,8 @@ def run(call: Invocation) -> int:
 
 def _list(reply: Mapping[str, Any]) -> str:
     rows = [tuple(_cells(named)) for named in reply.get("checkpoints") or ()]
-    return "\n".join(render.columns(rows)) if rows else "There is no checkpoint."
+    none = "There is no checkpoint; `quire checkpoint create NAME` makes one."
+    return "\n".join(render.columns(rows)) if rows else none
 
 
 def _cells(named: Mapping[str, Any]) -> Iterator[str]:
@@ -69,11 +69,15 @@ def _show(reply: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *_lost(reply)])
 
 
+def _reason(file: Mapping[str, Any]) -> str:
+    return render.one_line(file.get("why", "")).replace("_", " ")
+
+
 def _lost(reply: Mapping[str, Any]) -> Iterator[str]:
     """What the checkpoint cannot bring back."""
     lost = reply.get("not_captured") or {}
     for file in lost.get("files") or ():
-        yield f"  not captured: {render.one_line(file.get('path', '?'), 4096)} ({render.one_line(file.get('why', ''))})"
+        yield f"  not captured: {render.one_line(file.get('path', '?'), 4096)} ({_reason(file)})"
     if lost.get("more"):
         yield f"  and {lost['more']} more"
     elif lost.get("count") and "files" not in lost:

@@ -17,12 +17,13 @@ from quire_client.commands.base import (
     point_of,
     status_of,
 )
-from quire_client.commands.ls import beside
+from quire_client.commands.ls import BEFORE_IT, began_later, beside
 
 
 def run(call: Invocation) -> int:
     """Write it, and say what is not in it."""
     from quire_client.trees import RESERVED, DiskRefuses, Stopped, Unwritable, export, fetch
+    from quire_journal.refusals import Refused
 
     call.at_most(2)
     if len(call.arguments) < 2:
@@ -35,6 +36,8 @@ def run(call: Invocation) -> int:
     with call.connect() as client:
         try:
             tree = fetch(client, point, call.in_workspace(call.options["path"]) if "path" in call.options else "")
+            if began_later(tree):
+                return call.answer(Refused("not_found", BEFORE_IT, "choose_another_point").reply(), lambda reply: "")
             missing = export(client, tree, target)
         except Stopped as stopped:
             return call.answer(stopped.reply, lambda reply: "")

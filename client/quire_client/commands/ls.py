@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option
+
+if TYPE_CHECKING:
+    from quire_client.trees import Tree
 
 
 def run(call: Invocation) -> int:
@@ -31,9 +34,19 @@ def run(call: Invocation) -> int:
         "complete": tree.complete,
         "entries": tree.entries,
     }
+    if began_later(tree):
+        call.say(BEFORE_IT)
     for sentence in beside(tree.complete, len(tree.uncaptured), [entry["path"] for entry in tree.uncaptured]):
         call.say(sentence)
     return call.answer(reply, lambda reply: "\n".join(_rows(reply)), exact=not tree.entries)
+
+
+BEFORE_IT: Final = "The journal begins later: it knows nothing of that time."
+
+
+def began_later(tree: Tree) -> bool:
+    """Is the point before all that the journal knows?"""
+    return tree.time is None and not tree.entries
 
 
 FEW: Final = 3

@@ -73,7 +73,7 @@ def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Versio
     require_file(now, world)
     version = standing(history.file(now.path))
     if version is None:
-        raise Refused("not_found", f"The journal has no file {now.path}.", "choose_another_point", path=now.path)
+        raise Refused("not_found", f"The journal knows no file {now.path}.", "check_path", path=now.path)
     return now.path, version
 
 

@@ -219,7 +219,7 @@ def _changed_paths(params: DiffParams, start: int, end: int, history: History) -
         fits = path_filter(given, history)
         there = {path for path in _between(start, end, history) if fits(path)}
         if not there and not any(fits(path) for path, _ in history.paths()):
-            raise Refused("not_found", f"The journal knows no file {given!r}.", "log", path=given)
+            raise Refused("not_found", f"The journal knows no file {given}.", "check_path", path=given)
         found |= there
     return sorted(found)
 

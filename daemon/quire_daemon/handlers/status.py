@@ -109,7 +109,8 @@ def decide_who(params: WhoParams, world: World) -> Decision:
     if params.limit < 1:
         raise Refused("schema_invalid", "limit: must be at least 1.", argument="limit")
     if not 0 < params.minutes <= MOST_MINUTES:
-        raise Refused("schema_invalid", f"minutes: must be more than 0, and at most {MOST_MINUTES}.", argument="minutes")
+        message = f"minutes: must be more than 0, and at most {MOST_MINUTES}."
+        raise Refused("schema_invalid", message, argument="minutes")
     within_ns = int(params.minutes * 60 * _SECOND)
     here: list[tuple[bytes, int]] = []
     others: list[tuple[bytes, int]] = []

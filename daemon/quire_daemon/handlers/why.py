@@ -19,6 +19,7 @@ from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.origins import origins
+from quire_daemon.handlers.preconditions import require_file
 from quire_daemon.handlers.read import file_then
 from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
@@ -58,7 +59,7 @@ def decide(params: WhyParams, world: World) -> Decision:
     stood there, and the versions that had written it).
     """
     history = world.history
-    path, version = _asked(params, world.files[params.path], history)
+    path, version = _asked(params, world.files[params.path], world)
     told: dict[str, Any] = {}
     if params.line is not None:
         found = _blamed(params.line, path, version, world)
@@ -92,9 +93,9 @@ def decide(params: WhyParams, world: World) -> Decision:
     return Decision({**reply, **news(world, path)})
 
 
-def _asked(params: WhyParams, now: FileNow, history: History) -> tuple[str, Version]:
+def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]:
     """The version that stands at the path then. Also one that says that the file is gone. Raises `Refused`."""
-    path = now.path
+    history, path = world.history, now.path
     if params.at is not None and now.resolved_from:  # it may have led elsewhere, or been a file itself
         return file_then(now, parse_point(params.at, history), params.at, history)
     if params.at is None:
@@ -102,8 +103,10 @@ def _asked(params: WhyParams, now: FileNow, history: History) -> tuple[str, Vers
     else:
         version = history.version_at(path, parse_point(params.at, history))
     if version is None:
+        if params.at is None:
+            require_file(now, world)
         point = f" at {params.at}" if params.at is not None else ""
-        raise Refused("not_found", f"The journal has no file {path}{point}.", "log", path=path)
+        raise Refused("not_found", f"The journal knows no file {path}{point}.", "check_path", path=path)
     return path, version
 
 
@@ -120,7 +123,7 @@ def _blamed(line: int, path: str, version: Version, world: World) -> Blame:
     require_text(path, version, world)
     found = origins(path, version, world)
     if not 1 <= line <= len(found.text):
-        message = f"{path} has {len(found.text)} lines; there is no line {line}."
+        message = f"There is no line {line}; {path} has {len(found.text)}."
         raise Refused("line_out_of_range", message, "re-read_file", path=path, line=line)
     return found
 

@@ -188,6 +188,8 @@ class _Purge:
         many = counted(len(versions), "version")
         lost = f"the bytes of {many} in {counted(len(found.paths), 'file')}"
         told = [f"{lost.capitalize()} {'would go' if plan else 'are gone'} from the journal; that they existed stays."]
+        if not versions and not found.records:
+            told = ["The journal holds no such bytes: there is nothing to purge."]
         if found.records:
             told.append(f"{len(found.records)} records that told of them {'would be' if plan else 'are'} masked.")
         if on_disk:
@@ -236,7 +238,7 @@ def _known_file(path: str, host: Host) -> str:
     with host.recorder.history() as history:
         known = known_path(path, history)
         if history.path_id(known) is None:
-            message = f"The journal knows no file {path!r}, and nothing was purged; name one file, as `log` shows it."
+            message = f"The journal knows no file {path}, and nothing was purged; name one file, as `log` shows it."
             raise Refused("not_found", message, "log", path=path)
     return known
 
