@@ -92,7 +92,7 @@ def forget(journal: Known) -> int:
         raise Refused("config_unusable", message, "look_there", path=str(state))
     with hold_lock(journal.place.start_lock) as starting, hold_lock(journal.place.lock) as lock:
         if starting is None or lock is None:
-            message = f"A daemon runs for {identity.root}, or is being started; `--stop` ends it first."
+            message = f"A daemon runs for {identity.root}, or is being started; nothing was removed."
             raise Refused("busy", message, "stop_daemon")
         used, _ = measured(state)
         aside = state.with_name(f"{_ASIDE}{state.name}-{secrets.token_hex(4)}")

@@ -58,7 +58,7 @@ STEPS: Final = {
     "claim": "`quire claim` asks for a lease",
     "claim_whole_file": "claim the file without --lines",
     "claims": "`quire claims` lists the leases",
-    "confirm": "--yes does it",
+    "confirm": "say --yes, and it is done",
     "describe": "`quire help` lists the commands",
     "end_burst": "`quire burst end` ends one",
     "export": "export anew",
@@ -94,12 +94,15 @@ STEPS: Final = {
     "run_repair": "`quire repair` tells what would be done about it",
     "run_verify": "`quire verify` tells what is wrong",
     "start_daemon": "`quire up` starts the daemon",
-    "stop_daemon": "--stop ends it first",
+    "stop_daemon": "say --stop, which ends it first",
     "verify": "`quire verify` checks the journal",
     "wait": "`quire claims` says who holds it, and until when; `quire claim PATH --wait SECONDS` waits for it",
     "wait_or_use_free_lines": "claim lines that are free with --lines, or wait for the others with --wait",
 }
 """The next step, as refusals name it → what to type or do. `%s` is the operation's number."""
+
+OTHER_STEPS: Final = {("uncaptured", "log"): "`quire log PATH` lists its other versions"}
+"""The same where a code needs another sentence: (code, next step) → what to type or do."""
 
 _NAMED: Final = re.compile(r"`([a-z_]+(?:: true)?)`")
 _LEADING: Final = re.compile(r"^([a-z_]+)(?=: )")
@@ -111,7 +114,7 @@ def sentence(message: str) -> str:
     return _NAMED.sub(lambda found: ARGUMENTS.get(found[1], found[0]), message)
 
 
-def step(action: str, op: str = "", command: str = "") -> str:
-    """What to do next after `command`; a word that is in no table is read as words."""
-    told = STEPS.get(action) or action.replace("_", " ")
+def step(action: str, op: str = "", command: str = "", code: str = "") -> str:
+    """What to do next after `command` was refused with `code`; a word that is in no table is read as words."""
+    told = OTHER_STEPS.get((code, action)) or STEPS.get(action) or action.replace("_", " ")
     return told.replace("%s", op).replace("help COMMAND", f"help {command}" if command else "help COMMAND")

@@ -143,7 +143,7 @@ def _require_room(target: Path) -> None:
     if os.path.lexists(target) and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
         raise Unwritable(f"{target} is there already; name a new folder, or an empty one.")
     if not target.parent.is_dir():
-        raise Unwritable(f"{target.parent} is no folder.")
+        raise Unwritable(f"{target.parent} is no folder; make it first.")
 
 
 def _umask() -> int:

@@ -390,7 +390,7 @@ class _Collection:
         """Something of the past is wanted that was not when the marks were made."""
         self._end_drops()
         if self._attempts == MOST_ATTEMPTS:
-            raise Refused("busy", f"{why}; try again when no checkpoints are made", "retry")
+            raise Refused("busy", f"{why}; try again when no checkpoints are made.", "retry")
         self._work(self._mark)
 
     def _all_dropped(self) -> None:
@@ -431,7 +431,7 @@ class _Collection:
         try:
             self._compaction = self._store.compacting(self._host.step)
         except RuntimeError as error:  # a purge compacts, too, and does what this one would
-            raise Refused("busy", f"{error}; ask for the compaction again when it has ended", "retry") from error
+            raise Refused("busy", f"{error}; ask for the compaction again when it has ended.", "retry") from error
         self._work(self._compact)
 
     def _compact(self) -> Callable[[], None]:

@@ -86,7 +86,10 @@ def adopt(root: Path | str, state_dir: Path | str | None = None) -> Place:
     assert identity is not None  # `_state_folder_of` read it
     old = Path(identity.root)
     if old != target.root and workspace_id(old) == wanted and not _same_folder(old, target.root):
-        raise WorkspaceRefused(f"{old} is still there and has this journal; {target.root} is a copy of it.")
+        raise WorkspaceRefused(
+            f"{old} is still there and has this journal; {target.root} is a copy of it. `quire up` there begins a "
+            "journal of its own."
+        )
     _check_root(target.root)
     _check_state(target)
     _check_overlap(target, besides=found)
@@ -144,7 +147,9 @@ def _check_state(place: Place) -> None:
         raise WorkspaceRefused(f"The state folder {place.state} belongs to another user.")
     kind = _file_system(nearest)
     if kind in _NETWORK_FILE_SYSTEMS:
-        raise WorkspaceRefused(f"The state folder {place.state} is on a network file system ({kind}).")
+        raise WorkspaceRefused(
+            f"The state folder {place.state} is on a network file system ({kind}); name a local one with --state-dir."
+        )
     if nearest == place.state and _tracked_by_git(place.state):
         raise WorkspaceRefused(
             f"The state folder {place.state} is tracked by git; a journal from a clone is not trusted."
@@ -165,7 +170,10 @@ def _check_overlap(place: Place, besides: Path | None = None) -> None:
                 f"{place.root} lies inside the workspace {other}, which has a journal; use that one."
             )
         elif _within(other, place.root):
-            raise WorkspaceRefused(f"{place.root} holds the workspace {other}, which has a journal of its own.")
+            raise WorkspaceRefused(
+                f"{place.root} holds the workspace {other}, which has a journal of its own; use that one, or give its "
+                "journal up with `quire forget`."
+            )
 
 
 def _check_moved(place: Place) -> None:
@@ -190,7 +198,9 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
         return target.state
     found = [state for state, identity in known_journals() if identity.id == wanted]
     if not found:
-        raise WorkspaceRefused(f"No journal in {state_home()} has the id {wanted}.")
+        raise WorkspaceRefused(
+            f"No journal in {state_home()} has the id {wanted} that {target.root} carries; `quire up` begins a new one."
+        )
     if len(found) > 1:
         raise WorkspaceRefused(f"Several state folders have the id {wanted}: {', '.join(map(str, found))}.")
     return found[0]

@@ -525,7 +525,8 @@ def test_restore_of_what_was_not_there_is_not_found_and_of_what_is_there_changes
     desk.write("new", lines("n"), desk.ann)
     point = f"v{desk.head_of('f.txt')}"
     assert desk.call(RESTORE_TOOL, desk.ann, path="new", at=point)["error"] == "not_found"
-    assert desk.call(RESTORE_TOOL, desk.ann, path="nowhere", at=point)["error"] == "not_found"
+    unknown = desk.call(RESTORE_TOOL, desk.ann, path="nowhere", at=point)
+    assert (unknown["error"], unknown["message"]) == ("not_found", "The journal knows no file nowhere.")
     assert desk.call(RESTORE_TOOL, desk.ann, path="f.txt", at=point)["unchanged"]
     assert desk.call(RESTORE_TOOL, desk.ann, path="f.txt")["error"] == "schema_invalid"
     assert desk.call(RESTORE_TOOL, desk.ann, at=point)["error"] == "schema_invalid"

@@ -400,7 +400,7 @@ class Invocation:
             self.say(f"Operation: {render.one_line(reply['op'])}")
         if reply.get("suggested_action"):
             action, op = render.one_line(reply["suggested_action"]), render.one_line(reply.get("op", ""))
-            self.say(f"Next: {shell_words.step(action, op, self.name)}.")
+            self.say(f"Next: {shell_words.step(action, op, self.name, code)}.")
         waits = str(reply.get("suggested_action")).startswith("wait")
         if waits and reply.get("error") == "lease_held" and not self._named[0]:  # no agent is to be told so
             self.say("You can take it away as well: `quire release PATH --force`.")

@@ -26,7 +26,7 @@ def run(call: Invocation) -> int:
         name = f"The journal of {journal.identity.root}"
         if journal.daemon is not None and "stop" not in call.options:
             who = f"pid {journal.daemon.pid}"
-            raise Refused("busy", f"{name} is in use by a daemon ({who}); `--stop` ends it first.", "stop_daemon")
+            raise Refused("busy", f"{name} is in use by a daemon ({who}), and stays.", "stop_daemon")
         if not _agreed(call, f"{name} ({render.size(journal.bytes)}) and all history in it will be gone."):
             raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "confirm")
         if journal.daemon is not None:

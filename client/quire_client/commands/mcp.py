@@ -38,7 +38,7 @@ def run(call: Invocation) -> int:
         import mcp.server.lowlevel  # noqa: F401
     except ImportError as missing:
         raise Usage(
-            f"The MCP SDK is not installed whole ({missing}): run {sys.executable} -m pip install 'mcp>=2.3,<3'"
+            f"The MCP SDK is not installed whole ({missing}): run `{sys.executable} -m pip install 'mcp>=2.3,<3'`."
         ) from None
     from quire_client.mcp.agents import AgentSessions
     from quire_client.mcp.server import over_stdio

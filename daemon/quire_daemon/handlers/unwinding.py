@@ -225,7 +225,9 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
             path for path in history.names() if fits(path) and State(path, history.version_at(path, choice.at)).present
         ]
         if not there:
-            message = f"{asked!r} was not there at that point.{and_before_it(choice.at, history)}"
+            if not any(map(fits, history.names())):
+                raise Refused("not_found", f"The journal knows no file {asked}.", "check_path", path=asked)
+            message = f"{asked} was not there at that point.{and_before_it(choice.at, history)}"
             raise Refused("not_found", message, "log", path=asked)
         found.update(dict.fromkeys(there))
     return list(found)
