@@ -65,9 +65,9 @@ def tell(site: Path) -> None:
     Path("greet.py").write_text(GREET)
     shell("quire", "up", ".")
 
-    with connect(site, agent="ada", session="demo") as ada, connect(site, agent="bob", session="demo") as bob:
+    with connect(site, agent="ada", session="s1") as ada, connect(site, agent="bob", session="s1") as bob:
         say("2. Two agents, Ada and Bob, read the file. Each line comes with an anchor: its number and its hash.")
-        shell("quire", "--agent", "ada", "--session", "demo", "read", "--hashes", "greet.py")
+        shell("quire", "--agent", "ada", "--session", "s1", "read", "--hashes", "greet.py")
         by_ada, by_bob = read(ada), read(bob)
 
         say("3. Ada edits. The answer comes when her edit would survive a power cut.")
@@ -85,7 +85,7 @@ def tell(site: Path) -> None:
         print("  $ echo '# reviewed' >> greet.py")
 
         say("7. Ada takes her edit back. What Bob and the program wrote stays.")
-        shell("quire", "--agent", "ada", "--session", "demo", "undo")
+        shell("quire", "--agent", "ada", "--session", "s1", "undo")
         shell("cat", "greet.py")
 
     say("8. The journal has all of it, by whom, and how it is known.")

@@ -25,7 +25,7 @@ def test_the_demo_shows_a_refusal_an_undo_and_the_log_and_cleans_up(tmp_path: Pa
     assert "print(text, flush=True)" in final, "Bob's stays"
     assert "# reviewed" in final, "the program's stays"
     log = said.partition("8. ")[2]
-    for word in ("outside", "ada/demo", "bob/demo"):
+    for word in ("outside", "ada/s1", "bob/s1"):
         assert word in log
     assert "sound" in log
     wide = [line for line in said.splitlines() if len(line) > 80 and str(tmp_path) not in line]

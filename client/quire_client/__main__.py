@@ -91,6 +91,8 @@ def _dispatch(words: list[str], opener: Opener) -> int:
         return DONE
     if not rest or rest[0] == "help":
         options, arguments = _read(rest[1:], COMMON, "help")
+        if len(arguments) > 1 and _load(arguments[0]).explain is None:
+            raise Usage(f"There is no use for {arguments[1]!r}: `quire help COMMAND` explains one.")
         return _help({**before, **options}, arguments, opener)
     name, command = rest[0], _load(rest[0])
     options, arguments = _read(rest[1:], (*COMMON, *command.options), name)

@@ -101,6 +101,11 @@ def test_the_version_is_one_line(quire: Quire) -> None:
         (["read", "a", "--lines", "x"], "--lines wants A:B, A:, :B or A, not 'x'."),
         (["read", "a", "--lines", ":"], "--lines wants A:B, A:, :B or A, not ':'."),
         (["read", "a", "--lines", "9" * 5000], f"--lines wants A:B, A:, :B or A, not '{'9' * 40}'."),  # int() raises
+        (["help", "log", "x"], "There is no use for 'x': `quire help COMMAND` explains one."),
+        (
+            ["log", "--kind", "first seen"],
+            "--kind: what is `first seen` is an 'outside written' that was there when the journal began.",
+        ),
         (["burst", "end", "9" * 5000], f"N is the number of a burst, not '{'9' * 40}'."),
         (["blame"], "PATH is missing: `quire blame PATH`."),
         (["rollback", "v1", ""], "A path is empty; `.` names the whole folder."),
@@ -247,6 +252,9 @@ def test_an_interruption_is_status_130(quire: Quire) -> None:
         raise KeyboardInterrupt
 
     assert quire("status", status=interrupted).status == 130
+    up = quire("up", status=interrupted)
+    assert (up.status, up.out) == (130, "")
+    assert up.err.startswith("The daemon goes on by itself; ")
 
 
 def test_text_of_agents_cannot_control_the_terminal(quire: Quire) -> None:

@@ -133,6 +133,8 @@ def test_since_tells_no_more_than_is_wanted_and_says_that_there_is_more(quire: Q
 def test_since_says_that_nothing_came_and_how_long_it_can_wait(quire: Quire) -> None:
     ran = quire("since", "c2", since=page("c2"))
     assert (ran.out, ran.err) == ("Nothing was recorded since.\n", "The next cursor is c2\n")
+    typo = quire("since", "c2", "scr/a.py", since=page("c2"), log={"ok": True, "records": []})
+    assert (typo.status, typo.err) == (0, "Neither the journal nor the disk has scr/a.py.\nThe next cursor is c2\n")
     for wrong in ("soon", "61", "-1", "nan"):
         ran = quire("since", "c2", "--wait", wrong)
         assert (ran.status, ran.asked) == (2, [])

@@ -115,6 +115,8 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
         },
         {"seq": 7, "at": at, "kind": "file_deleted", "path": "z", "version": "v7", "writer": WRITER, "how": "rollback"}
         | {"undone": [5, 3], "undone_more": 1},
+        {"seq": 6, "at": at, "kind": "outside_written", "path": "new", "version": "v6", "entry": "folder"}
+        | {"writer": {"id": "outside"}},
     ]
     ran = quire(
         "log", "src", "--limit", "3", "--oldest", "--kind", "k", log={"ok": True, "records": records, "next": "c8"}
@@ -124,7 +126,8 @@ def test_log_is_a_table_that_says_how_to_go_on(quire: Quire) -> None:
         "2026-01-31 12:00:00Z  v812   alice/s1  file written      a b.py\n"
         "2026-01-31 12:00:00Z  v9     outside   file moved        x -> y\n"
         "2026-01-31 12:00:00Z  seq:8  w3        checkpoint named  before\n"
-        "2026-01-31 12:00:00Z  v7     alice/s1  file deleted      z  (rollback of batch 5 and 2 more)\n"
+        "2026-01-31 12:00:00Z  v7     alice/s1  file deleted      z  (rollback of 5 and 2 more)\n"
+        "2026-01-31 12:00:00Z  v6     outside   outside written   new/\n"
     )
     assert ran.err == "There is more: --cursor c8\n"
 
@@ -277,7 +280,7 @@ def test_why_names_a_line_and_tells_what_is_behind_it(quire: Quire, site: Path) 
     undoing = {**reply["record"], "how": "undo", "undone": [4]}
     brought_back = {**reply, "path": "a b", "record": undoing, "diff": {**reply["diff"], "partial": True}}
     out = quire("why", "src/a:2", why=brought_back).out
-    assert "  operation  undo of batch 4\n" in out
+    assert "  operation  undo of 4\n" in out
     assert out.endswith("\nOnly what is around the line; `quire log 'a b' --until v7 --limit 1 --patch` has all.\n")
     found = {**reply, "record": {**reply["record"], "evidence": "captured"}, "diff": None}
     out = quire("why", "src/a:2", why=found).out
@@ -480,6 +483,8 @@ def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire
         {"path": "b.png", "status": "replaced", "binary": True},
         {"path": "run.sh", "status": "mode", "mode": ["0644", "0755"], "hunks": []},
         {"path": "long.txt", "status": "added", "truncated": True},
+        {"path": "new", "status": "added", "entry": "folder", "hunks": []},
+        {"path": ".env", "status": "added", "binary": False},
     ]
     reply = {"ok": True, "from": "seq:1", "to": "seq:2", "files": files}
     ran = quire("diff", "v1..v2", "a.py", "src", diff=reply)
@@ -489,6 +494,8 @@ def test_diff_prints_the_patch_of_each_file_and_a_line_where_there_is_none(quire
         "b.png: replaced, binary\n"
         "run.sh: mode 0644 -> 0755\n"
         "long.txt: added; too long to be shown, `quire show` and `quire cat` print the whole of it\n"
+        "new: folder added\n"
+        ".env: added; its bytes are not in the journal\n"
     )
     assert quire("diff", "v1").asked == quire("diff", "v1..").asked == [("diff", {"from": "v1"})]
     assert quire("diff", "v1", diff={"ok": True, "files": []}).out == "Nothing differs.\n"

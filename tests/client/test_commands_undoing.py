@@ -129,7 +129,8 @@ def test_claims_lists_what_is_held_who_waits_and_what_was_broken(quire: Quire) -
         "  waits  exclusive                              user    src/a.py      rewriting\n"
         "Your lease 9 on src/a.py was broken by alice/s1: stuck\n"
     )
-    assert quire("claims", claims={"ok": True, "message": "0 leases.", "leases": []}).out == "0 leases.\n"
+    none = quire("claims", claims={"ok": True, "message": "0 leases.", "leases": []})
+    assert none.out == "There is no lease; `quire claim PATH` asks for one.\n"
 
 
 # -- streams -----------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_without_the_sdk_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "mcp.server.lowlevel", None)
     assert main(["mcp"]) == 2
-    assert f"run {sys.executable} -m pip install 'mcp" in capsys.readouterr().err
+    assert f"run `{sys.executable} -m pip install 'mcp" in capsys.readouterr().err
 
 
 def test_a_port_is_for_http_and_has_to_be_free(site: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cases import every
 from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.difference import hunks, patch_text
+from quire_daemon.handlers.log import LOG_TOOL
 from quire_daemon.handlers.show import DIFF_TOOL, MAX_FILES, SHOW_TOOL
 from quire_journal.events import FOLDER, CaptureFailed, CheckpointNamed, OutsideWritten
 from quire_journal.ids import journal_path
@@ -196,6 +197,8 @@ def test_an_empty_folder_is_told_and_has_no_part_in_the_patch() -> None:
     reply = desk.call(DIFF_TOOL, desk.ann, **{"from": "seq:2"})
     (file,) = reply["files"]
     assert (file["path"], file["status"], file["entry"], reply["patch"]) == ("d", "added", "folder", "")
+    (record,) = desk.call(LOG_TOOL, desk.ann, path="d")["records"]
+    assert record["entry"] == "folder", "in the log it looked like a file"
 
 
 def patched(text: Text, parts: list[dict[str, Any]]) -> list[str]:

@@ -80,7 +80,7 @@ def test_git_gets_the_tree_that_is_on_disk_and_is_told_what_it_does_not_get(site
     assert os.access(tmp_path / "run", os.X_OK)
     log = git(tmp_path, "log", "--format=%an|%B", "quire").decode()
     assert "ada|Move src/a.py to src/b.py" in log
-    assert "Not-Exported: large (its bytes are not in the journal: too_large)" in log
+    assert "Not-Exported: large (its bytes are not in the journal: too large)" in log
 
 
 def test_an_import_makes_the_same_log_in_another_folder(

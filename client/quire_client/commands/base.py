@@ -434,8 +434,13 @@ def is_number(text: str) -> bool:
 
 
 def kind_of(text: str) -> str:
-    """A kind of records as the journal names it, from that or from what `quire log` prints: `file written`."""
+    """A kind of records as the journal names it, from that or from what `quire log` prints: `file written`.
+
+    Raises Usage for what the log prints in place of a kind and nobody can ask for.
+    """
     kind = "_".join(text.replace("-", " ").split())
+    if kind == "first_seen":
+        raise Usage("--kind: what is `first seen` is an 'outside written' that was there when the journal began.")
     return "capture_failed" if kind == "not_captured" else kind
 
 

@@ -56,7 +56,7 @@ def _arguments(call: Invocation, action: str, rest: list[str]) -> dict[str, Any]
 
 def _list(reply: Mapping[str, Any]) -> str:
     rows = [tuple(_cells(burst)) for burst in reply.get("bursts") or ()]
-    return "\n".join(render.columns(rows)) if rows else "There is no burst."
+    return "\n".join(render.columns(rows)) if rows else "There is no burst; `quire burst begin` begins one."
 
 
 def _cells(burst: Mapping[str, Any]) -> Iterator[str]:

@@ -104,11 +104,14 @@ def _line(line: str) -> str:
 
 def _without_patch(file: Mapping[str, Any]) -> str:
     """How a file differs whose lines are not shown."""
-    status = render.one_line(file.get("status", "changed"))
+    entry = f"{render.one_line(file['entry'])} " if file.get("entry") else ""
+    status = f"{entry}{render.one_line(file.get('status', 'changed'))}"
     if file.get("truncated"):
         return f"{status}; too long to be shown, `quire show` and `quire cat` print the whole of it"
     if file.get("mode"):
         return f"mode {' -> '.join(map(render.one_line, file['mode']))}"
+    if file.get("binary") is False:
+        return f"{status}; its bytes are not in the journal"
     return f"{status}, binary" if file.get("binary") else status
 
 

@@ -127,6 +127,8 @@ def _stat(record: Mapping[str, Any]) -> str:
 def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     """A record as a line of the table: when, which version, who, what, and where."""
     path = render.one_line(record.get("path") or record.get("name") or record.get("label") or "")
+    if record.get("entry") == "folder":
+        path += "/"
     if record.get("to"):
         path = f"{path} -> {render.one_line(record['to'])}"
     if record.get("command"):
@@ -149,18 +151,18 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def undoing(record: Mapping[str, Any]) -> str:
-    """What a change takes back: `undo of batch 12`, `rollback of batch 12 and 3 more`, `restore`."""
+    """What a change takes back: `undo of 12`, `rollback of 12 and 3 more`, `restore`."""
     how, undone = render.one_line(record["how"]), [*(record.get("undone") or ())]
     if not undone:
         return how
     more = len(undone) - 1 + int(record.get("undone_more") or 0)
-    return f"{how} of batch {render.one_line(undone[0])}" + (f" and {more} more" if more else "")
+    return f"{how} of {render.one_line(undone[0])}" + (f" and {more} more" if more else "")
 
 
 COMMAND = Command(
     arguments="[PATH]",
     about="Lists the records of the journal, of everything or of PATH: a file, a folder, or a quoted glob. Whose\n"
-    "records, --writer says.",
+    "records, --writer says. (undo of 12) names the batch that was undone: `quire show 12`.",
     example="quire log src --writer outside --since 2d --limit 20",
     run=run,
     options=(

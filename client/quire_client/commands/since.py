@@ -29,12 +29,15 @@ def run(call: Invocation) -> int:
     limit = call.number("limit")
     with call.connect() as client:
         reply = _all(client, arguments, limit, call.timeout_s(30.0))
+        nowhere = call.nowhere(client, call.arguments[1]) if call.arguments[1:] and not reply.get("records") else None
     status = call.answer(reply, _text if call.arguments else _cursor)
     if reply.get("ok") and call.arguments:
         if reply.get("fresh"):
             call.say("The cursor is of no use here; this is everything from the beginning.")
         if reply.get("more"):
             call.say("There is more.")
+        if nowhere:  # no refusal: it may yet come, and be asked for again
+            call.say(render.clean_text(nowhere["message"]))
         call.say(f"The next cursor is {_cursor(reply)}")
     return status
 

@@ -23,9 +23,13 @@ def run(call: Invocation) -> int:
     call.at_most(1)
     if call.arguments:
         call.options = {**call.options, "workspace": str(call.folder / call.arguments[0])}
-    with call.connect(told=_Told(call)) as client:
-        reply = client.status() if "no-wait" in call.options else _captured(client, call.person_watches)
-        return call.answer(reply, _show)
+    try:
+        with call.connect(told=_Told(call)) as client:
+            reply = client.status() if "no-wait" in call.options else _captured(client, call.person_watches)
+            return call.answer(reply, _show)
+    except KeyboardInterrupt:
+        call.say("The daemon goes on by itself; `quire status` tells how far it is, `quire down` ends it.")
+        raise
 
 
 class _Told:

@@ -13,8 +13,10 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
+from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import BURST_KINDS, VERSION_KINDS, Filter, named_burst, named_kinds, path_filter
 from quire_daemon.handlers.log_pages import Page, Wish, page
+from quire_journal.events import REGULAR
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339
@@ -98,7 +100,8 @@ class SinceParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def record_json(record: Record, history: History) -> dict[str, Any]:
     """A record as callers see it: `{seq, at, kind, path, version, sha256, base, batch, writer, evidence}` and more.
 
-    What the kind has besides (`to` of a move, `name` of a checkpoint, `why`) stands under its own name. A write that
+    What the kind has besides (`to` of a move, `name` of a checkpoint, `why`) stands under its own name. `entry` says of
+    a link or an empty folder that it is one. A write that
     did not happen has `abandoned: true`; one that takes changes back says so, as the record of that does: `how` is
     undo, redo, rollback or restore, `undone` are the batches (`undone_more`: how many besides).
     """
@@ -119,6 +122,8 @@ def record_json(record: Record, history: History) -> dict[str, Any]:
         "evidence": getattr(event, "evidence", None),
     }
     shown.update({name: getattr(event, name) for name in _MORE_FIELDS if hasattr(event, name)})
+    if (entry := getattr(event, "entry", REGULAR)) != REGULAR:
+        shown["entry"] = ENTRIES[entry]
     if writer_type(record) == "undo":
         shown |= _undoing_json(record.batch, history)
     if hint := getattr(event, "hint", ""):

@@ -57,6 +57,7 @@ class Record(Shape, frozen=True, kw_only=True):
     writer: Writer
     evidence: str | None  # how an outside version was found
     path_encoding: str | UnsetType = UNSET
+    entry: str | UnsetType = UNSET  # link or folder
     hint: str | UnsetType = UNSET
     abandoned: bool | UnsetType = UNSET  # the write did not happen
     to: str | UnsetType = UNSET
