@@ -212,6 +212,8 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
         assert said.err.startswith("Neither the journal nor the disk has src/nosuch.py. [not_found]\nNext: look at the")
         for known in ("src/new.py", "src/gone.py", "src/*.rs"):
             assert quire(*command, known, log=log, tree=empty).status == 0
+    assert quire("log", "src/new.py", log=log).err.startswith("What is ignored (.gitignore, ")
+    assert quire("log", "src/new.py", "--kind", "purged", log=log).err == ""
     assert json.loads(quire("log", "x", "--json", log=log).out)["error"] == "not_found"
 
 

@@ -262,6 +262,7 @@ def test_who_lists_who_is_present_and_on_what(quire: Quire) -> None:
         "cleo                     present, by its hooks\n"
         "and 3 more; --all lists them\n"
     )
+    assert quire("who", "--all", "--limit", "2", who=reply).out.endswith("and 3 more; a larger --limit lists them\n")
     assert quire("who", "--all", "--minutes", "0.5").asked == [("who", {"present": False, "minutes": 0.5})]
     assert quire("who", who={"ok": True, "writers": [], "total": 0}).out == "Nobody is there.\n"
     assert quire("who", "--minutes", "many").status == 2

@@ -59,7 +59,16 @@ def run(call: Invocation) -> int:
     if reply.get("ok"):
         _tell_who_calls(call, reply)
         _tell_of_hints(call, reply)
+        if not reply.get("records") and arguments.keys() == {"path"} and not reply.get("capturing"):
+            call.say(IGNORED)
     return status
+
+
+IGNORED: Final = (
+    "What is ignored (.gitignore, .quireignore, settings) is journaled from the first time on that a tool reads or "
+    "writes it."
+)
+"""Said of what is on the disk, and of which the journal has nothing."""
 
 
 def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:

@@ -32,7 +32,8 @@ def _show(reply: Mapping[str, Any], ids: bool) -> str:
     lines = render.columns(rows) or ["Nobody is there."]
     more = int(reply.get("total") or 0) - len(writers)
     if more > 0:
-        lines.append(f"and {more} more; --all lists them" if writers else f"{more} have been; --all lists them")
+        how = "a larger --limit lists them" if ids else "--all lists them"
+        lines.append(f"and {more} more; {how}" if writers else f"{more} have been; {how}")
     return "\n".join(lines)
 
 
