@@ -21,8 +21,9 @@ from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
 
 import abreast  # noqa: E402
+import lanes  # noqa: E402
 import live  # noqa: E402
-from abreast import pytest_addoption, pytest_runtestloop  # noqa: E402, F401
+from abreast import pytest_runtestloop  # noqa: E402, F401
 
 # What is printed is kept back until it is flushed, as for everybody, whatever the environment here asks for.
 os.environ.pop("PYTHONUNBUFFERED", None)
@@ -48,6 +49,12 @@ if not live.LONG:
 # Pytest and Hypothesis make and drop objects by the thousand, none of them in cycles: with the thresholds of a program
 # that does not, looking for cycles took a tenth of the processor's time.
 gc.set_threshold(200_000, 20, 20)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """What `scripts/test` passes on to pytest."""
+    abreast.pytest_addoption(parser)
+    parser.addoption("--wide", action="store_true", help="run what the default lane leaves out as shown there already")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -95,8 +102,13 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """For the wide lane, files that have nothing of it: to read them all would take longer than most of its tests."""
+    return (config.option.wide and collection_path.is_file() and lanes.MARK not in collection_path.read_bytes()) or None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only makes sense at full length.
+    """Leave out what is not of the lane that was asked for.
 
     What uses the SDK of MCP comes first, for one process alone to import it. Then come the tests that lie here and run
     scripts and blocks of the README, and those that drive daemons: some take seconds, and nobody is to wait for one of
@@ -110,10 +122,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             not item.get_closest_marker("real"),
         )
     )
-    left_out = [item for item in items if item.get_closest_marker("campaign")] if not live.LONG else []
+    named = config.args_source is pytest.Config.ArgsSource.ARGS
+    chosen: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        (chosen if lanes.runs(marks, config.option.wide, named, live.LONG) else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in left_out]
+        items[:] = chosen
 
 
 @pytest.fixture(autouse=True)

@@ -79,7 +79,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("count", [1, 3])
+ALONE = pytest.mark.wide(
+    held_by="test_abreast.py::test_each_test_runs_once_and_what_failed_is_shown_also_where_a_process_ended"
+)
+
+
+@pytest.mark.parametrize("count", [pytest.param(1, marks=ALONE), 3])
 def test_each_test_runs_once_and_what_failed_is_shown_also_where_a_process_ended(folder: Path, count: int) -> None:
     status, said = run(folder, "-n", str(count), "-v", "-rs")
     assert status == 1

@@ -168,10 +168,18 @@ def check_edits(client: Any, editors: list[Editor]) -> int:
     return count
 
 
+STYLE = pytest.mark.wide(
+    held_by=(
+        "test_swap_race.py::test_no_outside_save_is_lost_and_no_half_one_accepted",
+        "test_watcher.py::test_every_way_of_saving_names_the_file",
+    )
+)
+"""One more way of saving: without a daemon those meet all of them."""
+
+
 # Short, each style is met once, for some edits and saves, and the runs of saves lie further apart: where they do not,
 # the daemon refuses a dozen edits for each that it applies. So do the edits: the saves take their time anyway.
-# Without a daemon, tests/crash meets all styles.
-@pytest.mark.parametrize("style", live.length(("inplace", "rename"), tuple(outsider.STYLES)))
+@pytest.mark.parametrize("style", live.length((pytest.param("inplace", marks=STYLE), "rename"), tuple(outsider.STYLES)))
 def test_without_a_pause_every_save_that_we_displaced_is_in_the_journal(daemon, style: str) -> None:
     at = daemon()
     how = live.length(
@@ -219,7 +227,12 @@ the threads of the daemon waited for a processor, as the kernel counts it.
 """
 
 
-@pytest.mark.parametrize("style", live.length(("slow", "unlink", "mmap"), tuple(outsider.STYLES)))
+@pytest.mark.parametrize(
+    "style",
+    live.length(
+        (pytest.param("slow", marks=STYLE), "unlink", pytest.param("mmap", marks=STYLE)), tuple(outsider.STYLES)
+    ),
+)
 def test_with_30_ms_between_saves_every_complete_save_is_in_the_journal(daemon, style: str) -> None:
     """But for those that stood while the machine was busy elsewhere: of the 30 ms the daemon needs some for itself.
 

@@ -147,6 +147,9 @@ def test_an_idempotency_key_stands_for_arguments_in_any_order(served: live.Live)
     assert served.read("order.txt") == b"b a a\n"
 
 
+@pytest.mark.wide(
+    held_by="test_handlers_origins.py::test_the_origins_of_a_long_past_are_asked_for_and_told_as_those_of_a_short_one"
+)
 def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(served: live.Live) -> None:
     text = [f"line {n}" for n in range(200)]
     with served.connect("ada") as client, served.connect("ben", "s2") as other, ThreadPoolExecutor(1) as pool:
@@ -164,6 +167,7 @@ def test_lines_of_a_file_with_a_long_past_are_told_of_while_others_are_answered(
         assert (why["version"], why["replaced"]["lines"]) == (version, ["line 39"])
 
 
+@pytest.mark.wide(held_by="test_recorder.py::test_a_caller_that_is_refused_over_and_over_is_noted_less_and_less")
 def test_refusals_without_end_are_all_answered_and_not_all_journaled(served: live.Live) -> None:
     served.write("again.txt", "one\n")
     with served.connect("eve") as client:
