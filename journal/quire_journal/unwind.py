@@ -112,6 +112,15 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
     needed: bytes = b""  # blob whose bytes are needed and not held
 
+    @property
+    def is_now(self) -> bool:
+        """Is the file like that already?"""
+        now = self.now
+        if not self.present or not now.present:
+            return self.present == now.present
+        mode = now.version.mode if now.version is not None else 0
+        return (self.path, self.mode, self.blob) == (now.path, mode, now.blob)
+
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:
     """The lives that hold the records `starts` (path, seq), each once."""

@@ -25,6 +25,8 @@ WRITERS = ("ann", "ben", "cal")
 ANY = st.integers(0, 999)
 WHO = st.sampled_from(range(3))
 
+CONFLICTS = st.sampled_from(["skip", "skip", "abort"])
+
 CHOICES = st.one_of(
     st.builds(lambda n: {"batch": n}, ANY),
     st.builds(lambda who: {"writer": who}, st.sampled_from([*WRITERS, "*"])),
@@ -51,7 +53,6 @@ class Undoing(RuleBasedStateMachine):
         self.made = 0
         self.brought: dict[str, int] = {}  # line → the batch that wrote it
         self.fresh: list[str] = []  # lines that are being written
-        self.stayed = False  # has something stayed that was to be undone? From then on less can be said
 
     # ── what is there ──
 
@@ -130,11 +131,11 @@ class Undoing(RuleBasedStateMachine):
     # ── what is undone ──
 
     @precondition(lambda self: self.batches)
-    @rule(who=WHO, choice=CHOICES, redo=st.booleans(), again=st.booleans())
-    def undo(self, who: int, choice: dict[str, Any], redo: bool, again: bool) -> None:
+    @rule(who=WHO, choice=CHOICES, redo=st.booleans(), conflicts=CONFLICTS, again=st.booleans())
+    def undo(self, who: int, choice: dict[str, Any], redo: bool, conflicts: str, again: bool) -> None:
         if "batch" in choice:
             choice = {"batch": self.batches[choice["batch"] % len(self.batches)]}
-        self.go_back(REDO_TOOL if redo else UNDO_TOOL, self.who[who], choice, again)
+        self.go_back(REDO_TOOL if redo else UNDO_TOOL, self.who[who], {**choice, "conflicts": conflicts}, again)
 
     @precondition(lambda self: self.batches)
     @rule(who=WHO, n=ANY, whose=st.sampled_from([*WRITERS, "*"]), again=st.booleans())
@@ -152,10 +153,9 @@ class Undoing(RuleBasedStateMachine):
             gone = {line for line, batch in self.brought.items() if batch in reply["batches"]}
             assert not gone.intersection(b"".join(self.texts().values()).decode().splitlines())
         if again:
-            exact = not self.stayed
             taken_back = self.call(UNDO_TOOL if tool is REDO_TOOL else REDO_TOOL, who, {"batch": reply["batch"]})
-            assert taken_back["ok"] or not exact
-            assert self.texts() == before or not exact or self.told(taken_back)
+            assert taken_back["ok"]
+            assert self.texts() == before
 
     def call(self, tool: Tool[Any], who: Who, choice: dict[str, Any]) -> dict[str, Any]:
         """What changes is told, of a refusal nothing does."""
@@ -167,7 +167,6 @@ class Undoing(RuleBasedStateMachine):
             assert not changed
             return reply
         self.did(reply["batch"])
-        self.stayed = self.stayed or self.told(reply)
         done = [file for file in reply["files"] if file["action"] != "none"]
         assert changed <= {path for file in done for path in (file["path"], file.get("to"))}
         return reply

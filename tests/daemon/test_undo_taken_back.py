@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
@@ -183,6 +184,37 @@ def test_with_conflict_markers_nothing_stays_unsaid_so_all_is_undone() -> None:
     put(desk, desk.ben, "FIVE", "FIVE by ben")
     reply = desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="markers")
     assert len(reply["batches"]) == 2
+
+
+@pytest.mark.parametrize("also", [False, True])
+def test_markers_stand_there_again_when_what_took_them_away_is_taken_back(also: bool) -> None:
+    """They are in no version that undone steps leave, so nothing but the text of then has them."""
+    desk = desk_with()
+    put(desk, desk.ann, "two", "TWO")
+    put(desk, desk.ben, "TWO", "TWO by ben")
+    if also:
+        put(desk, desk.ann, "five", "FIVE")
+    desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="markers")
+    marked = desk.text("f.txt")
+    assert marked is not None
+    assert b"<<<<<<<" in marked
+    redone = desk.call(REDO_TOOL, desk.ann)
+    assert redone["ok"]
+    assert b"<<<<<<<" not in (desk.text("f.txt") or b"")
+    assert desk.call(UNDO_TOOL, desk.ann, batch=redone["batch"])["ok"]
+    assert desk.text("f.txt") == marked
+
+
+def test_what_was_undone_since_is_undone_once_though_it_was_the_last_in_its_file() -> None:
+    """Ben's rollback takes back an undo and its undo, which together were nothing: nothing is left to take back."""
+    desk = desk_with()
+    desk.delete("f.txt", desk.ann)
+    undone = desk.call(UNDO_TOOL, desk.ann)["batch"]
+    again = desk.call(UNDO_TOOL, desk.ann, batch=undone)["batch"]
+    desk.write("g.txt", START, desk.ann)
+    assert desk.call(ROLLBACK_TOOL, desk.ben, to=f"seq:{undone - 1}", writer="ann")["batches"][-2:] == [again, undone]
+    assert desk.call(REDO_TOOL, desk.ann, batch=again)["error"] == "not_found"
+    assert desk.text("f.txt") is None
 
 
 # ── any order, against a model that knows nothing of the journal ─────────────

@@ -8,7 +8,6 @@ from typing import Final
 import msgspec
 
 from quire_daemon.handlers.base import FileNow, World
-from quire_daemon.handlers.unwinding import is_now
 from quire_journal.events import (
     FOLDER,
     REGULAR,
@@ -135,7 +134,7 @@ class Planning(msgspec.Struct):
         """What is to be done for one file."""
         if u.missing:
             return self._skip(u, u.missing)
-        if is_now(u):
+        if u.is_now:
             return Action("none", u, conflicts=u.conflicts)
         if self.point and self._as_then(u.now):
             return Action("none", u, skipped=AS_THEN)

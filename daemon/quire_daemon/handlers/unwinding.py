@@ -6,9 +6,8 @@ Everything in here is asked of the journal alone, so that the app learns from it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import dropwhile
 from typing import Final, NamedTuple
 
 import msgspec
@@ -25,6 +24,7 @@ from quire_daemon.handlers.choosing import (
     choose,
 )
 from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
+from quire_daemon.handlers.without import lives_without
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
 from quire_journal.events import (
@@ -42,7 +42,7 @@ from quire_journal.history import History
 from quire_journal.ids import caller_name, version_token
 from quire_journal.marking import Marked, mark, place_after
 from quire_journal.refusals import Refused
-from quire_journal.unwind import Life, State, Step, Unwound, lives, unwind
+from quire_journal.unwind import Life, State, Step, Unwound, unwind
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version
 
 MOST_STEPS: Final = 2000
@@ -58,104 +58,6 @@ MOST_NAME: Final = 60
 # ── what the files come to ───────────────────────────────────────────────────
 
 
-class _Without:
-    """The journal as if the chosen batches had not been: which steps of a file's life are undone then.
-
-    A batch that undid others undoes nothing any more when it is undone itself. So all that is connected with the
-    choice in this way is looked at together: what undid others makes no difference by itself (its steps count as
-    undone), and of the other batches those are undone that are not in force then.
-    """
-
-    def __init__(self, known: Batches, choice: Choice) -> None:
-        self._known, self._choice = known, choice
-        self._chosen = {*choice.batches}
-        self._connected = self._all_connected()
-        self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
-        self._stands: dict[int, bool] = {}  # whether a batch is in force in the file that is looked at
-        marks = (known.mark(batch) for batch in self._connected)
-        self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
-
-    def _all_connected(self) -> set[int]:
-        found = {*self._chosen}
-        todo = [*self._chosen]
-        while todo:
-            batch = todo.pop()
-            for other in (*self._known.undoers(batch), *self._known.undid(batch)):
-                if other not in found:
-                    found.add(other)
-                    todo.append(other)
-        return found
-
-    def lives(self) -> list[Life]:
-        """The lives of the files that the choice is about, with what is undone in each."""
-        known = self._known
-        in_path = self._filter(self._choice.paths)
-        wanted = [(p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p)]
-        last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
-        before = (b for b in self._connected - self._chosen if b < last)
-        undone = (b for b in before if self._by_path or self._undone(b, ()))
-        others = [(p, s) for b in undone for p, s in known.starts(b)]
-        found = lives(known.history, [*wanted, *others], lambda version: version.batch in self._connected)
-        if others:
-            about = {*wanted}
-            found = [life for life in found if any((p, s.seq) in about for s in life.steps for p in _names(s))]
-        return [self._flagged(life) for life in found]
-
-    def _flagged(self, life: Life) -> Life:
-        """The life from its first undone step on, each flagged as it is with all that is known now."""
-        if self._by_path:
-            self._stands = {}
-        steps = tuple(
-            step if not step.undone or self._undone(_batch(step), life.steps) else replace(step, undone=False)
-            for step in life.steps
-        )
-        return Life(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
-
-    def _undone(self, batch: int, steps: Sequence[Step]) -> bool:
-        return batch in self._chosen or bool(self._known.undid(batch)) or not self._in_force(batch, steps)
-
-    def _in_force(self, batch: int, steps: Sequence[Step]) -> bool:
-        """Is the batch in force in the file of these steps when the chosen ones are undone?"""
-        stands, todo = self._stands, [batch]  # without recursion: undo and redo can follow each other a thousand times
-        while todo:
-            at = todo[-1]
-            if at in stands:
-                todo.pop()
-                continue
-            deciding = () if at in self._chosen else [by for by in self._known.undoers(at) if self._meant(by, steps)]
-            unknown = [by for by in deciding if by not in stands]
-            if unknown:
-                todo += unknown
-            else:
-                stands[at] = at not in self._chosen and not any(stands[by] for by in deciding)
-        return stands[batch]
-
-    def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
-        """Was that batch about this file, too? It was if what it undid in here had a name that it was narrowed to."""
-        mark = self._known.mark(undoer)
-        if mark is None:
-            return True
-        if any(step.seq in mark.left for step in steps):
-            return False
-        if not mark.paths:
-            return True
-        fits = self._filter(mark.paths)
-        return any(fits(path) for step in steps if _batch(step) in mark.undone for path in _names(step))
-
-    def _filter(self, paths: tuple[str, ...]) -> Callable[[str], bool]:
-        if paths not in self._filters:
-            self._filters[paths] = in_paths(paths, self._known.history)
-        return self._filters[paths]
-
-
-def _batch(step: Step) -> int:
-    return step.after.version.batch if step.after.version is not None else 0
-
-
-def _names(step: Step) -> tuple[str, str]:
-    return step.before.path, step.after.path
-
-
 class Lived(NamedTuple):
     """The life of a file, with the steps that are undone in it, and what it comes to without them."""
 
@@ -165,11 +67,11 @@ class Lived(NamedTuple):
 
 def _unwound(known: Batches, choice: Choice) -> list[Lived]:
     """What the files of the chosen batches come to without them."""
-    found = [Lived(life, unwind(known.history, life)) for life in _Without(known, choice).lives()]
+    found = [Lived(life, unwind(known.history, life)) for life in lives_without(known, choice)]
     if choice.how != "redo":
         return found
     # What undid others may have been about files that the chosen batch never touched: they stay as they are.
-    return [one for one in found if not is_now(one.unwound) or one.unwound.conflicts or one.unwound.missing]
+    return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
 
 
 def _restored(history: History, choice: Choice) -> list[Unwound]:
@@ -393,15 +295,6 @@ def _blocker(seq: int, history: History) -> str:
 def plain_name(name: str) -> str:
     """A name that a caller gave itself, as it may stand in somebody's file."""
     return "".join(c for c in name if c.isprintable())[:MOST_NAME]
-
-
-def is_now(unwound: Unwound) -> bool:
-    """Is the file like that already?"""
-    now = unwound.now
-    if not unwound.present or not now.present:
-        return unwound.present == now.present
-    mode = now.version.mode if now.version is not None else 0
-    return (unwound.path, unwound.mode, unwound.blob) == (now.path, mode, now.blob)
 
 
 class Foreseen(msgspec.Struct, frozen=True):

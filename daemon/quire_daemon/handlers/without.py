@@ -1,0 +1,202 @@
+"""Which steps of the files' lives are undone without the batches that are chosen.
+
+Undos and redos are batches, too, and a choice can be about them; so it is worked out which of the others are in force
+when the chosen ones are not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from itertools import dropwhile
+from typing import Final
+
+from msgspec.structs import replace
+
+from quire_daemon.handlers.batches import Batches, in_paths
+from quire_daemon.handlers.choosing import Choice
+from quire_journal.unwind import Life, Step, lives, unwind
+
+MOST_OTHERS: Final = 200
+"""Undos of others, in the files of one undo, that are looked at together with it. Where there are more, what they did
+counts as what anybody did."""
+
+MOST_WRITES: Final = 2000
+"""What these undos may have written in all, in whatever files."""
+
+
+class _Without:
+    """The journal as if the chosen batches had not been: which steps of a file's life are undone then.
+
+    A batch that undid others undoes nothing any more when it is undone itself. So all that is connected with the
+    choice in this way is looked at together: what undid others makes no difference by itself (its steps count as
+    undone), and of the other batches those are undone that are not in force then.
+    """
+
+    def __init__(
+        self, known: Batches, choice: Choice, others: Iterable[int] = (), names: Container[str] = frozenset()
+    ) -> None:
+        """`others`: batches that are looked at, too, with all that is connected with them, in files of these names."""
+        self._known, self._choice = known, choice
+        self._chosen = {*choice.batches}
+        self._connected = self._all_connected(others)
+        self._names = names if others else None
+        self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
+        self._stands: dict[int, bool] = {}  # whether a batch is in force in the file that is looked at
+        marks = (known.mark(batch) for batch in self._connected)
+        self._by_path = bool(choice.paths) or any(mark is not None and (mark.paths or mark.left) for mark in marks)
+
+    def _all_connected(self, others: Iterable[int]) -> set[int]:
+        found = {*self._chosen, *others}
+        todo = [*found]
+        while todo:
+            batch = todo.pop()
+            for other in (*self._known.undoers(batch), *self._known.undid(batch)):
+                if other not in found:
+                    found.add(other)
+                    todo.append(other)
+        return found
+
+    def lives(self) -> list[Life]:
+        """The lives of the files that the choice is about, with what is undone in each."""
+        return [self._flagged(life) for life in self._found()]
+
+    def as_they_are(self) -> list[Life]:
+        """The same lives, with what is undone now: they should come to the files as they are."""
+        return [self._as_it_is(life) for life in self._found()]
+
+    def _found(self) -> list[Life]:
+        known = self._known
+        in_path = self._filter(self._choice.paths)
+        wanted = [(p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p)]
+        names = self._names
+        every = self._by_path or names is not None
+        last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
+        before = (b for b in self._connected - self._chosen if b < last)
+        undone = (b for b in before if every or self._undone(b, ()))
+        others = [(p, s) for b in undone for p, s in known.starts(b) if names is None or p in names]
+        found = lives(known.history, [*wanted, *others], lambda version: version.batch in self._connected)
+        if others:
+            about = {*wanted}
+            found = [life for life in found if any((p, s.seq) in about for s in life.steps for p in _names(s))]
+        return found
+
+    def _flagged(self, life: Life) -> Life:
+        """The life from its first undone step on, each flagged as it is with all that is known now.
+
+        Where the newest steps are the chosen ones, and they come out of what was in force before them, the file is
+        what it was then, to the byte: conflict markers as well, which are in no version that undone steps leave.
+        """
+        if self._by_path:
+            self._stands = {}
+        newest = tuple(dropwhile(lambda step: _batch(step) not in self._chosen, life.steps))
+        if newest and all(_batch(step) in self._chosen for step in newest) and self._as_before(newest[0], life.steps):
+            return Life(newest)
+        return _from_first_undone(life, lambda batch: self._undone(batch, life.steps))
+
+    def _as_it_is(self, life: Life) -> Life:
+        stands: dict[int, bool] = {}
+        undid = self._known.undid
+        return _from_first_undone(
+            life, lambda batch: bool(undid(batch)) or not self._stand(batch, life.steps, stands, lambda by: True)
+        )
+
+    def _as_before(self, first: Step, steps: Sequence[Step]) -> bool:
+        """Is of what stands before the first chosen step the same in force without the choice as was then?"""
+        if {batch for batch in self._connected if batch >= _batch(first)} == self._chosen:
+            return True
+        before = {_batch(step) for step in steps if step.undone and step.seq < first.seq}
+        then: dict[int, bool] = {}
+        return all(
+            self._in_force(batch, steps) == self._stand(batch, steps, then, lambda by: by < _batch(first))
+            for batch in before
+        )
+
+    def _undone(self, batch: int, steps: Sequence[Step]) -> bool:
+        return batch in self._chosen or bool(self._known.undid(batch)) or not self._in_force(batch, steps)
+
+    def _in_force(self, batch: int, steps: Sequence[Step]) -> bool:
+        """Is the batch, which is not chosen, in force in the file of these steps when the chosen ones are undone?"""
+        return self._stand(batch, steps, self._stands, lambda by: by not in self._chosen)
+
+    def _stand(self, batch: int, steps: Sequence[Step], stands: dict[int, bool], counts: Callable[[int], bool]) -> bool:
+        """Is the batch in force in the file of these steps, by what those have undone that count?"""
+        todo = [batch]  # without recursion: undo and redo can follow each other a thousand times
+        while todo:
+            at = todo[-1]
+            if at in stands:
+                todo.pop()
+                continue
+            deciding = [by for by in self._known.undoers(at) if counts(by) and self._meant(by, steps)]
+            unknown = [by for by in deciding if by not in stands]
+            if unknown:
+                todo += unknown
+            else:
+                stands[at] = not any(stands[by] for by in deciding)
+        return stands[batch]
+
+    def _meant(self, undoer: int, steps: Sequence[Step]) -> bool:
+        """Was that batch about this file, too? It was if what it undid in here had a name that it was narrowed to."""
+        mark = self._known.mark(undoer)
+        if mark is None:
+            return True
+        if any(step.seq in mark.left for step in steps):
+            return False
+        if not mark.paths:
+            return True
+        fits = self._filter(mark.paths)
+        return any(fits(path) for step in steps if _batch(step) in mark.undone for path in _names(step))
+
+    def _filter(self, paths: tuple[str, ...]) -> Callable[[str], bool]:
+        if paths not in self._filters:
+            self._filters[paths] = in_paths(paths, self._known.history)
+        return self._filters[paths]
+
+
+def _from_first_undone(life: Life, undone: Callable[[int], bool]) -> Life:
+    """The life from the first of its flagged steps on that are of batches which are undone, with only those flagged."""
+    steps = tuple(
+        step if not step.undone or undone(_batch(step)) else replace(step, undone=False) for step in life.steps
+    )
+    return Life(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
+
+
+def lives_without(known: Batches, choice: Choice) -> list[Life]:
+    """The lives of the files that the choice is about, with what is undone in each.
+
+    What others undid there since counts as well, else it would depend on the order of undos what they come to where one
+    work was built on the other. But only where all of it explains the file as it is now: what stands there for another
+    reason, conflict markers say, is not to change with the choice.
+    """
+    found = _Without(known, choice).lives()
+    others: set[int] = set()
+    wider = found
+    while more := _undoing_among_kept(known, wider) - others:
+        others |= more
+        if len(others) > MOST_OTHERS or sum(len(known.history.batch_writes(b)) for b in others) > MOST_WRITES:
+            return found
+        without = _Without(known, choice, others, {name for life in wider for name in life.paths})
+        wider = without.lives()
+    if not others:
+        return found
+    explained = {
+        life.now: life
+        for life, now in zip(wider, without.as_they_are(), strict=True)
+        if unwind(known.history, now).is_now
+    }
+    return [explained.get(life.now, life) for life in found]
+
+
+def _undoing_among_kept(known: Batches, found: Sequence[Life]) -> set[int]:
+    """The batches that undid others, and are among the kept steps of these lives."""
+    kept = (step.after.version for life in found for step in life.steps if not step.undone)
+    batches = {version.batch for version in kept if version is not None and version.type == "undo"}
+    marks = ((batch, known.history.undoing(batch)) for batch in batches)
+    return {batch for batch, mark in marks if mark is not None and mark.undone}
+
+
+def _batch(step: Step) -> int:
+    return step.after.version.batch if step.after.version is not None else 0
+
+
+def _names(step: Step) -> tuple[str, str]:
+    return step.before.path, step.after.path

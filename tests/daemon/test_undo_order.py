@@ -1,0 +1,92 @@
+"""Where one work was built on another, it does not matter in which order, or how often, both are undone and redone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from desk import Desk, OnDesk, lines
+
+from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
+from quire_journal.events import FileMoved
+from quire_journal.ids import blob_id
+
+START = lines("one", "two", "three", "four", "five", "six")
+
+
+def ann_and_ben() -> tuple[Desk, int, int]:
+    """Ben has built on one of two lines that Ann changed, and on where she moved the file."""
+    desk = Desk()
+    desk.outside("f", START)
+    desk.write("f", START.replace(b"five", b"FIVE"), desk.ben)
+    ann = desk.write("f", lines("ONE", "two", "THREE", "four", "FIVE", "six"), desk.ann)
+    ben = desk.write("f", lines("ONE", "two", "THREE by ben", "four", "FIVE", "six"), desk.ben)
+    return desk, ann, ben
+
+
+def moved_by_both() -> tuple[Desk, int, int]:
+    """Ann has moved a file and changed a line in one go, Ben has moved it on."""
+    desk = Desk()
+    desk.outside("f", START)
+    edited = START.replace(b"one", b"ONE")
+    moved = FileMoved("f", "g", blob_id(edited), len(edited), 0o644, desk.head_of("f"))
+    ann = desk.note(moved, who=desk.ann, blobs=(edited,))
+    del desk.files["f"]
+    desk.files["g"] = OnDesk(edited)
+    return desk, ann, desk.move("g", "h", desk.ben)
+
+
+def texts(desk: Desk) -> dict[str, bytes]:
+    return {path: lying.data for path, lying in desk.files.items()}
+
+
+BEGUN = pytest.mark.parametrize("begun", [ann_and_ben, moved_by_both])
+Begun = Callable[[], tuple[Desk, int, int]]
+
+
+@BEGUN
+def test_the_order_of_two_undos_makes_no_difference(begun: Begun) -> None:
+    """What was told to stay because Ben built on it goes with his work, for hers is undone."""
+    came_to = []
+    for order in (("ann", "ben"), ("ben", "ann"), ("*",)):
+        desk, ann, _ = begun()
+        for writer in order:
+            reply = desk.call(UNDO_TOOL, desk.ann, writer=writer, **{"from": f"seq:{ann - 1}"})
+            assert reply["ok"], reply
+        assert [file["conflicts"] for file in reply["files"]] == [[]]
+        came_to.append(texts(desk))
+    assert came_to[0] == came_to[1] == came_to[2]
+
+
+@BEGUN
+def test_a_redo_brings_back_the_one_work_without_the_other(begun: Begun) -> None:
+    desk, ann, _ = begun()
+    desk.call(UNDO_TOOL, desk.ben)
+    anns = texts(desk)
+    desk, ann, _ = begun()
+    hers = desk.call(UNDO_TOOL, desk.ann, writer="ann", **{"from": f"seq:{ann - 1}"})
+    assert desk.call(UNDO_TOOL, desk.ben)["ok"]
+    assert desk.call(REDO_TOOL, desk.ann, batch=hers["batch"])["ok"]
+    assert texts(desk) == anns
+
+
+def test_conflict_markers_of_others_stay_where_what_is_undone_is_elsewhere() -> None:
+    desk, ann, _ = ann_and_ben()
+    desk.call(UNDO_TOOL, desk.ann, batch=ann, conflicts="markers")
+    marked = desk.text("f")
+    assert marked is not None
+    assert b"<<<<<<<" in marked
+    assert desk.call(UNDO_TOOL, desk.ben, to=f"seq:{ann - 1}", writer="ben")["ok"]
+    assert desk.text("f") == marked.replace(b"FIVE", b"five")
+
+
+def test_where_very_many_undos_stand_in_the_file_an_undo_is_answered_all_the_same() -> None:
+    desk, ann, _ = ann_and_ben()
+    desk.call(UNDO_TOOL, desk.ann, batch=ann)
+    for _ in range(101):
+        desk.write("f", (desk.text("f") or b"").replace(b"six", b"SIX"), desk.ann)
+        desk.call(UNDO_TOOL, desk.ann)
+        desk.call(REDO_TOOL, desk.ann)
+    before = desk.text("f") or b""
+    assert desk.call(UNDO_TOOL, desk.ben, to=f"seq:{ann - 1}", writer="ben")["ok"]
+    assert desk.text("f") == before.replace(b"FIVE", b"five")
