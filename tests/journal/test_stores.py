@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -414,6 +415,14 @@ def test_on_a_full_disk_a_commit_fails_cleanly_and_reads_and_later_commits_go_on
     with store.reading() as r:
         assert r.get("meta", KEY) == b"after"
     store.close()
+
+
+def test_a_quota_that_is_used_up_is_a_full_disk(tmp_path: Path) -> None:
+    """The journal was read-only from then on, until somebody ended its daemon."""
+    for number, full in ((errno.EDQUOT, True), (errno.EIO, False)):
+        failed = failure(tmp_path, "could not commit", lmdb.Error(f"mdb_txn_commit: {os.strerror(number)}"))
+        assert isinstance(failed, StoreFailed)
+        assert failed.disk_full is full
 
 
 def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk: Path) -> None:

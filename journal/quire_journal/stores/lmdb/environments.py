@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -114,12 +116,17 @@ def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str)
         return None
 
 
+_QUOTA: Final = os.strerror(errno.EDQUOT)
+"""How LMDB tells of it, which has no class for that."""
+
+
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
     """`error` of the database in the folder `path`, in the words of the port; `what` could not be done."""
     # A transaction is given up by LMDB itself (MDB_BAD_TXN) when it met a page that makes no sense.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
         return Damaged(f"{what}: {error}; {ADVICE}", everywhere=True)
-    full = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or is_full(path)
+    no_room = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or _QUOTA in str(error)
+    full = no_room or is_full(path)  # of a write that was cut short LMDB tells as of an I/O error
     return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
 
 
