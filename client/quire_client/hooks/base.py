@@ -52,6 +52,28 @@ class Agent(NamedTuple):
 Fields = Mapping[str, Any]
 
 
+class Tools(NamedTuple):
+    """How an agent calls its own tools, of each kind."""
+
+    edits: tuple[str, ...]
+    whole: tuple[str, ...]  # of the edits: those that write whole files
+    commands: tuple[str, ...]
+    reads: tuple[str, ...]
+
+
+def with_tool(intent: Intent, kind: str, told: Fields, tools: Tools, has_read: bool) -> Intent | None:
+    """What a call of the tool `kind` means; None where it is none of ours, or a read that is not over (`has_read`)."""
+    if kind in tools.commands:
+        return intent
+    paths = one_path(told)
+    if kind in tools.edits and paths:
+        return intent._replace(paths=paths, whole=kind in tools.whole, replaces=replaced(told))
+    if kind in tools.reads and paths and has_read:
+        start, end = span(told)
+        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
+    return None
+
+
 def text(fields: Fields, *names: str) -> str:
     """The first of these fields that holds a text; "" when none does."""
     for name in names:

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, one_path, replaced, span, text
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, text, with_tool
 
-EDITS: Final = ("Edit", "MultiEdit", "Write", "NotebookEdit")
-COMMANDS: Final = ("Bash", "PowerShell")
-READS: Final = ("Read",)
+TOOLS: Final = Tools(
+    edits=("Edit", "MultiEdit", "Write", "NotebookEdit"),
+    whole=("Write",),
+    commands=("Bash", "PowerShell"),
+    reads=("Read",),
+)
 
 MOMENTS: Final = {
     "SessionStart": "start",
@@ -49,15 +52,7 @@ def understand(given: Fields) -> Intent | None:
 def _of_tool(intent: Intent, given: Fields) -> Intent | None:
     tool, told = text(given, "tool_name"), fields(given, "tool_input")
     intent = intent._replace(tool=tool, ok=intent.event != "PostToolUseFailure")
-    if tool in COMMANDS:
-        return intent
-    paths = one_path(told)
-    if tool in EDITS and paths:
-        return intent._replace(paths=paths, whole=tool == "Write", replaces=replaced(told))
-    if tool in READS and paths and intent.event == "PostToolUse":
-        start, end = span(told)
-        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
-    return None
+    return with_tool(intent, tool, told, TOOLS, has_read=intent.event == "PostToolUse")
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:

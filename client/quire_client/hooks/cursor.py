@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, one_path, replaced, span, text
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, text, with_tool
 
-WHOLE: Final = ("write", "delete")
-EDITS: Final = (*WHOLE, "edit", "multiedit", "strreplace", "search_replace", "editnotebook", "applypatch")
-COMMANDS: Final = ("shell", "bash", "terminal")
-READS: Final = ("read", "read_file")
+TOOLS: Final = Tools(
+    edits=("write", "delete", "edit", "multiedit", "strreplace", "search_replace", "editnotebook", "applypatch"),
+    whole=("write", "delete"),
+    commands=("shell", "bash", "terminal"),
+    reads=("read", "read_file"),
+)
 
 MOMENTS: Final = {
     "sessionStart": "start",
@@ -54,19 +56,8 @@ def understand(given: Fields) -> Intent | None:
         return intent
     tool = _OF_ONE_KIND.get(event) or text(given, "tool_name")
     told = given if event in _OF_ONE_KIND else fields(given, "tool_input")
-    return _of_tool(intent._replace(tool=tool, ok=event != "postToolUseFailure"), told)
-
-
-def _of_tool(intent: Intent, told: Fields) -> Intent | None:
-    kind, paths = intent.tool.lower(), one_path(told)
-    if kind in COMMANDS:
-        return intent
-    if kind in EDITS and paths:
-        return intent._replace(paths=paths, whole=kind in WHOLE, replaces=replaced(told))
-    if kind in READS and paths and intent.event in ("postToolUse", "beforeReadFile"):
-        start, end = span(told)
-        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
-    return None
+    intent = intent._replace(tool=tool, ok=event != "postToolUseFailure")
+    return with_tool(intent, tool.lower(), told, TOOLS, has_read=event in ("postToolUse", "beforeReadFile"))
 
 
 def _first(roots: Any) -> str:

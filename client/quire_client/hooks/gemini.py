@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, number, one_path, replaced, span, text
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, number, span, text, with_tool
 
-WHOLE: Final = ("write_file",)
-EDITS: Final = (*WHOLE, "replace", "edit")
-COMMANDS: Final = ("run_shell_command",)
-READS: Final = ("read_file",)
+TOOLS: Final = Tools(
+    edits=("write_file", "replace", "edit"),
+    whole=("write_file",),
+    commands=("run_shell_command",),
+    reads=("read_file",),
+)
 
 MOMENTS: Final = {
     "SessionStart": "start",
@@ -33,17 +35,16 @@ def understand(given: Fields) -> Intent | None:
     failed = bool(fields(given, "tool_response").get("error"))
     tool, told = text(given, "tool_name"), fields(given, "tool_input")
     intent = intent._replace(tool=tool, ok=not failed)
-    if tool in COMMANDS:
-        return intent
-    paths = one_path(told)
-    if tool in EDITS and paths:
-        return intent._replace(paths=paths, whole=tool in WHOLE, replaces=replaced(told))
-    if tool in READS and paths and event == "AfterTool" and not failed:
-        start, end = number(told, "start_line"), number(told, "end_line")
-        if start is None and end is None and (offset := number(told, "offset")) is not None:
-            start, end = span({**told, "offset": offset + 1})  # it counts them from 0
-        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
-    return None
+    meant = with_tool(intent, tool, told, TOOLS, has_read=event == "AfterTool" and not failed)
+    return _with_lines(meant, told) if meant is not None and meant.moment == "read" else meant
+
+
+def _with_lines(read: Intent, told: Fields) -> Intent:
+    """The lines of a read, in its own words."""
+    start, end = number(told, "start_line"), number(told, "end_line")
+    if start is None and end is None and (offset := number(told, "offset")) is not None:
+        start, end = span({**told, "offset": offset + 1})  # it counts them from 0
+    return read._replace(start_line=start, end_line=end)
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from quire_client.hooks.base import Agent, Fields, Intent, Outcome, fields, one_path, replaced, span, text
+from quire_client.hooks.base import Agent, Fields, Intent, Outcome, Tools, fields, text, with_tool
 from quire_client.hooks.codex import in_patch
 
-WHOLE: Final = ("write",)
-EDITS: Final = (*WHOLE, "edit", "multiedit")
+TOOLS: Final = Tools(edits=("write", "edit", "multiedit"), whole=("write",), commands=("bash",), reads=("read",))
 PATCHES: Final = ("patch", "apply_patch")
-COMMANDS: Final = ("bash",)
-READS: Final = ("read",)
 
 MOMENTS: Final = {
     "tool.execute.before": "before",
@@ -47,18 +44,10 @@ def understand(given: Fields) -> Intent | None:
 def _of_tool(intent: Intent, given: Fields) -> Intent | None:
     tool, told = text(given, "tool"), fields(given, "args")
     intent = intent._replace(tool=tool)
-    if tool in COMMANDS:
-        return intent
     if tool in PATCHES:
         paths, replaces = in_patch(text(told, "patchText", "patch"))
         return intent._replace(paths=paths, replaces=replaces) if paths else None
-    paths = one_path(told)
-    if tool in EDITS and paths:
-        return intent._replace(paths=paths, whole=tool in WHOLE, replaces=replaced(told))
-    if tool in READS and paths and intent.moment == "after":
-        start, end = span(told)
-        return intent._replace(moment="read", paths=paths, start_line=start, end_line=end)
-    return None
+    return with_tool(intent, tool, told, TOOLS, has_read=intent.moment == "after")
 
 
 def answer(intent: Intent, outcome: Outcome) -> dict[str, Any]:
