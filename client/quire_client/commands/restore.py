@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from quire_client.commands.base import Command, Invocation, Missing, Option, Usage
-from quire_client.commands.undo import ALLOW_UNCAPTURED, in_the_way, show_files
+from quire_client.commands.base import Command, Invocation, Missing, Usage
+from quire_client.commands.undo import PLANNED, executing, in_the_way, show_files
 
 
 def run(call: Invocation) -> int:
@@ -21,11 +21,8 @@ def run(call: Invocation) -> int:
         arguments = {"path": call.in_workspace(path), "at": point}
     elif "token" not in call.options:
         raise Missing("PATH@POINT")
-    if "token" in call.options:
-        arguments["token"] = call.options["token"]
-    arguments |= {name.replace("-", "_"): True for name in ("plan", "allow-uncaptured") if name in call.options}
     with call.connect() as client:
-        reply = client.call("restore", arguments)
+        reply = client.call("restore", arguments | executing(call))
     return call.answer(reply, show_files, below=in_the_way)
 
 
@@ -35,9 +32,5 @@ COMMAND = Command(
     "folders come back where nothing is now. It is recorded and can be undone.",
     example="quire restore src/app.py@before-refactoring --plan",
     run=run,
-    options=(
-        Option("plan", "", "only tell what would be done"),
-        Option("token", "TOKEN", "carry out this plan, unless something moved"),
-        ALLOW_UNCAPTURED,
-    ),
+    options=PLANNED,
 )

@@ -156,9 +156,12 @@ _DID: Final = {
 }
 """What was done by the record that is in the way, by the reason of a conflict; else it built on what is undone."""
 
-ALLOW_UNCAPTURED: Final = Option(
-    "allow-uncaptured", "", "also over bytes that the journal does not hold; nothing brings those back"
+PLANNED: Final = (
+    Option("plan", "", "only tell what would be done"),
+    Option("token", "TOKEN", "carry out this plan, unless something moved"),
+    Option("allow-uncaptured", "", "also over bytes that the journal does not hold; nothing brings those back"),
 )
+"""Options of everything that can be planned before."""
 
 EXECUTING: Final = (
     Option(
@@ -167,9 +170,7 @@ EXECUTING: Final = (
         "where others built on it: skip (if not said), markers, or abort",
         choices=("skip", "markers", "abort"),
     ),
-    Option("plan", "", "only tell what would be done"),
-    Option("token", "TOKEN", "carry out this plan, unless something moved"),
-    ALLOW_UNCAPTURED,
+    *PLANNED,
 )
 """Options of everything that goes back."""
 
