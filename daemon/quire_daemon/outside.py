@@ -24,7 +24,7 @@ from quire_daemon.noticed import Batch, above, below
 from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import FOLDER, Event, OutsideMoved, OutsideWritten, WatchLost, WorkspaceScanned
+from quire_journal.events import FOLDER, Event, OutsideWritten, WatchLost, WorkspaceScanned, path_after
 from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
@@ -242,7 +242,7 @@ class Outside:
         if events and self._moves:
             heads = {journal_path(o.path): o.head for o in observed if o.head is not None}
             events = with_moves(events, heads, self._moves)
-        by_path = {_at(event): event for event in events}
+        by_path = {path_after(event): event for event in events}
         for observation in observed:
             self._gather.note(observation, by_path.get(journal_path(observation.path)))
         if events:
@@ -486,11 +486,3 @@ class Outside:
 
 def _is_bare_folder(event: Event | None) -> bool:
     return isinstance(event, OutsideWritten) and event.entry == FOLDER
-
-
-def _at(event: Event) -> str:
-    """The path that an event is told at: of a move, the new one."""
-    if isinstance(event, OutsideMoved):
-        return event.to
-    path: str = getattr(event, "path")  # noqa: B009  every other event of this module has one
-    return path

@@ -521,3 +521,14 @@ EVENTS: Final[tuple[type[Event], ...]] = (
 """The closed list. A new event is a struct above, a line here, its fold, and a golden vector."""
 
 BY_KIND: Final[dict[str, type[Event]]] = {event.kind: event for event in EVENTS}
+
+
+def paths_of(event: Event | None) -> tuple[str, ...]:
+    """The paths that an event names; of a move the old one, and then the new."""
+    found = getattr(event, "path", None), getattr(event, "to", None)
+    return tuple(path for path in found if path is not None)
+
+
+def path_after(event: Event | None) -> str | None:
+    """The path at which the version stands that the event made: of a move the new one."""
+    return next(reversed(paths_of(event)), None)

@@ -33,6 +33,7 @@ from quire_journal.events import (
     OutsideModeChanged,
     OutsideMoved,
     OutsideWritten,
+    paths_of,
 )
 from quire_journal.export.lines import (
     FORMAT,
@@ -249,7 +250,7 @@ class _Import:
         _require_order(record, self._at_ns)
         event = record.event()
         if isinstance(event, _PLACED):
-            for path in (event.path, getattr(event, "to", event.path)):
+            for path in paths_of(event):
                 if not leads_inside(path):
                     raise ValueError(f"record {line.seq} tells of {path!r}, which is no path inside a workspace")
                 if is_reserved(path):

@@ -34,6 +34,7 @@ from quire_journal.events import (
     Purged,
     ReplyKept,
     WritesAbandoned,
+    paths_of,
 )
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
@@ -284,7 +285,7 @@ def _blobs_of(records: Iterable[tuple[int, Record, bytes]], path: str) -> Iterat
     for _, record, _ in records:
         event = record.event()
         blob = getattr(event, "blob", b"")
-        if blob and path in (getattr(event, "path", None), getattr(event, "to", None)):
+        if blob and path in paths_of(event):
             yield blob
 
 

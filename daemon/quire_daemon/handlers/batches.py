@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter, paths_of
-from quire_journal.events import FOLDER, BatchUndone
+from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter
+from quire_journal.events import FOLDER, BatchUndone, paths_of
 from quire_journal.history import History
 from quire_journal.records import Record
 from quire_journal.views.files import Version

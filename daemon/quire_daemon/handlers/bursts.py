@@ -16,8 +16,8 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
-from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst, paths_of
-from quire_journal.events import BurstBegun, BurstEnded
+from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
+from quire_journal.events import BurstBegun, BurstEnded, paths_of
 from quire_journal.history import History
 from quire_journal.points import rfc3339, to_the_second
 from quire_journal.refusals import Refused

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from quire_daemon import globs
-from quire_journal.events import BY_KIND, FOLDER, BytesDisplaced, Event, WriterIntroduced
+from quire_journal.events import BY_KIND, FOLDER, BytesDisplaced, WriterIntroduced, paths_of
 from quire_journal.history import History
 from quire_journal.ids import OUTSIDE, inside_escaped, is_escaped, journal_path, percent_escaped, unescaped
 from quire_journal.records import Record
@@ -254,11 +254,3 @@ class Filter(msgspec.Struct, frozen=True):
         if record.kind in BURST_KINDS:
             return self.burst in (record.seq, getattr(record.event(), "burst", 0))
         return self.history.in_burst(self.burst, record.batch)
-
-
-def paths_of(event: Event | None) -> Iterator[str]:
-    """The paths that an event names."""
-    for name in ("path", "to"):
-        path = getattr(event, name, None)
-        if path is not None:
-            yield path

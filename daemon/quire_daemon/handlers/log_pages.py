@@ -17,7 +17,7 @@ import msgspec
 from quire_daemon.handlers.difference import Room, before, difference, lines_counted
 from quire_daemon.handlers.log_filter import SHOWN_KINDS, VERSION_KINDS, Filter, common_part, single_path
 from quire_journal.blobs import BlobCache, NotHeld
-from quire_journal.events import FOLDER, REGULAR
+from quire_journal.events import FOLDER, REGULAR, path_after
 from quire_journal.history import History
 from quire_journal.records import Record
 from quire_journal.views.files import Version
@@ -178,8 +178,7 @@ class _Looking:
         """(path and version before, path and version that the record made); None when it made none that was head."""
         if record.kind not in VERSION_KINDS:
             return None
-        event = record.event()
-        path = getattr(event, "to", None) or getattr(event, "path", None)
+        path = path_after(record.event())
         version = self._history.version(path, record.seq) if path is not None else None
         if path is None or version is None or version.displaced:
             return None

@@ -12,9 +12,9 @@ from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json
-from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_paths, path_filter, paths_of, single_path
+from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_paths, path_filter, single_path
 from quire_journal.blobs import NotHeld
-from quire_journal.events import FOLDER
+from quire_journal.events import FOLDER, path_after, paths_of
 from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
 from quire_journal.missing import missing
@@ -86,8 +86,7 @@ def _found(params: ShowParams, history: History) -> tuple[Record, Version | None
     record = history.record(seq)
     if record is None:
         raise Refused("not_found", f"There is no record {params.version}.", "log")
-    event = record.event()
-    path: str | None = getattr(event, "to", None) or getattr(event, "path", None)
+    path = path_after(record.event())
     version = history.version(path, seq) if path is not None and record.kind in VERSION_KINDS else None
     return record, version, path
 

@@ -11,7 +11,7 @@ import msgspec
 from quire_daemon.handlers.base import Decision, Present, Tool, World, no_paths
 from quire_daemon.handlers.bursts import burst_json
 from quire_daemon.handlers.held import in_force, lease_json
-from quire_daemon.handlers.log_filter import paths_of
+from quire_journal.events import paths_of
 from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
 from quire_journal.points import rfc3339, time_of

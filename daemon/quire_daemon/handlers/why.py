@@ -16,7 +16,7 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.blame import require_text
 from quire_daemon.handlers.difference import Room, before, difference, text_of
 from quire_daemon.handlers.log import record_json
-from quire_daemon.handlers.log_filter import VERSION_KINDS, paths_of
+from quire_daemon.handlers.log_filter import VERSION_KINDS
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file
@@ -24,7 +24,7 @@ from quire_daemon.handlers.read import file_then
 from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
-from quire_journal.events import REGULAR, BatchUndone
+from quire_journal.events import REGULAR, BatchUndone, paths_of
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339, to_the_second

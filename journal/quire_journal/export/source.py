@@ -15,7 +15,7 @@ import msgspec
 
 from quire_journal import addresses, blobs
 from quire_journal.blobs import BlobCache
-from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced
+from quire_journal.events import LINK, REGULAR, Event, WriterIntroduced, path_after, paths_of
 from quire_journal.history import History
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Store, u64
@@ -141,7 +141,7 @@ class Source:
 def named_blob(event: Event | None) -> tuple[bytes, str]:
     """The bytes that an event names, by sha256, and the path that they are a version of; b"" for none."""
     blob: bytes = getattr(event, "blob", b"")
-    return blob, str(getattr(event, "to", None) or getattr(event, "path", ""))
+    return blob, path_after(event) or ""
 
 
 def _row(key: bytes, stored: bytes, history: History) -> Row:
@@ -150,8 +150,8 @@ def _row(key: bytes, stored: bytes, history: History) -> Row:
     assert record is not None  # it was just read in this snapshot
     event = record.event()
     versions: list[tuple[str, Version]] = []
-    for path in {getattr(event, "path", None): None, getattr(event, "to", None): None}:
-        version = history.version(path, seq) if isinstance(path, str) else None
+    for path in dict.fromkeys(paths_of(event)):
+        version = history.version(path, seq)
         if version is not None and not version.displaced:
-            versions.append((str(path), version))
+            versions.append((path, version))
     return Row(stored, record, event, tuple(versions))

@@ -23,6 +23,7 @@ from quire_journal.events import (
     BurstBegun,
     BurstEnded,
     Event,
+    paths_of,
 )
 from quire_journal.log import Reading, Writing, u64
 from quire_journal.records import Record
@@ -144,11 +145,6 @@ def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
     taking = [burst for burst in bursts if burst.outside]
     named = [burst for burst in taking if not set(burst.paths).isdisjoint(paths)]
     return named or [burst for burst in taking if not burst.paths]
-
-
-def paths_of(event: Event) -> tuple[str, ...]:
-    """The files that an event is about."""
-    return tuple(path for name in ("path", "to") if (path := getattr(event, name, "")))
 
 
 def _open(w: Writing, now_ns: int) -> Iterator[Burst]:

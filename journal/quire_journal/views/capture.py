@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from quire_journal.events import CaptureFailed, Event, FileMoved, OutsideMoved, WorkspaceScanned, WritesAbandoned
+from quire_journal.events import CaptureFailed, Event, WorkspaceScanned, WritesAbandoned, paths_of
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.records import Record
 from quire_journal.views import files
@@ -30,10 +30,10 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
             w.put("scanned", b"first", u64(record.seq))
     elif isinstance(event, WritesAbandoned):
         for _, write in files.abandoned_writes(w, record, event):
-            for path in _paths(write):
+            for path in paths_of(write):
                 _look(w, path)
     elif w.count("uncaptured"):
-        for path in _paths(event):
+        for path in paths_of(event):
             _look(w, path)
 
 
@@ -64,14 +64,6 @@ def first_scan(r: Reading) -> int | None:
     """The record that says that the whole tree was looked at for the first time."""
     found = r.get("scanned", b"first")
     return None if found is None else int.from_bytes(found, "big")
-
-
-def _paths(event: Event | None) -> Iterator[str]:
-    path = getattr(event, "path", None)
-    if path is not None:
-        yield path
-    if isinstance(event, FileMoved | OutsideMoved):
-        yield event.to
 
 
 def _look(w: Writing, path: str) -> None:
