@@ -14,7 +14,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Final, Protocol
 
@@ -94,10 +93,10 @@ def examine(
     return examined
 
 
-def copied(source: Path, target: Path, pause: Callable[[], None]) -> None:
+def copied(source: str, target: str, pause: Callable[[], None]) -> None:
     """`quire_journal.log.Elsewhere`: for a compaction."""
     try:
-        examined = examine(CopyTask(str(source), str(target)), look=pause)
+        examined = examine(CopyTask(source, target), look=pause)
     except OSError as error:
         raise StoreFailed(f"could not start the process that copies the journal: {error.strerror}") from error
     if examined.fate:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -122,7 +121,7 @@ class Compacted(msgspec.Struct, frozen=True):
     after_bytes: int
 
 
-Elsewhere = Callable[[Path, Path, Callable[[], None]], None]
+Elsewhere = Callable[[str, str, Callable[[], None]], None]
 """Has the pairs of the database in one folder copied to the one in another by another process, and waits for its end.
 
 It calls the third now and then, whose error ends that process. Raises `StoreFailed` and `Damaged` besides.

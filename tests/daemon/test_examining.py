@@ -158,4 +158,4 @@ def test_damage_that_the_copy_of_a_compaction_meets_is_told_as_damage(tmp_path: 
     (tmp_path / "db").mkdir()
     (tmp_path / "db" / "data.mdb").write_bytes(b"no database" * 1000)
     with pytest.raises(Damaged, match="is not a database"):
-        copied(tmp_path / "db", tmp_path / "copy", lambda: None)
+        copied(str(tmp_path / "db"), str(tmp_path / "copy"), lambda: None)

@@ -139,7 +139,7 @@ class ByCopy:
         if elsewhere is None:
             copy_pairs(self._source, self._target, pause)
         else:
-            elsewhere(self._source.path, self._target.path, pause)
+            elsewhere(str(self._source.path), str(self._target.path), pause)
         catch_up(self._target, self._tee, pause)
         self._target.harden()
         catch_up(self._target, self._tee, pause)
