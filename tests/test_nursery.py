@@ -43,7 +43,7 @@ def seen(at: Live, pid: int) -> dict[str, object]:
         "parent is the daemon": f"{at.daemon_pid()}" == lines["PPid"].strip(),
         "folder": os.readlink(proc / "cwd"),
         "open": [
-            link.replace(str(at.state_dir), "").replace(str(at.top), "")
+            link.replace(str(at.state_dir), "").replace(str(at.top), "").replace(f"/proc/{pid}/", "/proc/self/")
             for link in links
             if not link.startswith(("socket:", "pipe:", "/tmp/#")) and "/libffi.so" not in link
         ],
