@@ -55,7 +55,7 @@ def test_every_dialect_makes_what_it_is_asked_for_where_nobody_else_did_anything
     tmp_path: Path, player: Player
 ) -> None:
     (tmp_path / "f.py").write_bytes(source(8))
-    for case in few(tmp_path, live.length(5, 10)):
+    for case in few(tmp_path, live.length(3, 10)):
         alone = Case(case.name, case.base, case.base, case.second)
         assert set(verdicts(player.play(alone)).values()) == {RIGHT}, case.name
 

@@ -367,6 +367,12 @@ def noise(kilobytes: int, before: str = "") -> str:
     return "".join(f"{before}{noise[at : at + 64]}\n" for at in range(0, len(noise), 64))
 
 
+@pytest.mark.wide(
+    held_by=(
+        "test_full_disk.py::test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected",
+        "test_journal.py::test_on_a_full_disk_the_journal_says_so_goes_on_reading_and_writes_again_when_there_is_space",
+    )
+)
 def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(daemon) -> None:
     with small_disk(4) as disk:
         at = daemon(state_dir=disk / "state")
@@ -486,7 +492,7 @@ def test_a_file_that_vanishes_in_the_middle_of_calls_is_not_found_or_stale_and_n
     explained = ("not_found", "anchor_stale", "write_conflict", "stale_base", "busy", "schema_invalid")
     with (
         at.connect("ada") as client,
-        live.running(sys.executable, "-IS", "-c", VANISHING, at.root / "ghost.txt", "1") as ghost,
+        live.running(sys.executable, "-IS", "-c", VANISHING, at.root / "ghost.txt", live.length("0.4", "1")) as ghost,
     ):
         while ghost.poll() is None:
             shown = client.call("read_file", {"path": "ghost.txt", "hashes": True})

@@ -36,6 +36,9 @@ import outsider
 pytestmark = pytest.mark.timeout(live.length(60, 3600))
 
 SECONDS = live.length(0.25, 90)
+FLIPPING_S = live.length(0.12, 90)
+"""How long two names trade places; where none of that was met, it is done again."""
+
 ENOUGH = 50
 """Turns of the editor in a short race, which is over then."""
 
@@ -253,8 +256,8 @@ def among_flips(top: Path, what: str) -> Counter[str]:
         pair = (root / "d/f", root / "link")
     workspace = Workspace(root)
     came: Counter[str] = Counter()
-    with flipping(*pair, 2 * SECONDS):
-        until = time.monotonic() + SECONDS
+    with flipping(*pair, 2 * FLIPPING_S):
+        until = time.monotonic() + FLIPPING_S
         number = 0
         while time.monotonic() < until:
             number += 1

@@ -88,6 +88,10 @@ def test_a_journal_whose_views_were_being_built_when_the_machine_ended_is_not_ta
     assert (looked["views_differ"], looked["salvaged"]) == (True, "")
 
 
+@pytest.mark.wide(
+    held_by="test_damage.py::"
+    "test_a_daemon_whose_journal_is_damaged_comes_back_with_what_can_be_read_and_says_what_was_lost"
+)
 def test_after_a_fatal_signal_everything_is_looked_at(at: Live) -> None:
     content = edited(at)
     pid = at.daemon_pid()
