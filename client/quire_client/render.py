@@ -7,6 +7,7 @@ are taken out before they reach a terminal; JSON escapes everything that is not 
 from __future__ import annotations
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -26,6 +27,7 @@ _COLOURS: Final = {
 _FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _HEX: Final = frozenset("0123456789abcdef")
+_AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)")
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -70,6 +72,11 @@ def one_line(text: object, limit: int = 200) -> str:
     """`text` cleaned, its white space folded, cut at `limit` characters."""
     folded = clean(" ".join(str(text).split()))
     return folded if len(folded) <= limit else folded[: limit - 1] + "…"
+
+
+def said(sentence: object) -> str:
+    """A sentence of a reply: `clean_text`, with its times as the tables beside it have them (`moment`)."""
+    return _AT.sub(r"\1 \2 \3", clean_text(sentence))
 
 
 def as_json(reply: Mapping[str, Any]) -> str:

@@ -99,3 +99,18 @@ def test_the_colours_for_writers_begin_again() -> None:
 )
 def test_a_hint_is_told_in_a_few_words(said: str, shown: str | None) -> None:
     assert render.hint(said) == (shown or "git checkout: moving from 3f3f3f3f3f to main")
+
+
+@every(
+    ("message", "shown"),
+    [
+        (
+            "It was removed by ada at 2026-01-31T12:00:00Z, in v9.",
+            "It was removed by ada at 2026-01-31 12:00:00Z, in v9.",
+        ),
+        ("Held until 2026-01-31T12:00:00Z.", "Held until 2026-01-31 12:00:00Z."),
+        ("A point is a time (2026-01-31T12:00:00Z).", "A point is a time (2026-01-31T12:00:00Z)."),  # to be typed
+    ],
+)
+def test_a_time_in_a_sentence_is_written_as_in_the_tables(message: str, shown: str) -> None:
+    assert render.said(message) == shown

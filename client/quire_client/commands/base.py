@@ -339,7 +339,7 @@ class Invocation:
         else:
             self.complain(reply, () if below is None else below(reply))
         for warning in reply.get("warnings") or ():
-            self.say(render.one_line(warning.get("message", ""), 400))
+            self.say(render.one_line(render.said(warning.get("message", "")), 400))
         self._tell_what_went_stale(reply)
         self._tell_of_another_version()
         return status_of(reply)
@@ -392,7 +392,7 @@ class Invocation:
         from quire_client import shell_words
 
         code = render.one_line(reply.get("error", ""))
-        message = shell_words.sentence(render.clean_text(reply.get("message", ""))) or "The call was refused."
+        message = shell_words.sentence(render.said(reply.get("message", ""))) or "The call was refused."
         self.say(f"{message} [{code}]" if code else message)
         for line in below:
             self.say(line)

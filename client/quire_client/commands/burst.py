@@ -25,7 +25,7 @@ def run(call: Invocation) -> int:
     if action != "begin":
         return call.answer(reply, {"list": _list, "show": _show}.get(action, _ended))
     if reply.get("ok"):
-        call.say(render.clean_text(reply.get("message", "")))
+        call.say(render.said(reply.get("message", "")))
     return call.answer(reply, lambda reply: str(reply["burst"]))
 
 
@@ -72,7 +72,7 @@ def _cells(burst: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _ended(reply: Mapping[str, Any]) -> str:
-    lines = [render.clean_text(reply.get("message", ""))]
+    lines = [render.said(reply.get("message", ""))]
     if reply.get("batches"):
         lines.append(f"To take it back: quire undo --burst {reply.get('burst')}")
     elif reply.get("outside") is False:

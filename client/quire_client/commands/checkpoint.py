@@ -63,7 +63,7 @@ def _cells(named: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _show(reply: Mapping[str, Any]) -> str:
-    lines = [render.clean_text(reply.get("message", ""))]
+    lines = [render.said(reply.get("message", ""))]
     if reply.get("note"):
         lines += [f"  {line}" for line in render.clean_text(reply["note"]).splitlines()]
     return "\n".join([*lines, *_lost(reply)])

@@ -38,7 +38,7 @@ def run(call: Invocation) -> int:
 
 
 def _show(reply: Mapping[str, Any]) -> str:
-    lines = [render.clean_text(reply.get("message", ""))]
+    lines = [render.said(reply.get("message", ""))]
     if reply.get("lease"):
         lines.append(f"Lease {render.one_line(reply['lease'])}")
     return "\n".join([*lines, *table(reply.get("conflicts") or ())])

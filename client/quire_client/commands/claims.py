@@ -22,7 +22,7 @@ def run(call: Invocation) -> int:
 def _show(reply: Mapping[str, Any]) -> str:
     rows = table([*(reply.get("leases") or ()), *(reply.get("waiting") or ())])
     none = "There is no lease; `quire claim PATH` asks for one."
-    lines = [render.clean_text(reply.get("message", "")) if rows else none, *rows]
+    lines = [render.said(reply.get("message", "")) if rows else none, *rows]
     for lease in reply.get("broken") or ():
         if isinstance(lease, Mapping):
             who, why = render.writer(lease.get("broken_by")), render.one_line(lease.get("broken_why", ""))

@@ -40,7 +40,7 @@ def _lines(reply: Mapping[str, Any]) -> Iterator[str]:
     yield from (
         f"  {render.counted(int(number), 'version')}: {render.one_line(why)}" for why, number in reasons.items()
     )
-    yield render.clean_text(reply.get("message", ""))
+    yield render.said(reply.get("message", ""))
 
 
 def _row(blob: Mapping[str, Any]) -> tuple[str, ...]:

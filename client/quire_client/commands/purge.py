@@ -58,7 +58,7 @@ def _lines(reply: Mapping[str, Any], most: int | None = None) -> Iterator[str]:
     yield from render.columns(rows) if rows else ()
     if (more := int(reply.get("versions_total") or 0) - len(rows)) > 0:
         yield f"… and {render.counted(more, 'version')} more"
-    yield render.clean_text(reply.get("message", ""))
+    yield render.said(reply.get("message", ""))
 
 
 COMMAND = Command(

@@ -37,7 +37,7 @@ def run(call: Invocation) -> int:
 def say_if_there_are_none(call: Invocation, reply: Mapping[str, Any]) -> None:
     """That the file has none of the lines that --lines asks for: the text alone would look like an empty file."""
     if "lines" in call.options and reply.get("ok") and reply.get("startLine", 1) > reply.get("lineCount", 1):
-        call.say(render.clean_text(reply.get("message", "")))
+        call.say(render.said(reply.get("message", "")))
 
 
 def shown(reply: Mapping[str, Any]) -> str:

@@ -31,7 +31,7 @@ def run(call: Invocation) -> int:
         raise Usage("Say which: PATH, LEASE or --all; `quire claims` lists them.")
     with call.connect() as client:
         reply = client.call("release", arguments)
-    return call.answer(reply, lambda reply: render.clean_text(reply.get("message", "")))
+    return call.answer(reply, lambda reply: render.said(reply.get("message", "")))
 
 
 COMMAND = Command(

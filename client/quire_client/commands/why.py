@@ -36,7 +36,7 @@ def _path_and_line(call: Invocation, given: str) -> tuple[str, int | None]:
 def _told(reply: Mapping[str, Any], colours: render.Palette) -> Iterator[str]:
     record = reply.get("record") or {}
     writer = record.get("writer") or {}
-    yield render.one_line(reply.get("message", ""), 4096)
+    yield render.one_line(render.said(reply.get("message", "")), 4096)
     if "text" in reply:
         yield f"{reply.get('line', ''):>6}| {render.clean(reply['text'], keep=chr(9))}"
     yield ""
