@@ -57,6 +57,12 @@ def test_a_refusal_because_of_others_lists_each_file_with_what_is_in_the_way(qui
         assert "--plan" not in ran.err, "it has been planned already"
 
 
+def test_the_one_file_that_is_in_the_way_is_not_told_twice(quire: Quire) -> None:
+    files = [{"path": "a.py", "action": "none", "kept": [], "conflicts": [], "skipped": "protected", "why": "No."}]
+    refused = {"ok": False, "error": "conflict", "message": "a.py: No.", "files": files}
+    assert quire("undo", undo=refused).err == "a.py: No. [conflict]\n"
+
+
 def test_undo_of_a_version_names_it(quire: Quire) -> None:
     assert quire("undo", "--batch", "v12").asked == [("undo", {"batch": "v12"})]
 

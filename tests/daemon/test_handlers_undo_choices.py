@@ -357,6 +357,7 @@ def test_a_file_that_was_only_found_is_not_deleted_as_if_it_had_been_made(eviden
     for args in ({"writer": "outside"}, {"writer": "*"}, {"writer": "*", "from": "seq:1"}):
         refused = desk.call(UNDO_TOOL, desk.ann, **args)
         assert (refused["error"], only_file(refused)["skipped"]) == ("conflict", "creation_not_seen")
+        assert refused["suggested_action"] == "narrow_the_choice", "nobody built on it: markers would not help"
     assert desk.text("own") == data
 
 

@@ -85,7 +85,9 @@ def show_files(reply: Mapping[str, Any]) -> str:
 
 def in_the_way(reply: Mapping[str, Any]) -> list[str]:
     """What keeps all of it from being done; the sentence of such a refusal names the first only."""
-    return _list(reply) if reply.get("error") == "conflict" else []
+    rows = _list(reply) if reply.get("error") == "conflict" else []
+    one_reason = len(reply.get("files") or ()) == 1 and not reply["files"][0].get("conflicts")
+    return [] if one_reason else rows  # the sentence has it
 
 
 def _list(reply: Mapping[str, Any]) -> list[str]:

@@ -126,7 +126,8 @@ def _refuse_if_pointless(
         if all(a.skipped == "changed_meanwhile" for a in blocked):
             message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
             raise Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
-        raise Refused("conflict", _conflict_sentence(blocked, history), "plan", files=files)
+        action = "plan" if any(a.built_on for a in blocked) else "narrow_the_choice"  # no marker helps against these
+        raise Refused("conflict", _conflict_sentence(blocked, history), action, files=files)
     if not doing and choice.how != "restore":
         by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
         why = f"batch {by} has undone it already" if by is not None else "the files are like that already"
