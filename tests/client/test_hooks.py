@@ -254,6 +254,18 @@ def test_whatever_comes_in_the_status_is_0_and_the_answer_valid_json(
     assert json.loads(capsys.readouterr().out) == {}
 
 
+def test_a_hook_that_is_called_by_hand_says_what_it_wants(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, said in (
+        (["claude-code"], "the event on stdin is not JSON: "),
+        ([], "AGENT is missing; there are claude-code, "),
+    ):
+        monkeypatch.setattr(sys, "stdin", Stdin(b""))
+        assert main(["hook", *words]) == 0
+        assert capsys.readouterr().err.startswith(f"quire hook: {said}")
+
+
 def test_when_a_session_begins_its_shell_learns_who_it_is(journaled: Place, tmp_path: Path) -> None:
     file = tmp_path / "lines"
     file.write_text("export MINE=1\n")

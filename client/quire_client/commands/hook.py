@@ -55,13 +55,18 @@ def answered(call: Invocation, given: bytes, connected: Connected | None = None)
     """The answer to a hook's input. Raises what a program can raise."""
     name = call.arguments[0] if call.arguments else ""
     if name not in AGENTS:
-        print(f"quire hook: there is no agent {name!r}; there are {', '.join(AGENTS)}.", file=sys.stderr)
+        wrong = f"there is no agent {name!r}" if name else "AGENT is missing"
+        print(f"quire hook: {wrong}; there are {', '.join(AGENTS)}.", file=sys.stderr)
         return {}
     speaks = agent(name)
     if len(given) > MOST_INPUT:
         print(f"quire hook: more than {MOST_INPUT} bytes of input; it was not looked at.", file=sys.stderr)
         return {}
-    told = json.loads(given)
+    try:
+        told = json.loads(given)
+    except ValueError as error:
+        print(f"quire hook: the event on stdin is not JSON: {error}.", file=sys.stderr)
+        return {}
     intent = speaks.understand(told) if isinstance(told, Mapping) else None
     if intent is None:
         return {}
