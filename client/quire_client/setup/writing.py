@@ -14,7 +14,7 @@ import secrets
 import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import BinaryIO, Final, NamedTuple
 
 from quire_client.setup.agents import File, Malformed
 from quire_journal.refusals import Refused
@@ -100,12 +100,14 @@ def _write(change: Change) -> None:
         _make(path.parent)
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.quire")
         try:
-            with open(temporary, "xb") as file:
+            with _beside(temporary) as file:
                 if change.before is not None:
                     os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
                 file.write(change.after)
                 file.flush()
                 os.fsync(file.fileno())
+                if not temporary.exists():
+                    _name(file.fileno(), temporary)
             _require_unchanged(change)
             if change.before is None:
                 os.link(temporary, path)  # fails where somebody has just made it
@@ -119,6 +121,29 @@ def _write(change: Change) -> None:
     except OSError as error:
         message = f"{change.path} could not be written: {error.strerror or error}."
         raise Refused("permission_denied", message, "check_permissions", path=str(change.path)) from error
+
+
+def _beside(temporary: Path) -> BinaryIO:
+    """A new file that gets this name, where the disk and the system can do so, only when it is complete.
+
+    In a workspace the daemon watches: a name that stands for as long as a sync takes would come into the journal.
+    """
+    if os.path.isdir(_DESCRIPTORS):
+        with contextlib.suppress(OSError):
+            return open(os.open(temporary.parent, os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb")
+    return open(temporary, "xb")
+
+
+def _name(descriptor: int, name: Path) -> None:
+    """Give an open file without a name this one."""
+    folder = os.open(name.parent, os.O_PATH | os.O_CLOEXEC)
+    try:  # with a folder's descriptor Python asks the kernel to follow the link, without one it does not
+        os.link(f"{_DESCRIPTORS}/{descriptor}", name.name, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+_DESCRIPTORS: Final = "/proc/self/fd"
 
 
 def _make(folder: Path) -> None:
