@@ -204,7 +204,8 @@ class Recorder:
         seq = self.next_seq
         self._pending.append(Entry(event, writer, self.clock.now_ns(), BatchId(batch or seq), op))
         if isinstance(event, ReadServed):
-            self._recent[self._caller_of(writer), event.path] = Shown(event.version, event.shown, self.clock.now_ns())
+            shown = Shown(event.version, event.shown, self.clock.now_ns(), moved=event.moved)
+            self._recent[self._caller_of(writer), event.path] = shown
             self._last_reads.keep(event, writer, batch or seq, self.clock.mono_s())
         return seq
 

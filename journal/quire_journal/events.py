@@ -254,6 +254,7 @@ class ReadServed(Event, frozen=True):
     version: int
     shown: tuple[LineRange, ...]
     anchors: bool = False  # with hashes: the path joins the hash index
+    moved: tuple[LineRange, ...] = ()  # those of `shown` that others have moved since it was shown their numbers
 
 
 class EditRefused(Event, frozen=True):

@@ -209,6 +209,23 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
     return out
 
 
+def moved_ranges(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The lines of `ranges` that survive `splices` with another number, as ranges in the result."""
+    out: list[tuple[int, int]] = []
+    for start, stop in ranges:
+        at, moved = start, 0
+        for s in splices:
+            if s.start >= stop:
+                break
+            if moved and at < s.start:
+                out.append((at + moved, s.start + moved))
+            at = max(at, s.stop)
+            moved += s.shift
+        if moved and at < stop:
+            out.append((at + moved, stop + moved))
+    return out
+
+
 def carry_ranges(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     """The lines of `ranges` that survive `splices`, as ranges in the result."""
     out: list[tuple[int, int]] = []

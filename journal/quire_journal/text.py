@@ -217,6 +217,24 @@ def ranges_of(lines: Iterable[int]) -> tuple[tuple[int, int], ...]:
     return tuple(out)
 
 
+def without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The lines of `ranges` that are not in `others`, as sorted ranges that neither overlap nor touch."""
+    out: list[tuple[int, int]] = []
+    taken, at = merge_ranges(others), 0
+    for start, stop in merge_ranges(ranges):
+        while at < len(taken) and taken[at][0] < stop:
+            first, last = taken[at]
+            if start < first:
+                out.append((start, first))
+            start = max(start, last)
+            if last > stop:
+                break
+            at += 1
+        if start < stop:
+            out.append((start, stop))
+    return tuple(out)
+
+
 def merge_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """The same lines as sorted ranges that neither overlap nor touch."""
     out: list[tuple[int, int]] = []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cases import every
 from quire_journal.ids import blob_id
-from quire_journal.splice import Splice, apply, carry_ranges, shift_lines, trim
+from quire_journal.splice import Splice, apply, carry_ranges, moved_ranges, shift_lines, trim
 from quire_journal.text import BOM, HASHED_STEP, Text
 
 CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
@@ -153,6 +153,9 @@ def test_carried_ranges_hold_the_lines_that_survive(data: st.DataObject) -> None
     stop = data.draw(st.integers(start, len(base)))
     carried = {line for a, b in carry_ranges(splices, [(start, stop)]) for line in range(a, b)}
     assert carried == {*shift_lines(splices, range(start, stop))} - {None}
+    moved = {line for a, b in moved_ranges(splices, [(start, stop)]) for line in range(a, b)}
+    there = zip(range(start, stop), shift_lines(splices, range(start, stop)), strict=True)
+    assert moved == {now for line, now in there if now != line} - {None}, "those that have another number"
 
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=6))

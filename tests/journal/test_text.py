@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal.text import BOM, Text, content_lines, merge_ranges, ranges_of, shown
+from quire_journal.text import BOM, Text, content_lines, merge_ranges, ranges_of, shown, without
 
 ANY_BYTES = st.one_of(
     st.binary(max_size=60),
@@ -107,3 +107,14 @@ def test_the_ranges_of_lines_are_those_of_each_of_them(lines: list[int]) -> None
 
 def test_ranges_that_touch_become_one() -> None:
     assert merge_ranges([(4, 6), (0, 2), (2, 3), (5, 5)]) == ((0, 3), (4, 6))
+
+
+RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)))
+
+
+@given(RANGES, RANGES)
+def test_ranges_without_others_hold_the_lines_of_the_one_and_none_of_the_others(
+    ranges: list[tuple[int, int]], others: list[tuple[int, int]]
+) -> None:
+    lines, away = ({line for start, stop in some for line in range(start, stop)} for some in (ranges, others))
+    assert without(ranges, others) == ranges_of(lines - away)

@@ -313,6 +313,7 @@ class _Call:
             splices=plan.splices,
             base=basis.text,
             shown=basis.still_shown,
+            moved=basis.still_moved,
             operations=plan.operations,
             dry_run=self.params.dry_run,
             safety=self.params.safety_check or "warn",

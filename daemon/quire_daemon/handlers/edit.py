@@ -15,7 +15,6 @@ from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
 from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import news
-from quire_daemon.handlers.numbering import moved_unseen
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
     require_captured,
@@ -257,7 +256,8 @@ class _Call(msgspec.Struct, frozen=True):
         sight = Sight(self.basis.text, shown)
         hidden = [line for line in {*plan.anchors, *plan.by_hint} if not sight.was_shown(line)]
         numbered = plan.anchors if plan.by_number or self.dialect.in_place else plan.by_hint
-        hidden = sorted({*hidden, *moved_unseen(self.basis, numbered)})
+        moved = Sight(self.basis.text, self.basis.moved)
+        hidden = sorted({*hidden, *(line for line in numbered if moved.was_shown(line))})
         if not hidden:
             return ()
         history, who = self.world.history, self.world.who
@@ -321,6 +321,7 @@ class _Call(msgspec.Struct, frozen=True):
             splices=splices,
             base=self.basis.text,
             shown=self.basis.still_shown,
+            moved=self.basis.still_moved,
             operations=plan.operations,
             dry_run=self.params.dry_run,
             safety=self.params.safety_check or self.dialect.safety,

@@ -96,7 +96,7 @@ def movement(params: Writing, now: FileNow, there: FileNow, world: World) -> Dec
     blob = head.blob if head is not None else b""
     events: list[Event] = [FileMoved(now.path, there.path, blob, size, now.mode, base, WRITER_TYPE, now.inode)]
     if basis is not None and world.history.shown(world.who.key, now.path) is not None:  # if no line of it, then that
-        events.append(ReadServed(there.path, seq, basis.still_shown))
+        events.append(ReadServed(there.path, seq, basis.still_shown, False, basis.still_moved))
     return Decision(reply, events, [Move(seq, now.path, there.path, now)])
 
 

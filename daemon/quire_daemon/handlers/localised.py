@@ -40,11 +40,6 @@ def localised_diff(
     return rows, ranges_of(seen), cut
 
 
-def shown_by_diff(splices: Sequence[Splice], length: int) -> Ranges:
-    """The lines of a text of `length` lines that the diff shows which leads to it."""
-    return ranges_of(line for mark, line in islice(_marked(splices, length), MOST_ROWS) if mark != "-")
-
-
 def _marked(splices: Sequence[Splice], length: int) -> Iterator[tuple[str, int]]:
     """`-` with lines before the change, ` ` and `+` with lines after it, in reading order, each line once."""
     at = moved = 0

@@ -30,7 +30,7 @@ from quire_daemon.handlers.held import lease_held, others
 from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import changes_told
 from quire_daemon.handlers.preconditions import shown_as
-from quire_daemon.handlers.read import still_shown
+from quire_daemon.handlers.read import seen_with
 from quire_daemon.handlers.refusing import Stale, refuse_stale
 from quire_daemon.handlers.staleness import basis_at
 from quire_journal.diff import changed_ranges, diff
@@ -235,18 +235,17 @@ def _has_written(now: FileNow, params: NativeParams, world: World) -> ReadServed
         return ReadServed(now.path, head.seq, (), False)
     if params.whole:
         return ReadServed(now.path, head.seq, ((0, len(text)),), False)
-    lines = [*still_shown(now.path, head.seq, text, world), *_changed(now.path, head, text, world)]
-    return ReadServed(now.path, head.seq, merge_ranges(lines), False)
+    return seen_with(_changed(now.path, head, text, world), False, now.path, head.seq, text, world)
 
 
-def _changed(path: str, head: Version, text: Text, world: World) -> list[tuple[int, int]]:
+def _changed(path: str, head: Version, text: Text, world: World) -> Ranges:
     """The lines that the newest version made."""
     before = standing(world.history.version_at(path, head.seq - 1))
     if before is None:
-        return [(0, len(text))]
+        return ((0, len(text)),)
     was = world.history.text_held(before.blob)
     changed = () if was is None else changed_ranges(diff(was, text))
-    return [(r["start"] - 1, r["end"]) for r in changed if r["end"] >= r["start"]]
+    return tuple((r["start"] - 1, r["end"]) for r in changed if r["end"] >= r["start"])
 
 
 # ── between calls ────────────────────────────────────────────────────────────

@@ -37,7 +37,7 @@ from quire_journal.line_hash import LineHashes
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.splice import Splice, carry_ranges
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import Text, merge_ranges, without
 
 CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 
@@ -84,6 +84,7 @@ class Result(msgspec.Struct, frozen=True):
     splices: tuple[Splice, ...]  # from `before` to `after`, trimmed
     base: Text  # what the caller knew
     shown: Ranges  # lines of `before` that the caller has seen
+    moved: Ranges  # those of them whose numbers it was not shown
     operations: int
     dry_run: bool
     safety: str  # `strict`, `warn` or `off`
@@ -130,6 +131,7 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
     seq = world.next_seq
     base = now.version.seq if now.version is not None and now.kind == "file" else 0
     shown = merge_ranges([*carry_ranges(result.splices, result.shown), *fresh])
+    moved = without(carry_ranges(result.splices, result.moved), fresh)
     size, mode, by = len(after.data), now.mode, result.type
     # Of a file whose bytes must not be in the journal, neither the old nor the new ones get there.
     lost, warnings = _uncaptured(result, world)
@@ -145,9 +147,7 @@ def _written(result: Result, reply: dict[str, Any], fresh: Ranges, world: World)
             now.path, after.blob, size, mode, base, by, now.inode, dialect=result.dialect, uncaptured=lost
         )
     blobs = [] if lost else [after.data]
-    return Decision(
-        reply, [event, ReadServed(result.path, seq, shown, anchors=True)], _writes(result, seq, lost), blobs
-    )
+    return Decision(reply, [event, ReadServed(result.path, seq, shown, True, moved)], _writes(result, seq, lost), blobs)
 
 
 def _no_undo(result: Result) -> list[dict[str, str]]:

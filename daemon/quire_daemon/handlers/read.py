@@ -11,6 +11,7 @@ import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.beginning import before_it
+from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_lines, require_readable, require_size, shown_as
 from quire_journal.blobs import NotHeld
@@ -22,8 +23,8 @@ from quire_journal.line_hash import LineHashes
 from quire_journal.missing import missing
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.splice import carry_ranges
-from quire_journal.text import Text, merge_ranges, shown
+from quire_journal.splice import carry_ranges, moved_ranges
+from quire_journal.text import Text, merge_ranges, shown, without
 from quire_journal.views.files import Version, standing
 
 _KEPT: Final = "packed_rows"
@@ -206,18 +207,28 @@ def _is_lossy(data: bytes) -> bool:
 
 def _seen(part: _Slice, anchors: bool, path: str, head: Version, world: World) -> ReadServed:
     """All that the caller has seen of this version by now: these lines, and earlier ones that still stand."""
-    lines = merge_ranges([*still_shown(path, head.seq, part.text, world), (part.start, part.stop)])
-    return ReadServed(path, head.seq, lines, anchors)
+    return seen_with(((part.start, part.stop),), anchors, path, head.seq, part.text, world)
 
 
-def still_shown(path: str, seq: int, text: Text, world: World) -> Sequence[tuple[int, int]]:
-    """The lines of version `seq`, which has `text`, that its caller was shown before, wherever they stood then."""
-    before = world.history.shown(world.who.key, path)
-    if before is None or before.version == seq or not before.lines:
-        return () if before is None else before.lines
-    version = standing(world.history.version(path, before.version))
-    then = None if version is None else world.history.text_held(version.blob)
-    return () if then is None else carry_ranges(diff(then, text), before.lines)
+def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, world: World) -> ReadServed:
+    """That the caller is shown `lines` of version `seq`, which has `text`, beside those that it was shown before.
+
+    These count wherever they stood then; by their numbers where nobody else has moved them since.
+    """
+    history, who = world.history, world.who.key
+    before = history.shown(who, path)
+    shown, moved = ((), ()) if before is None else (before.lines, before.moved)
+    if before is not None and before.version != seq and shown:
+        version = standing(history.version(path, before.version))
+        then = None if version is None else history.text_held(version.blob)
+        if then is None:
+            return ReadServed(path, seq, merge_ranges(lines), anchors)
+        step = diff(then, text)
+        by_others = moved_ranges(step, shown)
+        if by_others and not any(history.changed_since(path, before.version, who)):
+            by_others = []
+        shown, moved = tuple(carry_ranges(step, shown)), (*carry_ranges(step, moved), *by_others)
+    return ReadServed(path, seq, merge_ranges([*shown, *lines]), anchors, without(moved, lines))
 
 
 def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:

@@ -24,7 +24,7 @@ from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.sentences import capitalised
 from quire_journal.splice import Splice, apply, carry_ranges
-from quire_journal.text import Text, merge_ranges, ranges_of, shown
+from quire_journal.text import Text, merge_ranges, ranges_of, shown, without
 from quire_journal.views.files import Version
 
 MOST_LINES: Final = 40
@@ -178,7 +178,8 @@ def _decided(
         events.clear()  # what was shown was shown, though
     head = shown_as(now)
     if head is not None:
-        events.append(ReadServed(now.path, head.seq, merge_ranges([*basis.still_shown, *ranges]), anchors=True))
+        seen, moved = merge_ranges([*basis.still_shown, *ranges]), without(basis.still_moved, ranges)
+        events.append(ReadServed(now.path, head.seq, seen, True, moved))
     return Decision(reply, events)
 
 

@@ -24,7 +24,7 @@ from quire_journal.history import History
 from quire_journal.ids import parse_version_token, version_token
 from quire_journal.missing import missing
 from quire_journal.refusals import Refused
-from quire_journal.splice import Splice, carry_ranges
+from quire_journal.splice import Splice, carry_ranges, moved_ranges
 from quire_journal.text import Text, merge_ranges
 from quire_journal.views.files import Version, standing
 
@@ -52,7 +52,7 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     stated_sha256: str = ""  # what the caller names it by, when that is not what is on disk
     caller: bytes = b""  # its key
     since: int = 0  # what the caller knows of the file goes back to this version at most
-    read: int = 0  # what it last read, where its own writes have moved its base on over what others wrote; else 0
+    moved: Ranges = ()  # those of `shown` that it knows by other numbers: others have moved them
 
     @property
     def behind(self) -> bool:
@@ -87,6 +87,15 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     def still_shown(self) -> Ranges:
         """The lines of the file as it is now that this caller has seen, wherever they stood then."""
         return merge_ranges(self.carried(self.shown or ()))
+
+    @cached_property
+    def still_moved(self) -> Ranges:
+        """Those of `still_shown` whose numbers the caller was not shown."""
+        shown, moved = list(self.shown or ()), list(self.moved)
+        for step in self.steps:
+            by_others = [] if isinstance(step, ByCaller) else moved_ranges(step, shown)
+            shown, moved = carry_ranges(step, shown), [*carry_ranges(step, moved), *by_others]
+        return merge_ranges(moved)
 
     def carried(self, lines: Ranges) -> list[tuple[int, int]]:
         """Where these lines of the base are in the file as it is now; those that were changed are nowhere."""
@@ -162,13 +171,13 @@ def basis_at(version: Version, now: FileNow, text: Text, world: World, stale: st
     seen = history.shown(who.key, now.path)
     lines = seen.lines if seen is not None and _same_bytes(seen.version, version, now.path, history) else None
     since = version.seq if seen is None else seen.since
-    read = 0 if seen is None or lines is None else seen.read
+    moved = () if seen is None or lines is None else seen.moved
     if now.version is not None and (version.seq == now.version.seq or version.blob == text.blob):
-        return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since, read=read)
+        return Basis(version, text, lines, (), text, now.path, history, caller=who.key, since=since, moved=moved)
     others = tuple(history.changed_since(now.path, version.seq, who.key))
     try:
         base = history.text_of(version.blob)
-        return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since, read=read)
+        return Basis(version, base, lines, others, text, now.path, history, caller=who.key, since=since, moved=moved)
     except NotHeld:
         if not others:
             return knowing_nothing(now, text, history)

@@ -11,7 +11,7 @@ from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import withheld
-from quire_daemon.handlers.read import still_shown
+from quire_daemon.handlers.read import seen_with
 from quire_daemon.handlers.undoing import Action, in_order
 from quire_daemon.handlers.undoing_told import (
     as_found_sentence,
@@ -29,11 +29,9 @@ from quire_journal.events import (
     FileMoved,
     FileWritten,
     ModeChanged,
-    ReadServed,
 )
 from quire_journal.ids import version_token
 from quire_journal.sentences import counted
-from quire_journal.text import merge_ranges
 from quire_journal.unwind import State, Unwound
 
 MOST_SHOWN: Final = 50
@@ -251,8 +249,7 @@ class Performing:
             return {}
         rows, ranges, cut = localised_diff(before, after, diff(before, after))
         path = action.unwound.path
-        seen = merge_ranges([*still_shown(path, version, after, self.world), *ranges])
-        self._note(ReadServed(path, version, seen, anchors=True))
+        self._note(seen_with(ranges, True, path, version, after, self.world))
         return {"diff": rows, "diff_truncated": True} if cut else {"diff": rows}
 
 

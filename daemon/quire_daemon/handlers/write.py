@@ -155,6 +155,7 @@ def _conclude(
         splices=diff(before, after),
         base=basis.text,
         shown=basis.still_shown,
+        moved=basis.still_moved,
         operations=1,
         dry_run=params.dry_run,
         safety=params.safety_check or "warn",

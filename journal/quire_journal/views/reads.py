@@ -44,6 +44,7 @@ class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at_ns: int = 0
     read: int = 0  # the version that it last read; its own writes move `version` on and leave this. 0: `version` itself
     first: int = 0  # the first version that it was ever shown; 0: `version` itself
+    moved: tuple[tuple[int, int], ...] = ()  # those of `lines` whose numbers it was not shown: others moved them
 
     @property
     def news_after(self) -> int:
@@ -97,7 +98,8 @@ def shown(r: Reading, caller: bytes, path: int) -> Shown | None:
 
 def _put(w: Writing, key: bytes, now: Shown) -> None:
     w.known["reads", key] = now  # the folds of the records that come next ask for it
-    w.put("reads", key, _ENCODER.encode(now))
+    # Without what most rows do not have: they are as they were before there was such a thing.
+    w.put("reads", key, _ENCODER.encode(now if now.moved else msgspec.structs.astuple(now)[:-1]))
 
 
 def _show(w: Writing, record: Record, event: ReadServed) -> None:
@@ -111,7 +113,7 @@ def _show(w: Writing, record: Record, event: ReadServed) -> None:
         made = w.known.get((number, event.version)) or record_before(w, event.version, record.seq)
         if before is not None and made is not None and (made.batch, made.writer) == (record.batch, record.writer):
             read = before.read
-    _put(w, key, Shown(event.version, event.shown, record.at_ns, read, _since(before)))
+    _put(w, key, Shown(event.version, event.shown, record.at_ns, read, _since(before), event.moved))
 
 
 def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: bool = False) -> None:
@@ -122,8 +124,9 @@ def _move_base(w: Writing, record: Record, path: str, base: int, keep_lines: boo
     key = caller + u32(number)
     found = w.get("reads", key)
     before = None if found is None else _SHOWN.decode(found)
-    lines = before.lines if before is not None and keep_lines and before.version == base else ()
-    now = Shown(record.seq, lines, record.at_ns, _read_up_to(before, base), _since(before))
+    kept = before if before is not None and keep_lines and before.version == base else None
+    lines, moved = (kept.lines, kept.moved) if kept is not None else ((), ())
+    now = Shown(record.seq, lines, record.at_ns, _read_up_to(before, base), _since(before), moved)
     w.put("reads_before", u64(record.seq) + key, found or _NOTHING)
     _put(w, key, now)
 
@@ -153,13 +156,14 @@ def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
         return
     before = shown(w, caller, old)
     lines: tuple[tuple[int, int], ...] = ()
+    moved: tuple[tuple[int, int], ...] = ()
     if before is not None and before.version == event.base:
         base = None if made is None else made.event()
         if getattr(base, "blob", b"") == event.blob:
-            lines = before.lines
+            lines, moved = before.lines, before.moved
     gone = Shown(record.seq, (), record.at_ns, _read_up_to(before, event.base), _since(before))
     _replace(w, record, caller + u32(old), gone)
-    _replace(w, record, caller + u32(new), Shown(record.seq, lines, record.at_ns))
+    _replace(w, record, caller + u32(new), Shown(record.seq, lines, record.at_ns, moved=moved))
 
 
 def _went(event: Event | None, path: str) -> bool:
