@@ -347,7 +347,8 @@ def test_all_failures_are_listed_and_the_stale_ones_lead() -> None:
         {"op": "delete_line", "hash": h("a b")},
         {"op": "delete_line", "hash": "abcdef"},
     )
-    assert reply["error"] == "anchor_stale"
+    assert (reply["error"], reply["missing"]) == ("anchor_stale", ["abcdef"])
+    assert "abcdef" in reply["message"]
     assert [(f["operation_index"], f["error"]) for f in reply["failures"]] == [
         (0, "anchor_low_entropy"),
         (1, "anchor_ambiguous"),

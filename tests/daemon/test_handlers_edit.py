@@ -107,7 +107,7 @@ def test_the_scope_of_an_edit_in_the_middle_is_exact() -> None:
 def test_a_sound_edit_leaves_one_write_and_what_its_diff_showed() -> None:
     book = Playbook({"f.txt": TWENTY})
     read(book, start_line=1, end_line=2)
-    book.call("edit", replace("line 10", "new"))
+    assert book.call("edit", replace("line 10", "new"))["checkpoint"] == "committed"
     (write,) = book.events(FileWritten)
     assert isinstance(write, FileWritten)
     assert (write.path, write.by, write.dialect, write.size) == ("f.txt", "edit", "edit", len(book.files["f.txt"]))
