@@ -155,11 +155,12 @@ class Planning(msgspec.Struct):
 
         What is moved or made may come to where another goes from: two files that were swapped.
         """
+        here, there, taken, left, reached = u.now.path, u.path, self.taken, self.left, self.reached
         if not u.now.present:
-            return not {u.now.path, u.path}.isdisjoint(self.taken | self.reached)
-        if u.present and u.path == u.now.path:
-            return not {u.now.path, u.path}.isdisjoint(self.taken | self.left | self.reached)
-        return u.now.path in self.taken | self.left or (u.present and u.path in self.taken | self.reached)
+            return here in taken or there in taken or here in reached or there in reached
+        if u.present and here == there:
+            return here in taken or here in left or here in reached
+        return here in taken or here in left or (u.present and (there in taken or there in reached))
 
     def _as_then(self, now: State) -> bool:
         """Is the file as it was at the point?"""
