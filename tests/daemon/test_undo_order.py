@@ -90,3 +90,13 @@ def test_where_very_many_undos_stand_in_the_file_an_undo_is_answered_all_the_sam
     before = desk.text("f") or b""
     assert desk.call(UNDO_TOOL, desk.ben, to=f"seq:{ann - 1}", writer="ben")["ok"]
     assert desk.text("f") == before.replace(b"FIVE", b"five")
+
+
+def test_kept_are_later_versions_only_though_older_work_was_undone_in_between() -> None:
+    desk, ann, ben = ann_and_ben()
+    desk.outside("f", (desk.text("f") or b"").replace(b"six", b"SIX"))
+    desk.call(UNDO_TOOL, desk.ann, batch=ann)
+    last = desk.outside("f", (desk.text("f") or b"") + b"seven\n")
+    reply = desk.call(UNDO_TOOL, desk.ben, batch=ben)
+    assert [kept["batch"] for kept in reply["files"][0]["kept"]] == [ben + 1, last]
+    assert desk.text("f") == lines("one", "two", "three", "four", "FIVE", "SIX", "seven")

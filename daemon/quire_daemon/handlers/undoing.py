@@ -12,8 +12,10 @@ from quire_journal.events import (
     FOLDER,
     REGULAR,
 )
+from quire_journal.lives import State
+from quire_journal.merging import Conflict
 from quire_journal.text import Text
-from quire_journal.unwind import Conflict, State, Unwound
+from quire_journal.unwind import Unwound
 from quire_journal.views.files import Version, standing
 
 AS_THEN: Final = "as_then"

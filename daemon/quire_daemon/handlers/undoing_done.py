@@ -31,8 +31,9 @@ from quire_journal.events import (
     ModeChanged,
 )
 from quire_journal.ids import version_token
+from quire_journal.lives import State
 from quire_journal.sentences import counted
-from quire_journal.unwind import State, Unwound
+from quire_journal.unwind import Unwound
 
 MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""

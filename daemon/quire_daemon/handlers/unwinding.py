@@ -6,7 +6,7 @@ Everything in here is asked of the journal alone, so that the app learns from it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -40,9 +40,10 @@ from quire_journal.events import (
 )
 from quire_journal.history import History
 from quire_journal.ids import caller_name, version_token
+from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Marked, mark, place_after
 from quire_journal.refusals import Refused
-from quire_journal.unwind import Life, State, Step, Unwound, unwind
+from quire_journal.unwind import Unwound, unwind
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version
 
 MOST_STEPS: Final = 2000
@@ -67,11 +68,19 @@ class Lived(NamedTuple):
 
 def _unwound(known: Batches, choice: Choice) -> list[Lived]:
     """What the files of the chosen batches come to without them."""
-    found = [Lived(life, unwind(known.history, life)) for life in lives_without(known, choice)]
+    chosen = {*choice.batches}
+    found = [Lived(life, _unwound_since(known.history, life, chosen)) for life in lives_without(known, choice)]
     if choice.how != "redo":
         return found
     # What undid others may have been about files that the chosen batch never touched: they stay as they are.
     return [one for one in found if not one.unwound.is_now or one.unwound.conflicts or one.unwound.missing]
+
+
+def _unwound_since(history: History, life: Life, chosen: Container[int]) -> Unwound:
+    """What a file comes to; of others' versions that stay only those are told that are later than what is chosen."""
+    found = unwind(history, life)
+    first = next((step.seq for step in life.steps if step.batch in chosen), 0)
+    return replace(found, kept=tuple(seq for seq in found.kept if seq > first))
 
 
 def _restored(history: History, choice: Choice) -> list[Unwound]:

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from quire_daemon.handlers.batches import Batches, in_paths
 from quire_daemon.handlers.choosing import Choice
-from quire_journal.unwind import Life, Step, lives, unwind
+from quire_journal.lives import Life, Step, lives
+from quire_journal.unwind import unwind
 
 MOST_OTHERS: Final = 200
 """Undos of others, in the files of one undo, that are looked at together with it. Where there are more, what they did

@@ -1,0 +1,140 @@
+"""The lives of files: which versions, under which names, are those of one file.
+
+A `Life` is one file through time: it follows moves, and goes on through a deletion and what is made there later, but
+not into a file that comes there from another name: that has a life of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+
+import msgspec
+
+from quire_journal.history import History
+from quire_journal.views.files import Version
+
+
+class State(msgspec.Struct, frozen=True, gc=False):
+    """A file at one moment of its life."""
+
+    path: str
+    version: Version | None  # None: the journal knew nothing there
+
+    @property
+    def present(self) -> bool:
+        """Was there a file?"""
+        return self.version is not None and not self.version.gone
+
+    @property
+    def blob(self) -> bytes:
+        """Its bytes' address; b"" where there were none, or none known."""
+        return self.version.blob if self.version is not None and self.present else b""
+
+
+class Step(msgspec.Struct, frozen=True, gc=False):
+    """One record in the life of a file."""
+
+    before: State
+    after: State
+    seq: int
+    undone: bool
+
+    @property
+    def batch(self) -> int:
+        """The one that the record belongs to."""
+        return self.after.version.batch if self.after.version is not None else 0
+
+
+class Life(msgspec.Struct, frozen=True, gc=False):
+    """A file from the state before its first undone record until now."""
+
+    steps: tuple[Step, ...]
+
+    @property
+    def now(self) -> State:
+        """The file as the journal has it now."""
+        return self.steps[-1].after
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every name it had, oldest first."""
+        return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
+
+
+def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:
+    """The lives that hold the records `starts` (path, seq), each once."""
+    found: list[Life] = []
+    covered: set[tuple[str, int]] = set()
+    for path, seq in sorted(starts, key=lambda start: start[1]):
+        if (path, seq) in covered:
+            continue
+        steps = tuple(_steps(history, path, seq, undone))
+        for step in steps:
+            covered.update({(step.before.path, step.seq), (step.after.path, step.seq)})
+        if steps:
+            found.append(Life(steps))
+    return found
+
+
+def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bool]) -> Iterator[Step]:
+    """The steps of the file that record `seq` left at `path`, from that record on."""
+    first = history.version(path, seq)
+    if first is None:
+        return
+    before = _before(history, path, first)
+    later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
+    on_the_way = True
+    others = False  # has the path been another file's since this one went?
+    while on_the_way:
+        on_the_way = False
+        for version in later:
+            if not before.present and version.seq != seq:
+                others = not _goes_on(version, before, others)
+                if others:
+                    continue
+            target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
+            after = State(path, version) if target is None else State(version.moved_to, target)
+            yield Step(before, after, version.seq, undone(version))
+            before = after
+            if target is not None:
+                path, on_the_way = after.path, True
+                later = history.versions(path, after=version.seq)
+                break
+        back = None if on_the_way else _back_elsewhere(history, before)
+        if back is not None and back.version is not None:
+            yield Step(before, back, back.version.seq, undone(back.version))
+            before, path, on_the_way, others = back, back.path, True, False
+            later = history.versions(path, after=back.version.seq)
+
+
+def _before(history: History, path: str, first: Version) -> State:
+    """What a record found of the file that it left at `path`."""
+    came_from = first.moved_from or path
+    there = history.version_at(came_from, first.seq - 1)
+    if first.base and (there is None or there.seq != first.base):
+        base = history.version(came_from, first.base)
+        if base is not None and base.gone:  # it came back; the path may be another file's by now
+            return State(came_from, base)
+    return State(came_from, there)
+
+
+def _back_elsewhere(history: History, gone: State) -> State | None:
+    """Where a file came back that had gone from where another one is, or was since."""
+    if gone.present or gone.version is None:
+        return None
+    for version in history.versions(gone.path, after=gone.version.seq, displaced=True):
+        if version.displaced and version.gone and version.base == gone.version.seq:
+            there = history.version(version.moved_to, version.seq)
+            return None if there is None else State(version.moved_to, there)
+    return None
+
+
+def _goes_on(version: Version, gone: State, others: bool) -> bool:
+    """Is a file that comes to a path the one that went from there? `others`: there was another one since.
+
+    What brings a file back says so by its base; what is made anew goes on with what was there last.
+    """
+    if gone.version is not None and version.base == gone.version.seq:
+        return True
+    return not (others or version.moved_from or version.base)

@@ -1,0 +1,216 @@
+"""Merging: what others did to a file, one run of kept steps, applied to the file as it would have been without some.
+
+Where a kept step built on what should be undone, its text stays: the file goes on as it is there, and a `Conflict`
+names the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from quire_journal.blobs import NotHeld
+from quire_journal.carry import Blocked, carry, changes, three_way
+from quire_journal.events import REGULAR
+from quire_journal.history import History
+from quire_journal.lives import State, Step
+from quire_journal.marking import Disputed, disputed, place_after
+from quire_journal.splice import Splice, carry_ranges
+from quire_journal.text import Text, merge_ranges
+
+
+class Conflict(msgspec.Struct, frozen=True, gc=False):
+    """Something that stays as it is now, because record `seq` built on what should be undone.
+
+    `why`: "lines", "bytes" (not a text, or a whole file), "deleted", "occupied", "moved", "mode"; or
+    "creation_not_seen": nobody built on that record, but it is how the file was first seen. `lines` are those of
+    the file as it is now (0-based, half-open), where the conflict is about lines that still exist; `place` is where in
+    that file markers would stand, and what would be there without the undone records. Of several conflicts at one
+    place the first has it.
+    """
+
+    seq: int
+    why: str
+    lines: tuple[tuple[int, int], ...] = ()
+    place: Disputed | None = None
+
+
+class NotARegularFile(Exception):
+    """A link or a folder has no bytes that could be merged."""
+
+
+class Rest(msgspec.Struct, frozen=True):
+    """The file as it would have been."""
+
+    present: bool
+    path: str
+    mode: int = 0
+    blob: bytes = b""
+    made: Text | None = None
+    lacking: str = ""  # why the bytes are not in the journal
+
+    @classmethod
+    def of(cls, state: State) -> Rest:
+        v = state.version
+        if v is None or not state.present:
+            return cls(False, state.path)
+        lacking = v.uncaptured if v.entry == REGULAR else "not_a_file"
+        return cls(True, state.path, v.mode, v.blob, lacking="uncaptured" if v.uncaptured else lacking)
+
+    @property
+    def held(self) -> bool:
+        """Are its bytes a version's that the journal has?"""
+        return not self.lacking and bool(self.blob)
+
+    def text(self, history: History) -> Text:
+        """Its text. Raises `NotHeld`."""
+        return self.made if self.made is not None else history.text_of(self.blob)
+
+
+def _replaced(a: Text, b: Text) -> bool:
+    """Is no line of `a` left in `b`?"""
+    return any((splice.start, splice.stop) == (0, len(a)) for splice in changes(a, b))
+
+
+def _same_bytes(a: bytes, b: bytes) -> bool:
+    """Equal and known; an address that is not known equals nothing."""
+    return a == b and bool(a)
+
+
+class Merging:
+    """One run of kept steps, from `a` to `b`, applied to the file as it would have been."""
+
+    def __init__(self, history: History, before: Rest, steps: Sequence[Step], now: State) -> None:
+        self.history, self.before, self.steps, self.now = history, before, steps, now
+        self.conflicts: list[Conflict] = []
+        self.until: dict[bytes, Sequence[Splice]] = {}  # by blob: the changes from `a`
+        self.a = steps[0].before
+        self.b = steps[-1].after
+        self.rest = self._merged()
+
+    def _merged(self) -> Rest:
+        a, b, rest = self.a, self.b, self.before
+        if not b.present:
+            return self._after_deletion()
+        if not a.present:
+            return self._after_creation()
+        if not rest.present:
+            # The file was made by undone steps: it goes only if nobody changed its bytes.
+            if _same_bytes(a.blob, b.blob):
+                return rest
+            self._block("bytes", lambda s: s.after.blob != s.before.blob)
+            return Rest.of(b)
+        merged = self._content()
+        return Rest(True, self._path(), self._mode(), merged.blob, merged.made, merged.lacking)
+
+    def _after_deletion(self) -> Rest:
+        a, rest = self.a, self.before
+        if a.present and rest.present:
+            if not _same_bytes(a.blob, rest.blob):
+                self._block("deleted", lambda s: not s.after.present)
+            return Rest(False, self.b.path)
+        return rest
+
+    def _after_creation(self) -> Rest:
+        """Someone made a file where there was none."""
+        rest = self.before
+        if rest.present and not _same_bytes(rest.blob, self.b.blob):
+            self._block("occupied", lambda s: s.after.present)
+        return Rest.of(self.b)
+
+    def _path(self) -> str:
+        a, b, path = self.a.path, self.b.path, self.before.path
+        if path in (a, b):
+            return b
+        if a != b:
+            self._block("moved", lambda s: s.after.path != s.before.path)
+            return b
+        return path
+
+    def _mode(self) -> int:
+        was, now = _mode(self.a), _mode(self.b)
+        mode = self.before.mode
+        if mode in (was, now):
+            return now
+        if was != now:
+            self._block("mode", lambda s: s.before.present and s.after.present and _mode(s.before) != _mode(s.after))
+            return now
+        return mode
+
+    def _content(self) -> Rest:
+        a, b, rest = self.a, self.b, self.before
+        if _same_bytes(a.blob, b.blob) or _same_bytes(rest.blob, b.blob):
+            return rest
+        if _same_bytes(rest.blob, a.blob):
+            return Rest.of(b)
+        if any(s.version is not None and s.version.entry != REGULAR for s in (a, b)) or rest.lacking == "not_a_file":
+            raise NotARegularFile
+        base, mine, theirs = self.history.text_of(a.blob), rest.text(self.history), self.history.text_of(b.blob)
+        if base.binary or mine.binary or theirs.binary:
+            self._block("bytes", lambda s: s.after.blob != s.before.blob)
+            return Rest.of(b)
+        if not all(s.after.present for s in self.steps) and _replaced(base, theirs):
+            self._block("occupied", lambda s: s.after.present and not s.before.present)
+            return Rest.of(b)
+        made, carried = three_way(base, mine, theirs)
+        self.conflicts += self._line_conflicts(base, theirs, carried.blocked)
+        if made == theirs:
+            return Rest.of(b)
+        return Rest(True, b.path, rest.mode, made.blob, made)
+
+    def _block(self, why: str, did: Callable[[Step], bool]) -> None:
+        """Something stays: name the first record of the run that did it."""
+        seq = next((s.seq for s in self.steps if did(s)), self.steps[-1].seq)
+        self.conflicts.append(Conflict(seq, why))
+
+    def _line_conflicts(self, base: Text, theirs: Text, blocked: Sequence[Blocked]) -> Iterator[Conflict]:
+        if not blocked:
+            return
+        since = self._since(theirs)
+        places = disputed(base, [b.splice for b in blocked], changes(base, theirs))
+        for one, place in zip(blocked, places, strict=True):
+            if place is not None:
+                start, stop = place_after(since, place.start, place.stop)
+                place = replace(place, start=start, stop=stop)
+            yield Conflict(self._blocker(one.splice), "lines", self._lines_now(one, since), place)
+
+    def _since(self, theirs: Text) -> Sequence[Splice]:
+        """What was done to the file between the end of this run and now."""
+        if not self.now.present or self.now.blob == self.b.blob:
+            return ()
+        return changes(theirs, self.history.text_of(self.now.blob))
+
+    def _blocker(self, splice: Splice) -> int:
+        """The record whose text is in the way of `splice`: the first of those that were not taken back within the run.
+
+        What was taken back and redone is still the work of the record that made it.
+        """
+        last = next((s for s in reversed(self.steps) if self._in_the_way(splice, s.before) is None), self.steps[0])
+        text = self._in_the_way(splice, last.after)
+        return next((s.seq for s in self.steps if self._in_the_way(splice, s.after) == text), last.seq)
+
+    def _in_the_way(self, splice: Splice, state: State) -> tuple[bytes, ...] | None:
+        """The lines by which what the run had come to is in the way of `splice`; none where no text is known there.
+
+        None when it is not in the way.
+        """
+        if not state.present:
+            return ()
+        try:
+            text = self.history.text_of(state.blob)
+            if state.blob not in self.until:
+                self.until[state.blob] = changes(self.history.text_of(self.a.blob), text)
+        except NotHeld:
+            return ()
+        blocked = carry((splice,), self.until[state.blob]).blocked
+        return tuple(text.lines[blocked[0].start : blocked[0].stop]) if blocked else None
+
+    def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> tuple[tuple[int, int], ...]:
+        """What is left of the blocking lines in the file as it is now."""
+        return merge_ranges(carry_ranges(since, [(blocked.start, blocked.stop)]))
+
+
+def _mode(state: State) -> int:
+    return state.version.mode if state.version is not None else 0
