@@ -68,8 +68,9 @@ def test_a_person_sees_what_would_go_and_is_asked(
 ) -> None:
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     assert main(["purge", "a.py"], opener) == (0 if goes else 1)
-    shown, question, *_ = capsys.readouterr().err.partition("9 blobs would be gone for good. Purge? [y/N] ")
+    shown, question, end = capsys.readouterr().err.partition("9 blobs would be gone for good. Purge? [y/N] ")
     assert question
+    assert end == ("" if goes else "Nothing was purged. [not_confirmed]\n"), "who said no is not told to say --yes"
     assert shown.splitlines()[-3:] == ["a.py  v9", "… and 2 versions more", "It would go."]
     assert plans(opener) == ([True, False] if goes else [True])
 
@@ -79,3 +80,12 @@ def test_a_person_is_not_asked_about_what_is_refused(opener: FakeOpener, monkeyp
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
     assert main(["purge", "a.py"], opener) == 1
     assert plans(opener) == [True]
+
+
+def test_of_nothing_nobody_is_asked(
+    tmp_path: Path, opener: FakeOpener, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nothing = {"ok": True, "message": "There is nothing to purge.", "versions": [], "versions_total": 0, "records": 0}
+    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    assert main(["purge", "--matching", "x"], FakeOpener({"purge": nothing})) == 0
+    assert capsys.readouterr() == ("There is nothing to purge.\n", "")

@@ -287,9 +287,7 @@ def test_the_server_ends_when_its_client_closes_stdin_even_if_a_call_waits(at: l
 # ── HTTP ──
 
 
-HANDSHAKE = pytest.mark.wide(
-    held_by="test_mcp_identity.py::test_the_handshake_era_has_a_session_and_needs_no_handle"
-)
+HANDSHAKE = pytest.mark.wide(held_by="test_mcp_identity.py::test_the_handshake_era_has_a_session_and_needs_no_handle")
 
 
 @pytest.mark.parametrize("mode", [pytest.param("legacy", marks=HANDSHAKE), "auto"])

@@ -318,6 +318,10 @@ class Invocation:
         print(f"{render.clean(question)} [y/N] ", end="", file=sys.stderr, flush=True)
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
+    def declined(self, what: str) -> int:
+        """The end of a command to whose question a person said no; the sentence says what is as it was."""
+        return self.answer({"ok": False, "error": "not_confirmed", "message": what}, lambda reply: "")
+
     def answer(
         self,
         reply: Mapping[str, Any],

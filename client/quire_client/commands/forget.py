@@ -27,8 +27,12 @@ def run(call: Invocation) -> int:
         if journal.daemon is not None and "stop" not in call.options:
             who = f"pid {journal.daemon.pid}"
             raise Refused("busy", f"{name} is in use by a daemon ({who}), and stays.", "stop_daemon")
-        if not _agreed(call, f"{name} ({render.size(journal.bytes)}) and all history in it will be gone."):
-            raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "confirm")
+        if "yes" not in call.options:
+            if not call.can_ask:
+                raise Refused("not_confirmed", f"{name} stays: --yes was not said.", "confirm")
+            size = render.size(journal.bytes)
+            if not call.agreed(f"{name} ({size}) and all history in it will be gone. Remove it?"):
+                return call.declined(f"{name} stays.")
         if journal.daemon is not None:
             _stop(call, journal)
         freed = forget(journal)
@@ -55,12 +59,6 @@ def _wanted(call: Invocation) -> Known:
     if found:
         raise Usage(f"{said} is the beginning of {len(found)} ids; give more of it.")
     raise Refused("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "list_journals")
-
-
-def _agreed(call: Invocation, warning: str) -> bool:
-    if "yes" in call.options:
-        return True
-    return call.can_ask and call.agreed(f"{warning} Remove it?")
 
 
 def _stop(call: Invocation, journal: Known) -> None:

@@ -31,25 +31,23 @@ def run(call: Invocation) -> int:
     plan = "plan" in call.options
     if not plan and "yes" not in call.options:
         if not call.can_ask:
-            return _unconfirmed(call)
+            message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
+            return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
         would = _asked(call, "Looking", wanted, plan=True)
         if not would.get("ok"):
             return call.answer(would, lambda reply: "")
+        if not would.get("versions_total") and not would.get("records"):
+            return call.answer(would, lambda reply: "\n".join(_lines(reply)))
         for line in _lines(would, MOST_SHOWN):
             call.say(line)
         if not call.agreed(f"{render.counted(int(would.get('blobs') or 0), 'blob')} would be gone for good. Purge?"):
-            return _unconfirmed(call)
+            return call.declined("Nothing was purged.")
     return call.answer(_asked(call, "Purging", wanted, plan=plan), lambda reply: "\n".join(_lines(reply)))
 
 
 def _asked(call: Invocation, doing: str, wanted: Mapping[str, Any], *, plan: bool) -> Mapping[str, Any]:
     with call.connect() as client, Progress(doing, call.person_watches):
         return client.purge(timeout_s=call.timeout_s(TIMEOUT_S), plan=plan, **wanted)
-
-
-def _unconfirmed(call: Invocation) -> int:
-    message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
-    return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
 
 
 def _lines(reply: Mapping[str, Any], most: int | None = None) -> Iterator[str]:
