@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import time
+import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from cases import every
@@ -17,6 +20,13 @@ from quire_daemon.wrong_settings import BadSettings
 
 def test_without_files_the_defaults_hold() -> None:
     assert load(None, None) == Settings()
+
+
+def test_the_page_about_settings_has_each_of_them_with_its_default() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert load(None, block) == Settings()
+    assert tomllib.loads(block) == msgspec.json.decode(msgspec.json.encode(Settings()))
 
 
 def test_the_workspace_tunes_what_is_its_own() -> None:
