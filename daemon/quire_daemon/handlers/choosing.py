@@ -42,7 +42,19 @@ Conflicts = Literal["skip", "markers", "abort"]
 """What becomes of a place that others built on: it stays, it is written with both sides in it, or nothing is done."""
 
 
-class _Choosing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _GoingBack(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of everything that goes back."""
+
+    path: str = ""  # only these files: a file, a folder, or a glob
+    paths: list[str] = []  # the same
+    plan: bool = False
+    token: str | None = None
+    dry_run: bool = False
+    allow_uncaptured: bool = False
+    idempotency_key: str = ""
+
+
+class _Choosing(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `undo` and `redo`. They narrow the choice together."""
 
     batch: int | str | None = None  # its number, or a version that it made
@@ -53,14 +65,7 @@ class _Choosing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     last: int | None = None  # only the newest so many
     from_: str = msgspec.field(name="from", default="")  # a point: batches after it
     to: str = ""  # a point: batches up to it
-    path: str = ""  # only these files: a file, a folder, or a glob
-    paths: list[str] = []  # the same
     conflicts: Conflicts = "skip"
-    plan: bool = False
-    token: str | None = None
-    dry_run: bool = False
-    allow_uncaptured: bool = False
-    idempotency_key: str = ""
 
 
 class UndoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -74,33 +79,19 @@ class RedoParams(_Choosing, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
 
-class RollbackParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RollbackParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `rollback`: what the caller (or `writer`, which is also called `only`) did after the point `to`."""
 
     to: str = ""
     writer: str = ""
     only: str = ""
-    path: str = ""
-    paths: list[str] = []
     conflicts: Conflicts = "skip"
-    plan: bool = False
-    token: str | None = None
-    dry_run: bool = False
-    allow_uncaptured: bool = False
-    idempotency_key: str = ""
 
 
-class RestoreParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RestoreParams(_GoingBack, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of `restore`: the files as they were at the point `at`. Files made later are left alone."""
 
     at: str = ""
-    path: str = ""  # a file, a folder, or a glob
-    paths: list[str] = []
-    plan: bool = False
-    token: str | None = None
-    dry_run: bool = False
-    allow_uncaptured: bool = False
-    idempotency_key: str = ""
 
 
 Params = UndoParams | RedoParams | RollbackParams | RestoreParams
