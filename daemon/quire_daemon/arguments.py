@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, Self
 
 import msgspec
+from msgspec.structs import replace
 
 from quire_journal.refusals import Refused
 
@@ -42,12 +43,25 @@ class Writing(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         return ""
 
 
-def one_base(base: str | None, alias: str | None, name: str) -> str:
-    """The version token in `base` or in the argument called `name`, which mean the same."""
-    if base and alias and base != alias:
-        message = f"`base` ({base}) and `{name}` ({alias}) name different versions; give one of them."
-        raise Refused("schema_invalid", message, "fix_arguments", argument=name)
-    return base or alias or ""
+class OfVersion(Writing, frozen=True, kw_only=True):
+    """Of the tools that call `base` also `expected_file_version`, as the seeds do."""
+
+    expected_file_version: str | None = None
+
+    def plainly(self) -> Self:
+        """With `base`, whichever name it used."""
+        return self if self.base else replace(self, base=self.expected_file_version, expected_file_version=None)
+
+    @property
+    def stated_base(self) -> str:
+        """`base` or `expected_file_version`. Raises `Refused` when they differ."""
+        base, alias = self.base, self.expected_file_version
+        if base and alias and base != alias:
+            message = (
+                f"`base` ({base}) and `expected_file_version` ({alias}) name different versions; give one of them."
+            )
+            raise Refused("schema_invalid", message, "fix_arguments", argument="expected_file_version")
+        return base or alias or ""
 
 
 def checked_sha256(digits: str | None, name: str) -> str:

@@ -11,7 +11,7 @@ from typing import Final, Self, TypeAlias
 import msgspec
 from msgspec.structs import force_setattr, replace
 
-from quire_daemon.arguments import Writing, one_base
+from quire_daemon.arguments import OfVersion
 from quire_daemon.config import Settings
 from quire_daemon.dialects.anchors import (
     MOST_IN_FULL,
@@ -70,11 +70,10 @@ LineOperation: TypeAlias = ReplaceLine | InsertAfter | InsertBefore | DeleteLine
 RangeOperation: TypeAlias = ReplaceRange | DeleteRange
 
 
-class EditParams(Writing, frozen=True, kw_only=True):
+class EditParams(OfVersion, frozen=True, kw_only=True):
     """Arguments of `edit`."""
 
     operations: tuple[LineOperation | RangeOperation, ...]
-    expected_file_version: str | None = None
     file_path: str | None = None  # deprecated: `path`
 
     def __post_init__(self) -> None:
@@ -83,13 +82,7 @@ class EditParams(Writing, frozen=True, kw_only=True):
 
     def plainly(self) -> Self:
         """With `path` and `base`, whichever names it used."""
-        plain = replace(self, file_path=None)
-        return plain if self.base else replace(plain, base=self.expected_file_version, expected_file_version=None)
-
-    @property
-    def stated_base(self) -> str:
-        """`base` or `expected_file_version`."""
-        return one_base(self.base, self.expected_file_version, "expected_file_version")
+        return replace(super().plainly(), file_path=None)
 
 
 # ── the batch ────────────────────────────────────────────────────────────────

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from msgspec.structs import replace
 
-from quire_daemon.arguments import Writing, checked_sha256, one_base
+from quire_daemon.arguments import OfVersion, checked_sha256
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import answering
 from quire_daemon.handlers.outcome import Result, conclude
@@ -39,25 +39,15 @@ CONFLICT: Final = "write_conflict"
 _EMPTY: Final = b""
 
 
-class WriteParams(Writing, frozen=True, kw_only=True):
+class WriteParams(OfVersion, frozen=True, kw_only=True):
     """Arguments of `write_file`."""
 
     content: str
     expectedSha256: str | None = None
-    expected_file_version: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_sha256(self.expectedSha256, "expectedSha256")
-
-    def plainly(self) -> Self:
-        """With `base`, whichever name it used."""
-        return self if self.base else replace(self, base=self.expected_file_version, expected_file_version=None)
-
-    @property
-    def stated_base(self) -> str:
-        """`base` or `expected_file_version`."""
-        return one_base(self.base, self.expected_file_version, "expected_file_version")
 
 
 def decide(params: WriteParams, world: World) -> Decision:
