@@ -89,8 +89,8 @@ class _Without:
         """
         if self._by_path:
             self._stands = {}
-        newest = tuple(dropwhile(lambda step: _batch(step) not in self._chosen, life.steps))
-        if newest and all(_batch(step) in self._chosen for step in newest) and self._as_before(newest[0], life.steps):
+        newest = tuple(dropwhile(lambda step: step.batch not in self._chosen, life.steps))
+        if newest and all(step.batch in self._chosen for step in newest) and self._as_before(newest[0], life.steps):
             return Life(newest)
         return _from_first_undone(life, lambda batch: self._undone(batch, life.steps))
 
@@ -103,12 +103,12 @@ class _Without:
 
     def _as_before(self, first: Step, steps: Sequence[Step]) -> bool:
         """Is of what stands before the first chosen step the same in force without the choice as was then?"""
-        if {batch for batch in self._connected if batch >= _batch(first)} == self._chosen:
+        if {batch for batch in self._connected if batch >= first.batch} == self._chosen:
             return True
-        before = {_batch(step) for step in steps if step.undone and step.seq < first.seq}
+        before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         then: dict[int, bool] = {}
         return all(
-            self._in_force(batch, steps) == self._stand(batch, steps, then, lambda by: by < _batch(first))
+            self._in_force(batch, steps) == self._stand(batch, steps, then, lambda by: by < first.batch)
             for batch in before
         )
 
@@ -145,7 +145,7 @@ class _Without:
         if not mark.paths:
             return True
         fits = self._filter(mark.paths)
-        return any(fits(path) for step in steps if _batch(step) in mark.undone for path in _names(step))
+        return any(fits(path) for step in steps if step.batch in mark.undone for path in _names(step))
 
     def _filter(self, paths: tuple[str, ...]) -> Callable[[str], bool]:
         if paths not in self._filters:
@@ -155,9 +155,7 @@ class _Without:
 
 def _from_first_undone(life: Life, undone: Callable[[int], bool]) -> Life:
     """The life from the first of its flagged steps on that are of batches which are undone, with only those flagged."""
-    steps = tuple(
-        step if not step.undone or undone(_batch(step)) else replace(step, undone=False) for step in life.steps
-    )
+    steps = tuple(step if not step.undone or undone(step.batch) else replace(step, undone=False) for step in life.steps)
     return Life(tuple(dropwhile(lambda step: not step.undone, steps)) or steps)
 
 
@@ -193,10 +191,6 @@ def _undoing_among_kept(known: Batches, found: Sequence[Life]) -> set[int]:
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
     marks = ((batch, known.history.undoing(batch)) for batch in batches)
     return {batch for batch, mark in marks if mark is not None and mark.undone}
-
-
-def _batch(step: Step) -> int:
-    return step.after.version.batch if step.after.version is not None else 0
 
 
 def _names(step: Step) -> tuple[str, str]:
