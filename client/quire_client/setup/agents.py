@@ -124,7 +124,7 @@ def _commands(path: Path, agent: str) -> Iterator[tuple[str, tuple[str, ...]]]:
             found = found[key]
         yield "hook", tuple(shlex.split(found["command"] if "command" in found else found["hooks"][0]["command"]))
     for name in ("mcpServers", "mcp_servers", "mcp"):
-        server = _at(value, (name, SERVER))
+        server = block.at(value, (name, SERVER))
         if _calls_server(server):
             yield "mcp", tuple(_words(server))
 
@@ -164,12 +164,12 @@ def _put(text: str, entries: _Entries, agent: str) -> str:
         return text
     text = _without_ours(text, entries, agent)
     for path, value in entries.defaults.items():
-        if _at(jsonc.read(text), path) is None:
+        if block.at(jsonc.read(text), path) is None:
             text = jsonc.put(text, path, value)
     for path, item in entries.lists.items():
         text = jsonc.append(text, path, item)
     for path, value in entries.members.items():
-        if _at(jsonc.read(text), path) is not None:
+        if block.at(jsonc.read(text), path) is not None:
             raise Malformed(f"{'.'.join(path)} stands there already, and is not from `quire setup`")
         text = jsonc.put(text, path, value)
     return text
@@ -188,9 +188,9 @@ def _stands(value: Any, entries: _Entries, agent: str) -> bool:
     wanted = len(entries.lists) + len(entries.members)
     return (
         len(ours) == wanted
-        and all(item in (_at(value, path) or ()) for path, item in entries.lists.items())
-        and all(_at(value, path) == member for path, member in entries.members.items())
-        and all(_at(value, path) is not None for path in entries.defaults)
+        and all(item in (block.at(value, path) or ()) for path, item in entries.lists.items())
+        and all(block.at(value, path) == member for path, member in entries.members.items())
+        and all(block.at(value, path) is not None for path in entries.defaults)
     )
 
 
@@ -216,7 +216,7 @@ def _ours(value: Any, entries: _Entries, agent: str) -> Iterator[tuple[str | int
                     alone = len(below or ()) == 1
                     yield ("hooks", event, place) if alone else ("hooks", event, place, "hooks", inner)
     for path in entries.members:
-        if _calls_server(_at(value, path)):
+        if _calls_server(block.at(value, path)):
             yield path
 
 
@@ -241,12 +241,6 @@ def _words(server: Mapping[str, Any]) -> list[str]:
     command, arguments = server.get("command"), server.get("args")
     words = [*(command if isinstance(command, list) else [command])]
     return [str(word) for word in [*words, *(arguments if isinstance(arguments, list) else [])]]
-
-
-def _at(value: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 # ── the agents ───────────────────────────────────────────────────────────────

@@ -23,14 +23,14 @@ def put(text: str, path: tuple[str, ...], table: Mapping[str, str | list[str]]) 
     """The text with our table in it, once. Raises Malformed."""
     rest = take(text)
     before = read(rest)
-    if _at(before, path) is not None:
+    if at(before, path) is not None:
         raise Malformed(f"[{'.'.join(path)}] stands there already, and is not from `quire setup`")
     lines = [BEGIN, f"[{'.'.join(path)}]", *(f"{key} = {_dumped(value)}" for key, value in table.items()), END]
     eol = "\r\n" if "\r\n" in rest else "\n"
     gap = "" if not rest else eol if rest.endswith("\n") else eol * 2
     new = rest + gap + eol.join(lines) + eol
     after = read(new)
-    if _at(after, path) != dict(table) or not _same_but(before, after, path):
+    if at(after, path) != dict(table) or not _same_but(before, after, path):
         raise Malformed(f"[{'.'.join(path)}] cannot stand at the end of it")
     return new
 
@@ -51,7 +51,8 @@ def read(text: str) -> dict[str, Any]:
         raise Malformed(str(error)) from None
 
 
-def _at(value: Any, path: tuple[str, ...]) -> Any:
+def at(value: Any, path: tuple[str, ...]) -> Any:
+    """What stands there in nested objects; None where nothing does."""
     for key in path:
         value = value.get(key) if isinstance(value, dict) else None
     return value
