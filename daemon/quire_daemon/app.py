@@ -43,6 +43,7 @@ from quire_daemon.collecting import Collecting
 from quire_daemon.config import Settings, in_force
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
+from quire_daemon.finding_out import FindingOut
 from quire_daemon.flushing import Flushing
 from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
@@ -149,6 +150,7 @@ class App:
             self.stop,
             lambda: self._stopping,
         )
+        self.finding_out = FindingOut(self.gather, self.searching, self.answering, self.asides.start)
         self.deciding = Deciding(
             self,
             self.gather,
@@ -158,10 +160,9 @@ class App:
             self.leasing,
             self.bursting,
             self.presence,
-            self.searching,
+            self.finding_out,
             self.reserve,
             self.answering,
-            self.asides.start,
             self._standing.end_for_lost_root,
         )
         self._ignore, self._settings_files = ignore, settings_files
@@ -300,7 +301,7 @@ class App:
         for jobs in (self.jobs, self.crawls, self.asides):
             jobs.take_results()
         self.accepting.know_again(self.deciding.waiting)
-        self._guarded("search", self.deciding.take_answers)
+        self._guarded("search", self.finding_out.look)
         if self.git.stirs():
             self._guarded("git", self.git.look)  # before its writes are looked at
         self._guarded("outside", self._look_outside)

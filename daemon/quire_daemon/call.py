@@ -18,8 +18,6 @@ from quire_journal.ids import Seq
 from quire_journal.messages import MAX_DEPTH
 from quire_journal.refusals import Refused
 
-IDEMPOTENCY_HOURS = 24
-
 MOST_HEADERS = 50_000
 """Values of one request that are walked before it is decoded: the walk is in the loop, where others wait for it."""
 
@@ -58,6 +56,7 @@ class Call(msgspec.Struct):
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
     working: OriginsOf | None = None  # what a thread works out for it
     origins: dict[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)  # what came of that
+    failed: Exception | None = None  # why nothing did
     looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
 
     @property

@@ -2,45 +2,40 @@
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
 is first is written (`under_way`). So does a call with more files than are looked at in one turn, whose file another
-program holds open for writing, that waits for the watcher's cookie, for news, for a lease, for a search (a regular
-expression, which may never end: the decision is made again when `searching` has the answer), or for a thread that finds
-out who wrote the lines of a file (`handlers.origins`). Calls that wait stay in the queue, in order. What is to be
-written goes on as `Going`, to be performed by the loop.
+program holds open for writing, that waits for the watcher's cookie, for news, for a lease, or for what takes long to
+find out (`finding_out`). Calls that wait stay in the queue, in order. What is to be written goes on as `Going`, to be
+performed by the loop.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final
 
 import msgspec
 
-from quire_daemon import call as calls
 from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Going
+from quire_daemon.call import Call, Going, Looks
+from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S, Gather
-from quire_daemon.handlers.base import Decision, OriginsOf, Put, World
+from quire_daemon.handlers.base import Decision, Put, World, Write
 from quire_daemon.handlers.notices import FIELD, beside, decided
-from quire_daemon.handlers.origins import NeedsOrigins, worked_out
-from quire_daemon.jobs import StartJob
+from quire_daemon.handlers.origins import NeedsOrigins
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Performing, most_open, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.reserve import Reserve
-from quire_daemon.search import NeedsSearch, Search
-from quire_daemon.searching import Searching
+from quire_daemon.search import NeedsSearch
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.syntax import Grammars
 from quire_daemon.under_way import paths_of
 from quire_daemon.watcher import Watcher
-from quire_journal.blame import Blame
 from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
 from quire_journal.history import History
 from quire_journal.ids import Seq
@@ -48,13 +43,13 @@ from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
+REPEATED_NS: Final = 24 * 3600 * 10**9  # for so long a call is answered from the log that comes again by its key
 CATCH_UP_S: Final = 2.0
 """How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
 LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
 MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
-MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
 
 
 class Deciding:
@@ -70,18 +65,16 @@ class Deciding:
         leasing: Leasing,
         bursting: Bursting,
         presence: Presence,
-        searching: Searching,
+        finding_out: FindingOut,
         reserve: Reserve,
         answering: Answering,
-        ask_thread: StartJob,
         lost_root: Callable[[], None],
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking = Looking(gather)
         self._watcher, self._outside, self._performing = watcher, outside, performing
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
-        self._searching, self._reserve, self._answering = searching, reserve, answering
-        self._ask_thread = ask_thread  # what decisions need is worked out there, and never behind what takes minutes
+        self._finding_out, self._reserve, self._answering = finding_out, reserve, answering
         self._lost_root = lost_root
         self._grammars = Grammars(self._clock.mono_s)
         self._calls: deque[Call] = deque()
@@ -159,10 +152,10 @@ class Deciding:
                 call.retry_s = later.at_s
                 waiting.append(call)
             except NeedsSearch as needs:
-                if self._search(call, needs.search):
+                if self._finding_out.search(call, needs.search):
                     waiting.append(call)
             except NeedsOrigins as needs:
-                self._work_out(call, needs.asked)
+                self._finding_out.work_out(call, needs.asked)
                 waiting.append(call)
             except Refused as refused:
                 self._answering.refuse(call, refused)
@@ -206,23 +199,15 @@ class Deciding:
 
     def _begun(self, call: Call) -> Going | None:
         self._check_time(call)
+        if call.failed is not None:
+            raise call.failed
         self._name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
             service.run(call, self._host)
             return None
         if call.tool.writes:
-            if self._answering.read_only:
-                raise Refused(
-                    "journal_damaged", f"The journal takes no more records: {self._answering.read_only}", "run_doctor"
-                )
-            if self._reserve.given_back:
-                raise Refused(
-                    "disk_full",
-                    f"The disk of {self._host.state_dir} is full; its reserve was given back so that the past can be "
-                    "read and `quire gc` can make room. Edits are taken again when there is space.",
-                    "free_space",
-                )
+            self._require_that_edits_are_taken()
             self._take_turn(call)
         if call.tool.catch_up:
             self._catch_up(call)
@@ -239,36 +224,62 @@ class Deciding:
         if (call.tool.writes or call.tool.journals) and not self._answering.read_only:
             self._recorder.introduce(call.who.writer)
         with self._recorder.history() as history:
-            world = World(
-                self._clock.now_ns(),
-                call.who,
-                self._gather.settings,
-                looks.files,
-                history,
-                self._recorder.next_seq,
-                self._first_event_ns,
-                self._health(call),
-                self._grammars,
-                call.found,
-                self._presence.now() if call.tool.needs_presence else {},
-                self._leasing.before(call),
-                looks.kept_off,
-                looks.implied,
-                self._performing.landed,
-                self._performing.under_way.batches,
-                call.origins,
+            decision = self._under_leases(call, self._world(call, looks, history))
+        if decision.writes:
+            self._require_that_it_can_be_written(decision.writes)
+        self._wait_for_news(call, decision)
+        return self._going(call, decision)
+
+    def _require_that_edits_are_taken(self) -> None:
+        """Raises `Refused` where the journal takes none."""
+        if self._answering.read_only:
+            raise Refused(
+                "journal_damaged", f"The journal takes no more records: {self._answering.read_only}", "run_doctor"
             )
-            decision = self._under_leases(call, world)
-        if decision.writes and (why := self._gather.workspace.read_only):
-            path = decision.writes[0].path
+        if self._reserve.given_back:
+            raise Refused(
+                "disk_full",
+                f"The disk of {self._host.state_dir} is full; its reserve was given back so that the past can be "
+                "read and `quire gc` can make room. Edits are taken again when there is space.",
+                "free_space",
+            )
+
+    def _world(self, call: Call, looks: Looks, history: History) -> World:
+        """What the decision may look at."""
+        return World(
+            now_ns=self._clock.now_ns(),
+            who=call.who,
+            settings=self._gather.settings,
+            files=looks.files,
+            history=history,
+            next_seq=self._recorder.next_seq,
+            first_event_ns=self._first_event_ns,
+            health=self._health(call),
+            grammars=self._grammars,
+            found=call.found,
+            present=self._presence.now() if call.tool.needs_presence else {},
+            queue=self._leasing.before(call),
+            kept_off=looks.kept_off,
+            implied=looks.implied,
+            landed=self._performing.landed,
+            being_written=self._performing.under_way.batches,
+            origins=call.origins,
+        )
+
+    def _require_that_it_can_be_written(self, writes: Sequence[Write]) -> None:
+        """Raises `Refused` where the checkout takes none of it, or not so much at once."""
+        if why := self._gather.workspace.read_only:
+            path = writes[0].path
             message = (
                 f"{path} cannot be written: this checkout can only be read ({why.lower()}). Nothing was changed. "
                 "Make it writable for the daemon's user, and call again."
             )
             raise Refused("permission_denied", message, "check_permissions", path=path)
-        if len(decision.writes) > 1:
-            require_room(len(decision.writes), most_open())
-        self._wait_for_news(call, decision)
+        if len(writes) > 1:
+            require_room(len(writes), most_open())
+
+    def _going(self, call: Call, decision: Decision) -> Going | None:
+        """Note what follows from the call; it is answered here when nothing is to be written."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
         if call.key and done and not self._answering.read_only:
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
@@ -338,8 +349,7 @@ class Deciding:
 
     def _check_time(self, call: Call) -> None:
         if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
-            self._searching.cancel(call.ticket)
-            call.working = None
+            self._finding_out.give_up(call)
             raise Refused(
                 "expired",
                 f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
@@ -380,7 +390,7 @@ class Deciding:
             if not call.key:
                 return None
             kept = history.kept_reply(call.who.key, call.key)
-        if kept is None or self._clock.now_ns() - kept[2] > calls.IDEMPOTENCY_HOURS * 3600 * 10**9:
+        if kept is None or self._clock.now_ns() - kept[2] > REPEATED_NS:
             return None
         if kept[0] != call.arguments:
             raise Refused(
@@ -444,70 +454,18 @@ class Deciding:
             except StoreFailed as error:
                 self._answering.store_failed(error)
 
-    # ── searches that decisions need ──
-
-    def _search(self, call: Call, search: Search) -> bool:
-        """Ask for `search`; the call waits for its answer. False when it has been answered instead."""
-        self._searching.cancel(call.ticket)
-        call.searches += 1
-        if call.searches > MAX_SEARCHES:
-            path = call.tool.paths(call.params)[0]
-            message = f"{path} changes faster than the pattern can be searched for in it; try again."
-            self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
-            return False
-        call.ticket = self._searching.ask(search, max(self._gather.settings.limits.regex_ms, 1))
-        call.searching = search
-        call.retry_s = self._clock.mono_s() + self._left_s(call) + RETRY_S
-        return True
-
-    def _left_s(self, call: Call) -> float:
-        """Until the deadline of the call."""
-        return (call.deadline_ns - self._clock.now_ns()) / 1e9 if call.deadline_ns else float("inf")
-
-    def take_answers(self) -> None:
-        """Let the searches go on; calls whose search has ended are decided in this turn."""
-        for ticket, answer in self._searching.look(self._clock.mono_s()):
-            for call in self._calls:
-                if call.ticket == ticket and call.searching is not None:
-                    call.found = {**call.found, call.searching: answer}
-                    call.ticket, call.searching, call.retry_s = 0, None, 0.0
-
     def end(self) -> None:
         """The daemon stops: whoever waits to write, or for what is being worked out, is told.
 
         Others, who only ask, ask the next daemon.
         """
-        self._searching.close()
+        self._finding_out.close()
         self._grammars.close()
         for call in self._calls:
             if call.tool.writes or call.ticket or call.working is not None:
                 message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
                 self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
         self._calls.clear()
-
-    def _work_out(self, call: Call, asked: OriginsOf) -> None:
-        """Have a thread find out who wrote these lines; the call waits for it, no longer than its deadline."""
-        store = self._recorder.journal.store
-
-        def work() -> Callable[[], None]:
-            with store.reading() as reading:
-                found = worked_out(asked, History(reading))
-            return partial(self._worked_out, call, asked, found)
-
-        call.working = asked
-        call.retry_s = self._clock.mono_s() + self._left_s(call) + RETRY_S
-        self._ask_thread(work, call.tool.name, partial(self._not_worked_out, call, asked))
-
-    def _worked_out(self, call: Call, asked: OriginsOf, found: Blame | None) -> None:
-        """Where the bytes have gone meanwhile (None), the decision finds that out, and does not ask again."""
-        if call.working == asked:
-            call.working, call.retry_s = None, 0.0
-            call.origins = {**call.origins, asked: found}
-
-    def _not_worked_out(self, call: Call, asked: OriginsOf, error: Exception) -> None:
-        if call.working == asked:
-            self._calls = deque(one for one in self._calls if one is not call)
-            self._answering.answer(call, self._answering.told(call.tool.name, error))
 
 
 def _size(call: Call) -> int:
