@@ -23,6 +23,9 @@ Kind = Literal["file", "link", "folder", "special", "unreadable"]
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _VANISHED: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})  # gone, or replaced by a file or a link
 
+OUR_LIMITS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors that say nothing of what is on the disk: this process cannot look just now."""
+
 
 MOST_LISTED: Final = 10_000
 """Names of a folder that are looked at to show some: the others wait meanwhile."""
@@ -64,8 +67,8 @@ def crawl(
     Each folder comes before what is in it. A folder that cannot be listed is an entry of kind "unreadable":
     what the journal holds below it is not gone, it is unknown. `start` may be a file, or missing.
 
-    Raises `OSError` when the root cannot be opened (an unmounted workspace must not look like an empty one),
-    `CrawlCancelled` as soon as `cancelled`, asked once a folder, says so.
+    Raises `OSError` when the root cannot be opened (an unmounted workspace must not look like an empty one), and for
+    want of descriptors (nor a closed one); `CrawlCancelled` as soon as `cancelled`, asked once a folder, says so.
     """
     root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
     pending: list[_Folder] = []  # the folders being walked, from the top
@@ -93,7 +96,7 @@ def crawl(
 def is_bare(root: Path, ignore: Rules, path: str) -> bool:
     """Is there a folder at `path`, not ignored, in which there is nothing but what is ignored?
 
-    False as well for one that cannot be listed. Raises `OSError` when the root cannot be opened.
+    False as well for one that cannot be listed. Raises `OSError` as `crawl`.
     """
     if not path or ignore.ignored(path, True):
         return False
@@ -107,7 +110,9 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
                 return all(ignore.ignored(f"{path}/{at.name}", at.is_dir(follow_symlinks=False)) for at in found)
         finally:
             os.close(folder)
-    except OSError:
+    except OSError as error:
+        if error.errno in OUR_LIMITS:
+            raise
         return False
     finally:
         os.close(root_fd)
@@ -175,8 +180,8 @@ class _Folder:
         try:
             with os.scandir(self.fd) as found:
                 entries = sorted(found, key=_name)
-        except OSError:
-            yield Entry(self.path, "unreadable")
+        except OSError as error:
+            yield _unreadable(error, Entry(self.path, "unreadable"))
             return
         for at in entries:
             path = prefix + at.name
@@ -187,7 +192,7 @@ class _Folder:
                 entry = _entry(path, at.stat(follow_symlinks=False))
             except OSError as error:
                 if error.errno not in _VANISHED:
-                    yield Entry(path, "unreadable")
+                    yield _unreadable(error, Entry(path, "unreadable"))
                 continue
             if entry.kind == "folder":
                 self.inside.append(entry)
@@ -210,8 +215,8 @@ def _enter(root_fd: int, start: str, ignored: Callable[[str, bool], bool], pendi
     """Begin in the middle: the entry `start`, and its folder if it is one."""
     try:
         parent = _open_below(root_fd, start.rpartition("/")[0])
-    except OSError:
-        yield Entry(start, "unreadable")
+    except OSError as error:
+        yield _unreadable(error, Entry(start, "unreadable"))
         return
     if parent is None:
         return
@@ -235,7 +240,7 @@ def _open_entry(parent: int, name: str, entry: Entry, pending: list[_Folder]) ->
     except OSError as error:
         if error.errno in _VANISHED:
             return
-        entry = Entry(entry.path, "unreadable", entry.dev, entry.ino, mode=entry.mode)
+        entry = _unreadable(error, Entry(entry.path, "unreadable", entry.dev, entry.ino, mode=entry.mode))
     yield entry
 
 
@@ -259,7 +264,14 @@ def _look(parent: int, name: str, path: str) -> Entry | None:
     try:
         return _entry(path, os.stat(name, dir_fd=parent, follow_symlinks=False))
     except OSError as error:
-        return None if error.errno in _VANISHED else Entry(path, "unreadable")
+        return None if error.errno in _VANISHED else _unreadable(error, Entry(path, "unreadable"))
+
+
+def _unreadable(error: OSError, entry: Entry) -> Entry:
+    """`entry`, where the disk says so. Raises `error` where it is our own."""
+    if error.errno in OUR_LIMITS:
+        raise error
+    return entry
 
 
 def _entry(path: str, found: os.stat_result) -> Entry:

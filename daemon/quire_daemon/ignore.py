@@ -31,6 +31,7 @@ import msgspec
 from pathspec.patterns.gitignore import GitIgnorePatternError
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.git_head import git_folder
 from quire_daemon.globs import linear
 
@@ -260,11 +261,16 @@ def _signature(file: str) -> _Signature:
 
 
 def _bytes_of(file: str) -> bytes:
-    """The bytes of a regular file, at most `_MOST_RULE_BYTES`; b"" for anything else."""
+    """The bytes of a regular file, at most `_MOST_RULE_BYTES`; b"" for anything else.
+
+    Raises OSError for want of descriptors: without its rules all that is ignored would go into the journal.
+    """
     try:
         # Never waits (a FIFO), never follows a link (git does not either: the target may be anywhere).
         fd = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
+    except OSError as error:
+        if error.errno in OUR_LIMITS:
+            raise
         return b""
     try:
         return os.read(fd, _MOST_RULE_BYTES) if stat.S_ISREG(os.fstat(fd).st_mode) else b""

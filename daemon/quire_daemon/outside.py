@@ -75,6 +75,7 @@ class Outside:
         self._scan_files = -1  # -1: the crawl has not come back
         self._scan_changed = 0
         self._captured = False  # the first scan is over
+        self._broke_off = ""  # why the last comparison did
         self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
         self._hidden: dict[str, set[str]] = {}  # folder → files that its mount hides, or that went with its disk
         self._stopped = False
@@ -415,13 +416,14 @@ class Outside:
             self._not_mounted = str(error)
             self._next_scan = self._next_scan._replace(awaited=False)  # nobody waits for a disk
             return
+        self._broke_off = str(error)
         if isinstance(error, Damaged) and not self._captured:
             raise Damaged(str(error), everywhere=True) from error
         raise error
 
     def _scanned(self, compared: Compared) -> None:
         """The comparison came back: look at what it named."""
-        self._not_mounted = ""
+        self._not_mounted = self._broke_off = ""
         self._hidden.clear()  # all that is missing is looked at again
         self._recorder.know_names(compared.names)
         look_at, new, now = compared.look_at, compared.new, self._now()
@@ -463,6 +465,7 @@ class Outside:
             "captured": self._captured,
             "total": self._scan_total,
             "done": self._scan_total - len(self._scan_left),
+            "waits_for": self._not_mounted or self._broke_off,
         }
 
     def reasons(self) -> list[str]:
@@ -472,6 +475,8 @@ class Outside:
             found.append(self._not_mounted)
         elif not self._captured:
             found.append("the first capture of the tree is under way")
+        if self._broke_off:
+            found.append(f"the comparison of tree and journal broke off, and is tried again: {self._broke_off}")
         found += [self._gather.mounts.told(folder, len(paths)) for folder, paths in self._hidden.items()]
         return found
 

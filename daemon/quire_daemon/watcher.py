@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from quire_daemon.cookies import COOKIES, Cookies, new_token
+from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
 from quire_daemon.workspace import Signature
@@ -240,8 +241,9 @@ class Watcher:
         try:
             self._take(folder, event)
         except Exception as error:  # noqa: BLE001 - whatever it is, the watcher lives on and says what it missed
-            _LOG.exception("event not understood")
-            self._fault(f"event not understood: {error}")
+            if not isinstance(error, OSError) or error.errno not in OUR_LIMITS:  # which passes
+                _LOG.exception("event not understood")
+                self._fault(f"event not understood: {error}")
             self._note(overflowed=True)
 
     def _take(self, folder: str, event: Event) -> None:

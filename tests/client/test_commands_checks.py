@@ -43,6 +43,15 @@ def test_up_without_waiting_says_that_the_capture_goes_on(quire: Quire, tmp_path
     assert ran.opener.wanted[0].place.root == tmp_path / "new"
 
 
+def test_up_waits_for_no_capture_that_waits_for_something_itself(quire: Quire) -> None:
+    """It did so for good where a disk was not mounted, or the system had no descriptors left."""
+    capture = {"done": 0, "total": 0, "finished": False, "waits_for": "Too many open files"}
+    status = {"ok": True, "pid": 7, "workspace": "/x", "capture": capture}
+    told = "The daemon (pid 7) runs for /x; its files are not captured yet: Too many open files.\n"
+    assert quire("up", status=status).out == told
+    assert "waits: Too many open files" in quire("status", status=status).out
+
+
 def test_down_is_done_when_none_runs(quire: Quire) -> None:
     ran = quire("down", runs=False)
     assert (ran.status, ran.out) == (0, "No daemon runs.\n")

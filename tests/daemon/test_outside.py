@@ -6,6 +6,7 @@ In turns, as in the daemon, but with a clock, a watcher and long work that do wh
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -396,6 +397,42 @@ def test_a_comparison_that_breaks_off_is_made_again(turns: Turns, error: Excepti
     assert turns.scans() == ["start", "rules"]
 
 
+@contextmanager
+def few_descriptors(more: int) -> Iterator[None]:
+    """Within the block so many more can be opened, and no file then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = [os.dup(0) for _ in range(more + 1)]
+    for fd in free:
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[more], hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("more", range(5))
+def test_for_want_of_descriptors_nothing_is_taken_for_looked_at_nor_for_rules_that_are_not_there(
+    turns: Turns, more: int
+) -> None:
+    """The first capture was told as finished, with nothing in it, and the coverage as full."""
+    turns.write(".gitignore", "ignored\n")
+    for folder in ("a", "b", "ignored"):
+        (turns.root / folder).mkdir()
+        turns.write(f"{folder}/f", "one\n")
+    with few_descriptors(more):
+        turns.outside.open()
+        turns.turns()
+        assert turns.outside.progress()["captured"] is (more == 4), "so many are enough"
+        assert any("Too many open files" in reason for reason in turns.outside.reasons()) is (more < 4)
+        assert bool(turns.outside.progress()["waits_for"]) is (more < 4)
+    turns.turns(2 * AGAIN_S)
+    turns.turns(2 * AGAIN_S)
+    assert [turns.texts(f"{folder}/f") for folder in ("a", "b", "ignored")] == [["one\n"], ["one\n"], []]
+    assert turns.outside.progress()["finished"]
+    assert not any("broke off" in reason for reason in turns.outside.reasons())
+
+
 def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.jobs.fails["scan"] = OSError(24, "Too many open files")
@@ -528,6 +565,7 @@ def test_an_empty_folder_where_another_disk_was_mounted_is_not_taken_for_deletio
     later = emptied(turns, disks=1)
     assert (deletions(later), later.errors) == (set(), [])
     assert later.outside.idle(), "nobody waits for a disk"
+    assert "another disk" in later.outside.progress()["waits_for"]
     assert "another disk" in later.outside.reasons()[-1]
     later.write("c", "new\n")
     later.turns(later.waits_s())

@@ -107,6 +107,8 @@ def _capture(capture: Mapping[str, Any]) -> str:
     """Of the first capture, or of a comparison of the whole tree with the journal, how far it is."""
     if capture.get("finished", True):
         return "finished: every file has been looked at"
+    if capture.get("waits_for"):
+        return render.one_line(f"waits: {capture['waits_for']}", 300)
     return f"under way: {capture.get('done', 0)} of {render.counted(int(capture.get('total') or 0), 'file')} looked at"
 
 

@@ -47,12 +47,12 @@ class _Told:
 
 
 def _captured(client: Client, shown: bool) -> dict[str, Any]:
-    """The status when the first capture is over."""
+    """The status when the first capture is over, or waits for something that may never come."""
     with Progress("Capturing", shown) as bar:
         while True:
             reply = client.status()
             capture = reply.get("capture") or {}
-            if not reply.get("ok") or capture.get("finished", True):
+            if not reply.get("ok") or capture.get("finished", True) or capture.get("waits_for"):
                 return reply
             bar.update(int(capture.get("done") or 0), int(capture.get("total") or 0))
             time.sleep(PAUSE_S)
@@ -67,6 +67,8 @@ def _show(reply: Mapping[str, Any]) -> str:
 def _runs(reply: Mapping[str, Any]) -> str:
     root, pid = render.clean(reply.get("workspace", "")), reply.get("pid")
     capture = reply.get("capture") or {}
+    if capture.get("waits_for"):
+        return f"The daemon (pid {pid}) runs for {root}; its files are not captured yet: {capture['waits_for']}."
     if not capture.get("finished", True):
         return f"The daemon (pid {pid}) runs for {root}; it captures the files."
     return f"The daemon (pid {pid}) runs for {root}."

@@ -42,6 +42,7 @@ class Capture(Shape, frozen=True, kw_only=True):
     captured: bool  # the whole tree was looked at once
     total: int
     done: int
+    waits_for: str  # why the last one came to nothing, and is tried again; "": it did not
 
 
 class JournalSize(Shape, frozen=True, kw_only=True):
