@@ -19,6 +19,7 @@ from quire_journal.path_names import PathNames
 from quire_journal.points import to_the_second
 from quire_journal.purging import Looking, Wanted
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.views.writers import caller_key
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
 
@@ -86,6 +87,15 @@ def test_another_read_is_not(changed: dict[str, object]) -> None:
     recorder, _, ann = desk()
     recorder.note(READ, ann)
     assert not recorder.told(msgspec.structs.replace(READ, **changed), ann)
+
+
+def test_what_a_read_tells_is_known_before_it_is_committed() -> None:
+    recorder, _, ann = desk()
+    recorder.note(msgspec.structs.replace(READ, moved=((4, 6),)), ann)
+    with recorder.history() as history:
+        shown = history.shown(caller_key(1000, "ann", ""), "a.txt")
+    assert shown is not None
+    assert (shown.version, shown.lines, shown.moved) == (3, ((0, 10),), ((4, 6),))
 
 
 def test_the_same_read_in_another_turn_is_not() -> None:

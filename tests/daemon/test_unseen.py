@@ -85,7 +85,44 @@ def refused(book: Playbook) -> None:
     assert book.call("replace_lines", call)["reason"] == "changed"
 
 
-@pytest.mark.parametrize("then", [elsewhere, part, refused])
+def patched(book: Playbook) -> None:
+    """Ann edits far away, by a patch."""
+    patch = "*** Begin Patch\n*** Update File: f.txt\n@@\n-line 30\n+LINE 30\n*** End Patch"
+    assert book.call("apply_patch", {"patch": patch})["ok"]
+
+
+def written(book: Playbook) -> None:
+    """Ann writes the whole file, which is merged with what ben did."""
+    content = text([f"line {n}" for n in range(1, 40)])
+    base = book.call("log", {"path": "f.txt", "order": "oldest"})["records"][0]["version"]
+    call = {"path": "f.txt", "content": content, "base": base, "on_stale": "rebase"}
+    assert book.call("write_file", call)["cross_version"]
+
+
+def twice(book: Playbook) -> None:
+    """Ann reads a part, others change the end of the file, and she reads the part again."""
+    part(book)
+    book.write("f.txt", (book.text("f.txt") or "") + "end\n")
+    part(book)
+
+
+def refused_twice(book: Playbook) -> None:
+    """Ann reads a part, others change the end of the file, and she is refused."""
+    part(book)
+    book.write("f.txt", (book.text("f.txt") or "") + "end\n")
+    call = {"path": "f.txt", "start_line": 38, "end_line": 38, "new_text": "ANN"}
+    assert book.call("replace_lines", call)["reason"] == "changed"
+
+
+def moved(book: Playbook) -> None:
+    """Ann edits far away, and moves the file there and back."""
+    elsewhere(book)
+    for path, to in (("f.txt", "g.txt"), ("g.txt", "f.txt")):
+        version = book.call("read_file", {"path": path}, by="carl")["version"]
+        assert book.call("move_file", {"path": path, "to": to, "base": version})["ok"]
+
+
+@pytest.mark.parametrize("then", [elsewhere, part, refused, patched, written, twice, refused_twice, moved])
 @every("tool, args", BY_NUMBER.values(), ids=[*BY_NUMBER])
 def test_a_number_means_no_line_that_others_moved_there_unseen(then: Any, tool: str, args: dict[str, Any]) -> None:
     """Ann knew line 5; of the lines that ben put above it she was told, but no number since has been shown to her."""
@@ -168,6 +205,17 @@ def test_lines_of_ones_own_do_not_make_up_for_those_that_others_put_above() -> N
     call = {"path": "f.txt", "start_line": 50, "end_line": 50, "new_text": "ANN"}
     assert book.call("replace_lines", call).get("reason") == "unseen"
     assert book.call("replace_lines", call)["ok"], "it has been shown now"
+
+
+def test_a_number_is_known_when_its_line_was_read_again() -> None:
+    book = Playbook({"f.txt": text(BEFORE)})
+    for by in ("ann", "ben"):
+        book.call("read_file", {"path": "f.txt"}, by=by)
+    assert book.call("insert_lines", {"path": "f.txt", "line_number": 2, "text": "b"}, by="ben")["ok"]
+    part(book)
+    book.call("read_file", {"path": "f.txt", "start_line": 20, "end_line": 21})
+    call = {"path": "f.txt", "start_line": 20, "end_line": 20, "new_text": "ANN"}
+    assert book.call("replace_lines", call)["ok"]
 
 
 def test_ones_own_undo_between_makes_no_number_unknown() -> None:

@@ -254,15 +254,15 @@ class _Call(msgspec.Struct, frozen=True):
         if shown is None or self.basis.version is None or not plan.anchors:
             return ()
         sight = Sight(self.basis.text, shown)
-        hidden = [line for line in {*plan.anchors, *plan.by_hint} if not sight.was_shown(line)]
+        hidden = {line for line in (*plan.anchors, *plan.by_hint) if not sight.was_shown(line)}
+        if hidden:
+            changes = self.world.history.changed_since(self.now.path, since, self.world.who.key)
+            first = next(iter(changes), None)
+            if first is None or first.seq > self.basis.version.seq:
+                hidden.clear()
         numbered = plan.anchors if plan.by_number or self.dialect.in_place else plan.by_hint
         moved = Sight(self.basis.text, self.basis.moved)
-        hidden = sorted({*hidden, *(line for line in numbered if moved.was_shown(line))})
-        if not hidden:
-            return ()
-        history, who = self.world.history, self.world.who
-        first = next(iter(history.changed_since(self.now.path, since, who.key)), None)
-        return hidden if first is not None and first.seq <= self.basis.version.seq else ()
+        return sorted(hidden.union(line for line in numbered if moved.was_shown(line)))
 
     def refuse_unseen(self, lines: Sequence[int]) -> Decision:
         """The call names lines that others may have written, and that the caller has not seen."""
