@@ -86,6 +86,8 @@ def bytes_of(client: Asks, addresses: Sequence[str]) -> Iterator[tuple[str, byte
     left = list(dict.fromkeys(addresses))
     while left:
         reply = _ok(client.call("blobs", {"sha256": left[:_AT_ONCE]}))
+        if not reply["blobs"]:
+            raise Unwritable(f"no bytes came for {left[0]}; run `quire doctor`.")
         for one in reply["blobs"]:
             data = _whole(client, one)
             if data is not None and hashlib.sha256(data).hexdigest() != one["sha256"]:
@@ -121,9 +123,9 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
     nothing is left.
     """
     target = Path(os.path.abspath(target))
-    _require_room(target)
     beside = target.parent / f".{target.name}.{secrets.token_hex(4)}"
     try:
+        _require_room(target)
         os.mkdir(beside, 0o700)
         missing = _write(client, tree, beside)
         if target.exists():
@@ -134,7 +136,7 @@ def export(client: Asks, tree: Tree, target: Path) -> list[dict[str, Any]]:
     except OSError as error:
         raise DiskRefuses(f"{target}: {error.strerror}.") from error
     finally:
-        if beside.exists():
+        if os.path.lexists(beside):
             _remove(beside)
     return missing
 
@@ -154,9 +156,12 @@ def _umask() -> int:
 
 
 def _remove(folder: Path) -> None:
-    """Remove what was written, folders without permission among it."""
-    for path, _, _ in os.walk(folder):
-        os.chmod(path, 0o700)
+    """Remove what was written, folders without permission among it: each is opened before it is looked into."""
+    os.chmod(folder, 0o700)
+    for path, below, _ in os.walk(folder):
+        for inner in (os.path.join(path, name) for name in below):
+            if not os.path.islink(inner):
+                os.chmod(inner, 0o700)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -532,6 +532,23 @@ def test_diff_asks_for_the_patches_that_had_no_room_in_the_reply(quire: Quire) -
     assert [len(args.get("paths", ())) for _, args in ran.asked] == [0, 3, 2, 1]
 
 
+def test_diff_shows_two_files_that_are_called_alike_where_one_name_is_escaped(quire: Quire) -> None:
+    """Names that are not UTF-8 are percent-escaped in replies, and a file may really be called so."""
+    names: list[dict[str, Any]] = [{"path": "a%FF"}, {"path": "a%FF", "path_encoding": "percent"}]
+    patches = {"a%FF": "+plain\n", "%/a%FF": "+escaped\n"}
+
+    def diff(args: dict[str, Any]) -> dict[str, Any]:
+        asked = args.get("paths", ())
+        files = [
+            {**name, "status": "added", **({"patch": patches[path]} if path in asked else {"truncated": True})}
+            for name, path in zip(names, patches, strict=True)
+            if path in asked or not asked
+        ]
+        return {"ok": True, "from": "seq:1", "to": "seq:9", "files": files}
+
+    assert quire("diff", "v1..", diff=diff).out.splitlines() == ["+plain", "+escaped"]
+
+
 def test_diff_goes_on_behind_the_files_of_a_reply_and_past_those_that_are_larger_than_one(quire: Quire) -> None:
     vast = [f"vast{n:03}" for n in range(100)]
     paged = {"": [*vast, "z"], "z": ["zz"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import os
 import stat
@@ -12,10 +13,13 @@ from typing import Any
 
 import pytest
 
+import live
+import rights
 from quire_client.trees import Stopped, Tree, Unwritable, bytes_of, export, fetch
 from quire_journal.ids import journal_path
 
 PART = 10
+NOT_HERE = 77
 
 
 class FakeJournal:
@@ -166,6 +170,54 @@ def test_a_refusal_is_passed_on() -> None:
     with pytest.raises(Stopped) as stopped:
         fetch(Refusing(), "nowhere")
     assert stopped.value.reply["error"] == "not_found"
+
+
+def as_anybody(out: Path) -> int:
+    """An export into `out`, where something comes between its end and its rename; what is left beside it."""
+    journal = FakeJournal().file("closed/a", b"1").folder("closed", "0000").folder("closed/in", "0000")
+
+    class Late(FakeJournal):
+        def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
+            if tool == "blobs":
+                (out / "theirs").write_text("")
+                out.chmod(0o300)
+            return journal.call(tool, args)
+
+    try:
+        rights.be_anybody()
+    except OSError:
+        return NOT_HERE
+    try:
+        export(Late(), fetch(journal), out)
+    except Unwritable as error:
+        print(error)
+    print(os.listdir(out.parent))
+    return 0
+
+
+def test_what_cannot_get_its_name_leaves_nothing_behind_whatever_the_modes_of_its_folders(tmp_path: Path) -> None:
+    """Nobody can look into them but root; and what was to be in the place of a folder has that one's mode already."""
+    out = tmp_path / "in" / "out"
+    out.mkdir(parents=True)
+    try:
+        with contextlib.closing(live.Fork(lambda: as_anybody(out))) as fork:
+            printed = fork.stdout.read()
+            if fork.wait(10) == NOT_HERE:
+                pytest.skip("root may look into everything")
+    finally:
+        out.chmod(0o755)
+    assert printed.splitlines() == [f"{out}: Directory not empty.", "['out']"]
+
+
+def test_a_reply_without_any_of_the_bytes_that_were_asked_for_ends_it() -> None:
+    """It was asked for again and again."""
+
+    class Empty(FakeJournal):
+        def call(self, tool: str, args: Mapping[str, Any] | None = None) -> dict[str, Any]:
+            return {"ok": True, "blobs": []}
+
+    with pytest.raises(Unwritable, match=f"no bytes came for {'0' * 64}"):
+        list(bytes_of(Empty(), ["0" * 64]))
 
 
 def test_each_address_is_asked_for_once() -> None:

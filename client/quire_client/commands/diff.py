@@ -47,10 +47,12 @@ def run(call: Invocation) -> int:
 
 def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
     """The reply to `asked` with the files that it had no room for, and the patches."""
+    from quire_journal.ids import shown_path  # by which two files differ that are shown alike, one escaped
+
     files: dict[str, dict[str, Any]] = {}
     page = reply
     while True:
-        files |= {file["path"]: file for file in page.get("files") or ()}
+        files |= {shown_path(file): file for file in page.get("files") or ()}
         if not page.get("next"):
             break
         page = client.call("diff", {**asked, "from": page["from"], "to": page["to"], "cursor": page["next"]})
@@ -60,7 +62,7 @@ def whole(client: Client, reply: dict[str, Any], asked: Mapping[str, Any]) -> di
     while left:
         some = left[:MOST_PATHS]
         more = client.call("diff", {"from": reply["from"], "to": reply["to"], "paths": some})
-        told = {file["path"]: file for file in more.get("files") or () if not file.get("truncated")}
+        told = {shown_path(file): file for file in more.get("files") or () if not file.get("truncated")}
         fitting = {path: told[path] for path in some if path in told}
         files |= fitting
         # Where none fits, each of them is larger than a reply.
