@@ -2,10 +2,10 @@
 
 Rows come from a source that cannot be believed (`stores.lmdb_pages`). A record is kept when the record after it holds
 its hash: the chain is followed from its end to its beginning, so one flipped bit costs one record. Where a record is
-lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still tell. The place
-of a lost record is kept by a `record_lost`, so that no later record gets its number: callers remember numbers as
-versions. Its hash, which the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end
-vouches for that.
+lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still tell; where
+they tell of another, that one is lost, too. The place of a lost record is kept by a `record_lost`, so that no later
+record gets its number: callers remember numbers as versions. Its hash, which the next record holds, goes into the
+`replaced` table, and a `journal_salvaged` at the end vouches for that.
 
 Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
 purged is not, though records name it, and a file that was not compacted since has it on pages that are free: neither
@@ -286,8 +286,8 @@ class _Chain:
             possible.append((None if refused else row, before))
         earlier = self._hashes(seq - 1)
         linked = [(row, before) for row, before in possible if before in earlier]
-        if wanted:
-            return None, linked[0][1] if linked else b""
+        if wanted:  # what is left of it tells of the one before also that it is another: one of the two is damaged
+            return None, next((before for _, before in (*linked, *possible)), b"")
         sound = [one for one in (*linked, *possible) if one[0] is not None]
         return next(iter(sound or linked), (None, b""))
 
@@ -331,12 +331,12 @@ def _store_records(
                     at_ns = max(at_ns, decode_record(stored).at_ns)
                 w.append("records", u64(seq), stored)
                 following = kept[seq] if seq < len(kept) else None
-                prev = record_hash(stored)
-                if following is None:
-                    prev = told.get(seq, prev)
-                elif link(was := decode_record(source.value(following)).prev) != link(prev):
-                    replaced.append((seq, was, link(prev)))
-                    prev = was
+                there = record_hash(stored)
+                prev = told.get(seq, there) if following is None else decode_record(source.value(following)).prev
+                if link(prev) == link(there):
+                    prev = there
+                elif row is None or following is not None:  # else what told it vouches for this one, too
+                    replaced.append((seq, prev, link(there)))
         tell("records", min(first + CHUNK, len(kept)), len(kept))
     if kept:
         with store.writing() as w:

@@ -111,6 +111,14 @@ def test_a_changed_record_costs_that_record_and_its_number_stays_taken(folder: P
         assert [v.seq for v in history.versions("a.py")] == [2, 3, 4, 6, 7, 8, 9, 10, 11]
 
 
+def test_of_two_changed_records_that_follow_each_other_neither_is_kept(folder: Path) -> None:
+    """What is left of the second tells that the first is not what it was, and nothing else does: it was believed."""
+    change_record(folder, 5, b"a.py", b"b.py")
+    change_record(folder, 6, b"a.py", b"b.py")
+    _, event = salvaged(folder)
+    assert event.lost == ((5, 6),)
+
+
 def test_a_changed_last_record_is_known_by_the_hash_that_the_journal_keeps_of_it(folder: Path) -> None:
     change_record(folder, 11, b"a.py", b"b.py")
     store, event = salvaged(folder)
@@ -259,12 +267,12 @@ def without_token(folder: Path) -> Journal:
     """A journal that goes on with a record that tells a secret (12), and has it purged; not compacted."""
     journal = Journal.open(LmdbStore.open(folder), 1)
     told = EditRefused("edit", "a.py", "stale", "there is token=x1y2z3 now")
-    journal.append([Entry(told, WriterId(1), 100, BatchId(12))])
+    journal.append([Entry(told, WriterId(1), 100, BatchId(journal.head + 1))])
     with journal.store.reading() as r:
         looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
         looking.look(r)
         change = looking.change(r)
-    purge = [Entry(event, WriterId(1), 100, BatchId(13)) for event in change.events]
+    purge = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
     journal.append(purge, instead=change.rows)
     return journal
 
@@ -280,6 +288,19 @@ def test_a_record_that_a_purge_replaced_does_not_come_back_as_it_was_before(fold
     assert event.lost == ((12, 12),)
     with store.reading() as r:
         assert not any(b"x1y2z3" in row for _, row in r.scan("records"))
+
+
+def test_two_that_follow_each_other_and_a_purge_had_replaced_can_be_lost(folder: Path) -> None:
+    """What the purge says of the first counts no more, though the chain does not tell that."""
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    told = EditRefused("edit", "a.py", "stale", "there is token=x1y2z3 now")
+    journal.append([Entry(told, WriterId(1), 100, BatchId(12))])
+    journal.close()
+    without_token(folder).close()  # 12 and 13
+    for seq in (12, 13):
+        change_record(folder, seq, b"[purged] now", b"[purged] not")
+    _, event = salvaged(folder)
+    assert event.lost == ((12, 13),)
 
 
 def test_what_comes_in_the_place_of_a_lost_record_is_vouched_for(folder: Path) -> None:
