@@ -49,7 +49,7 @@ Address = tuple[bytes, int]
 
 
 def find(r: Reading, blob: bytes) -> int | None:
-    """The number of `blob`; None when the journal does not hold it."""
+    """The number of `blob`; None when the journal does not hold it. Raises `Damaged`."""
     return at(r, mark(r, blob)) if len(blob) == _SHA256 else None
 
 
@@ -60,7 +60,7 @@ def mark(r: Reading, blob: bytes) -> bytes:
 
 
 def at(r: Reading, mark: bytes) -> int | None:
-    """The number of the blob with this mark."""
+    """The number of the blob with this mark. Raises `Damaged`."""
     if len(mark) != MARK_BYTES:
         old = next((row for key, row in r.scan("addresses", mark) if key.startswith(mark)), None)
         return None if old is None else int.from_bytes(old, "big")
@@ -87,7 +87,7 @@ def put_all(w: Writing, numbers: Iterable[tuple[bytes, int]]) -> None:
 
 
 def forget(w: Writing, blob: bytes) -> None:
-    """Say no longer which number `blob` has."""
+    """Say no longer which number `blob` has. Raises `Damaged`."""
     own = mark(w, blob)
     key, row = _row_of(w, own)
     rest = own[len(key) // 2 :]
@@ -205,8 +205,13 @@ def _row_of(r: Reading, mark: bytes) -> tuple[bytes, bytes]:
 
 
 def _place(row: bytes, rest: bytes) -> int:
-    """Where in a row the number stands of the mark that ends with `rest`; -1: nowhere."""
+    """Where in a row the number stands of the mark that ends with `rest`; -1: nowhere.
+
+    Raises `Damaged` for a row that was not made so: what is added to it would not be found again.
+    """
     each = len(rest) + row[0]
+    if row[0] > _MOST_NUMBER_BYTES or (len(row) - 1) % each:
+        raise Damaged(f"a row of addresses cannot be read (it cannot have {len(row)} bytes); run `quire verify`")
     found = row.find(rest, 1)
     while found >= 0 and (found - 1) % each:
         found = row.find(rest, found + 1)

@@ -292,7 +292,7 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
             continue
         for mark, number in some:
             name = f"The address {mark.hex()}"
-            if addresses.at(r, mark) != number:
+            if _number_at(r, mark) != number:
                 found.append(Finding(f"{name} stands where nobody looks for it.", "addresses", key))
             elif number in mark_of:
                 found.append(Finding(f"{name} leads to blob {number}, as another one does.", "addresses", key))
@@ -301,6 +301,14 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
             else:
                 mark_of[number] = mark
     return mark_of, found
+
+
+def _number_at(r: Reading, mark: bytes) -> int | None:
+    """As `addresses.at`; None where the row that it looks into is damaged, of which it is told by itself."""
+    try:
+        return addresses.at(r, mark)
+    except Damaged:
+        return None
 
 
 def _pieces(r: Reading) -> Iterator[Finding]:

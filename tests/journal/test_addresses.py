@@ -121,6 +121,21 @@ def test_to_a_row_that_cannot_be_read_nothing_is_added() -> None:
             addresses.put_all(w, [(blob(n), n) for n in range(50, 3000)])
 
 
+@every("width", [0, 3, 200])
+def test_a_row_that_says_wrongly_how_long_numbers_are_is_damage_for_who_reads_and_for_who_adds_to_it(
+    width: int,
+) -> None:
+    """An address that was added to such a row was never found again, and the edit that it was of was answered ok."""
+    store = filled(1, 50)
+    with store.writing() as w:
+        key, row = next((key, row) for key, row in w.scan("addresses") if key != addresses.KEY and row[0] == 1)
+        w.put("addresses", key, bytes([width]) + row[1:])
+        for n in range(1, 3000):
+            if addresses.mark(w, blob(n)).hex().encode().startswith(key):
+                with pytest.raises(Damaged, match="run `quire verify`"):
+                    addresses.put(w, blob(n), n)
+
+
 @every("bytes_of_sha256", [20, 32])
 def test_a_table_of_an_older_format_is_read_as_it_stands_and_gathered_whole(bytes_of_sha256: int) -> None:
     store = MemoryStore()
