@@ -3,9 +3,9 @@
 Rows come from a source that cannot be believed (`stores.lmdb_pages`). A record is kept when the record after it holds
 its hash: the chain is followed from its end to its beginning, so one flipped bit costs one record. Where a record is
 lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still tell; where
-they tell of another, that one is lost, too. The place of a lost record is kept by a `record_lost`, so that no later
-record gets its number: callers remember numbers as versions. Its hash, which the next record holds, goes into the
-`replaced` table, and a `journal_salvaged` at the end vouches for that.
+they tell of another, or of nothing and it stands nowhere else, that one is lost, too. The place of a lost record is
+kept by a `record_lost`, so that no later record gets its number: callers remember numbers as versions. Its hash, which
+the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end vouches for that.
 
 Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
 purged is not, though records name it, and a file that was not compacted since has it on pages that are free: neither
@@ -15,7 +15,9 @@ one may be lost. Views are folded again. What was not in the journal but is on d
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -247,7 +249,8 @@ class _Chain:
         """The record at 1, 2, …; None where it is lost."""
         last = self._last()
         kept: list[Row | None] = [None] * last
-        wanted = self._found.heads.get(last, set())
+        heads = self._found.heads
+        wanted = heads.get(last) or self._hashes(last) & set().union(*heads.values())  # where only the number is wrong
         for seq in range(last, 0, -1):
             row, before = self._choose(seq, wanted)
             kept[seq - 1] = row
@@ -277,19 +280,21 @@ class _Chain:
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
         possible: list[tuple[Row | None, bytes]] = []
+        copies: Counter[bytes] = Counter()
         for row in self._found.records.get(seq, ()):
             stored = self._source.value(row)
             before, of = link(decode_record(stored).prev), link(record_hash(stored))
             refused = of in stood or (standing and of != standing)  # as it was before a purge, or nobody put it there
             if (stood & wanted or of in wanted) and not refused:
                 return row, before
-            possible.append((None if refused else row, before))
+            copies[of] += 1
+            # What nothing vouches for is believed where it stands a second time: damage would not come out alike.
+            possible.append((row if copies[of] > 1 and not refused and not wanted else None, before))
         earlier = self._hashes(seq - 1)
         linked = [(row, before) for row, before in possible if before in earlier]
-        if wanted:  # what is left of it tells of the one before also that it is another: one of the two is damaged
-            return None, next((before for _, before in (*linked, *possible)), b"")
-        sound = [one for one in (*linked, *possible) if one[0] is not None]
-        return next(iter(sound or linked), (None, b""))
+        sound = (one for one in (*linked, *possible) if one[0] is not None)
+        # What is left of it tells of the one before also that it is another: one of the two is damaged.
+        return next(chain(sound, linked, possible), (None, b""))
 
     def _note_replaced(self, stored: bytes) -> None:
         """What a kept record says of earlier ones; what a later one said of the same counts."""
@@ -449,6 +454,7 @@ def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted,
         address = blob_id(blobs.unpack(w, number, cache))
         if blobs.holds(w, address):
             _put_blob(w, number, b"", [])
+            cache.forget(u64(number))  # nothing can be made of it any more
         else:
             addresses.put(w, address, number)
 

@@ -12,7 +12,8 @@ import pytest
 from older import PATH, old_journal
 
 from power import lose_the_last_commit
-from quire_journal import FORMAT, views, watermarks
+from quire_journal import FORMAT, blob_rows, frames, views, watermarks
+from quire_journal.blob_rows import Stored
 from quire_journal.check import check
 from quire_journal.check_end import check_end
 from quire_journal.events import (
@@ -117,6 +118,74 @@ def test_of_two_changed_records_that_follow_each_other_neither_is_kept(folder: P
     change_record(folder, 6, b"a.py", b"b.py")
     _, event = salvaged(folder)
     assert event.lost == ((5, 6),)
+
+
+def test_a_record_that_nothing_vouches_for_is_not_believed(folder: Path) -> None:
+    """The next one is gone, with all that it told, and it stands nowhere else."""
+    store = LmdbStore.open(folder)
+    compaction = store.compacting()
+    compaction.copy()
+    compaction.finish()
+    compaction.release()
+    store.close()
+    change_record(folder, 5, b"a.py", b"b.py")
+    record = stored(folder, "records", u64(6))
+    damage(folder, record, b"\xff" * len(record))
+    _, event = salvaged(folder)
+    assert event.lost == ((5, 6),)
+
+
+def test_a_page_that_came_to_the_place_of_another_is_not_what_the_journal_says_now(folder: Path) -> None:
+    """An older copy said that the log ended earlier, and nothing was told as lost."""
+    data = folder / "db" / "data.mdb"
+    said: dict[bool, list[int]] = {True: [], False: []}
+    with Pages(data) as source:
+        for page, rows in source.rows():
+            for row in rows:
+                if row.key == HEAD_KEY:
+                    said[row.live].append(page)
+    now, earlier = said[True][0] * 4096, said[False][0] * 4096
+    held = bytearray(data.read_bytes())
+    held[now : now + 4096], held[earlier : earlier + 4096] = (
+        held[earlier : earlier + 4096],
+        held[now : now + 4096],
+    )
+    data.write_bytes(held)
+    _, event = salvaged(folder)
+    assert event.lost[-1][1] == 0
+
+
+def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole(folder: Path) -> None:
+    """Both pages that tell of the newest commit are old ones, and `redo` knows of later commits."""
+    data = folder / "db" / "data.mdb"
+    old = data.read_bytes()
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    for n in range(4):
+        event = EditRefused("edit", "a.py", "x", f"no {n}")
+        journal.append([Entry(event, WriterId(1), 100, BatchId(journal.head + 1))])
+    journal.close()
+    data.write_bytes(old)
+    _, salvage_of_it = salvaged(folder)
+    assert sentence(salvage_of_it).startswith("Lost: whatever came after record 11")
+
+
+def test_what_is_made_of_a_blob_that_stands_there_a_second_time_is_lost_and_said_to_be(folder: Path) -> None:
+    """The second one was left out, and what was made of it kept, for its bytes were still at hand."""
+    whole = content(0) + b"more\n"
+    frame = frames.compress(content(0))
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    event = FileWritten("z", blob_id(whole), len(whole), 0o644, 0)
+    journal.append([Entry(event, WriterId(1), 100, BatchId(12))])
+    body = msgspec.msgpack.encode([len(content(0)), 0, b"more\n"])
+    with journal.store.writing() as w:
+        w.put("blobs", u64(11), blob_rows.row(11, Stored(0, 0, frame.size, frame.kind, frame.body)))
+        w.put("blobs", u64(12), blob_rows.row(12, Stored(11, 1, len(whole), frames.SPLICED, body)))
+    journal.close()
+    store, _ = salvaged(folder)
+    with store.reading() as r:
+        version = History(r).version("z", 12)
+        assert version is not None
+        assert missing(History(r), version).why == "lost"
 
 
 def test_a_changed_last_record_is_known_by_the_hash_that_the_journal_keeps_of_it(folder: Path) -> None:

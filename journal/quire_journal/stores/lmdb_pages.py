@@ -63,8 +63,15 @@ class Pages:
 
     @property
     def certain(self) -> bool:
-        """Can both meta pages be read? Commits go to them by turns, so one of them tells of the newest tree."""
-        return len(self._metas()) == 2
+        """Can both meta pages be read? Commits go to them by turns, so one of them tells of the newest tree.
+
+        Not where `redo` tells of a commit that came later: they are older ones.
+        """
+        metas = self._metas()
+        last = max((txn for txn, *_ in metas), default=-1)
+        for entry in self._redone:
+            last += entry.base == last
+        return len(metas) == 2 and all(entry.base <= last for entry in self._redone)
 
     def value(self, row: Row) -> bytes:
         """The value of a row."""
@@ -129,14 +136,21 @@ class Pages:
             return 0
         return int.from_bytes(self._map[page * self._page + 10 : page * self._page + 12], "little") & _KINDS
 
+    def _number(self, page: int) -> int:
+        """Which page it says that it is."""
+        return int.from_bytes(self._map[page * self._page : page * self._page + 8], "little")
+
     def _reached(self) -> set[int]:
-        """The pages that the newest tree leads to, as far as it can be followed."""
+        """The pages that the newest tree leads to, as far as it can be followed.
+
+        A page that says that it is another one came there by mistake, and what is in it may be as it once was.
+        """
         reached: set[int] = set()
         open_ends = [root for _, _, root, _ in self._metas()[:1]]
         while open_ends:
             page = open_ends.pop()
             kind = self._kind(page)
-            if page in reached or kind not in (_BRANCH, _LEAF):
+            if page in reached or kind not in (_BRANCH, _LEAF) or self._number(page) != page:
                 continue
             reached.add(page)
             for node, low, high, flags, key_bytes in self._nodes(page):
