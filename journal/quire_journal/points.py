@@ -12,7 +12,7 @@ from typing import Final
 
 from quire_journal.history import History
 from quire_journal.ids import Seq, parse_version_token
-from quire_journal.refusals import Refused
+from quire_journal.refusals import Refused, did_you_mean
 
 FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 """The accepted forms, for messages."""
@@ -23,6 +23,9 @@ MAX_NAME: Final = 200
 _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
+MOST_NAMES: Final = 200
+"""The newest checkpoints, with whose names a name that there is not is compared."""
+
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
 _TIME_LIKE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
 _CURSOR_LIKE: Final = re.compile(r"c\d+\.[0-9a-f]+", re.ASCII)
@@ -54,8 +57,14 @@ def parse_point(point: str, history: History) -> Seq:
         raise Refused("schema_invalid", f"{point!r} is not a point: it must be {FORMS}.", "name_a_point", point=point)
     named = history.checkpoint(point)
     if named is None:
-        raise _unknown(f"There is no checkpoint {point!r}; a point is {FORMS}.", point)
+        raise _unknown(no_checkpoint(point, history), point)
     return named
+
+
+def no_checkpoint(name: str, history: History) -> str:
+    """What to say where there is none of this name."""
+    names = [named.name for named in history.checkpoints()[-MOST_NAMES:]]
+    return f"There is no checkpoint {name!r}; a point is {FORMS}.{did_you_mean(name, names)}"
 
 
 def is_name(name: str) -> bool:

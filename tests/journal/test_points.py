@@ -67,6 +67,12 @@ def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: 
     assert refused.value.code == code
 
 
+def test_a_name_that_was_typed_wrong_is_told_with_the_nearest() -> None:
+    with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
+        parse_point("hree", history)
+    assert refused.value.message.endswith("Did you mean here?")
+
+
 def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
     with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
         parse_point("c4.18ea1deadc1ec410", history)

@@ -16,7 +16,7 @@ from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
 from quire_journal.events import CheckpointDropped, CheckpointNamed
 from quire_journal.history import History
-from quire_journal.points import FORMS, MAX_NAME, is_name, parse_point, rfc3339, time_of
+from quire_journal.points import MAX_NAME, is_name, no_checkpoint, parse_point, rfc3339, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.views.checkpoints import Checkpoint
@@ -156,9 +156,7 @@ def _diff(named: Checkpoint, params: CheckpointParams, world: World) -> Decision
 def _named(name: str, history: History) -> Checkpoint:
     found = next((named for named in history.checkpoints() if named.name == name), None)
     if found is None:
-        raise Refused(
-            "not_found", f"There is no checkpoint {name!r}; a point is {FORMS}.", "list_checkpoints", name=name
-        )
+        raise Refused("not_found", no_checkpoint(name, history), "list_checkpoints", name=name)
     return found
 
 
