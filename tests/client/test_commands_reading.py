@@ -53,12 +53,14 @@ def test_lines_that_a_file_does_not_have_are_no_silence(quire: Quire) -> None:
     assert quire("read", "a", "--hashes", "--hashline").err == "quire: --hashes and --hashline exclude each other.\n"
 
 
-def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: Quire) -> None:
+def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: Quire, site: Path) -> None:
     refused = {"ok": False, "error": "not_found", "suggested_action": "name_a_point"}
     typo = {**refused, "message": "There is no checkpoint 'scr/a.py'; a point is a version.", "point": "scr/a.py"}
     ran = quire("show", "scr/a.py", show=typo)
     assert ran.status == 3
     assert ran.err.startswith("scr/a.py is no version, no checkpoint, and no file that is there. [not_found]\n")
+    (site / "src" / "main.py").touch()
+    assert "that is there. Did you mean main.py? [" in quire("show", "src/mian.py", show=typo).err
     late = {**refused, "message": "'v99' is later than the newest record, seq:24.", "point": "v99"}
     assert quire("show", "v99", show=late).err.startswith(late["message"])
 
@@ -212,6 +214,10 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
         assert said.err.startswith("Neither the journal nor the disk has src/nosuch.py. [not_found]\nNext: look at the")
         for known in ("src/new.py", "src/gone.py", "src/*.rs"):
             assert quire(*command, known, log=log, tree=empty).status == 0
+    (site / "src" / "application.py").touch()
+    typo = quire("log", "src/aplication.py", log=log)
+    assert typo.err.startswith("Neither the journal nor the disk has src/aplication.py. Did you mean application.py? [")
+    assert quire("log", "no/where.py", log=log).err.startswith("Neither the journal nor the disk has no/where.py. [")
     assert quire("log", "src/new.py", log=log).err.startswith("What is ignored (.gitignore, ")
     assert quire("log", "src/new.py", "--kind", "purged", log=log).err == ""
     assert json.loads(quire("log", "x", "--json", log=log).out)["error"] == "not_found"

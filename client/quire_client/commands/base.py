@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -50,6 +51,9 @@ _STATUS_OF: Final = {
 
 TRIAL: Final = "QUIRE_TRIAL"
 """Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
+
+MOST_BESIDE: Final = 1000
+"""Names in a folder that one which is not there is compared with."""
 
 _QUICK_S: Final = 2.0
 """So long the quick way is waited for, at most half of the whole time, before the long one is gone."""
@@ -305,8 +309,20 @@ class Invocation:
         past = client.call("log", {"path": path, "limit": 1})
         if not past.get("ok") or past.get("records"):
             return None
-        message = f"Neither the journal nor the disk has {path}."
+        message = f"Neither the journal nor the disk has {path}.{self.nearest(path)}"
         return {"ok": False, "error": "not_found", "message": message, "path": path, "suggested_action": "check_path"}
+
+    def nearest(self, path: str) -> str:
+        """A sentence, behind a blank, about a file in the same folder with a name like this one's; or nothing."""
+        from quire_journal.refusals import did_you_mean
+
+        folder, name = os.path.split(path)
+        try:
+            with os.scandir(self.place.root / folder) as there:
+                names = [entry.name for entry in islice(there, MOST_BESIDE)]
+        except (OSError, ValueError):
+            return ""
+        return render.clean(did_you_mean(name, names))
 
     @property
     def can_ask(self) -> bool:

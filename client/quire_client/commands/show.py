@@ -25,8 +25,10 @@ def run(call: Invocation) -> int:
         into_file = not call.json and not sys.stdout.isatty()
         data = _bytes(client, reply) if into_file and reply.get("binary") else None
     if reply.get("suggested_action") == "name_a_point" and _may_be_a_path(arguments):
-        message = f"{render.one_line(arguments['version'])} is no version, no checkpoint, and no file that is there."
-        reply = {**reply, "message": message, "suggested_action": "name_a_version"}
+        word = arguments["version"]
+        message = f"{render.one_line(word)} is no version, no checkpoint, and no file that is there."
+        nearest = call.nearest(call.in_workspace(word))
+        reply = {**reply, "message": message + nearest, "suggested_action": "name_a_version"}
     if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
         path = render.one_line(arguments["path"])
         message = f"{path} is a folder, which has no text."
