@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from quire_journal.sentences import counted as counted
+from quire_journal.sentences import size as size
 
 _COLOURS: Final = {
     "red": "31",
@@ -28,7 +29,6 @@ _FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _HEX: Final = frozenset("0123456789abcdef")
 _AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)")
-_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 class Palette:
@@ -105,15 +105,6 @@ def lanes(whose: Sequence[str], rows: Sequence[str], colours: Palette) -> list[s
         cells = (star if name == own else line if last[name] > at else " " for name, (_, star, line) in signs)
         drawn.append(f"{' '.join(cells)}  {row}")
     return drawn
-
-
-def size(count: float) -> str:
-    """A number of bytes in the unit that suits it: `12 bytes`, `3.4 MiB`."""
-    unit = 0
-    while count >= 1024 and unit < len(_UNITS) - 1:
-        count /= 1024
-        unit += 1
-    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
 
 
 def moment(at: object) -> str:

@@ -41,6 +41,7 @@ from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.repacking import Repacking, Tried
 from quire_journal.retention import Policy, duration_ns
+from quire_journal.sentences import size
 
 STEPS: Final = ("gc_marked", "gc_begun", "gc_dropped", "gc_repacked", "gc_finished")
 """Fault points, beside those of `stores.compacting`: a crash test stops at each."""
@@ -332,7 +333,7 @@ class _Collection:
         self._host.log.info("gc_marked", keep=totals.kept, drop=totals.dropped)
         if self._asked.dry_run:
             message = (
-                f"{totals.dropped} blobs could go, {totals.dropped_bytes >> 10} KiB; {totals.kept} stay "
+                f"{totals.dropped} blobs could go, {size(totals.dropped_bytes)}; {totals.kept} stay "
                 f"({self._policy}). Nothing was changed."
             )
             self._then({"ok": True, "message": message, "dry_run": True, **self._body})
@@ -460,6 +461,6 @@ class _Collection:
         done = self._body.get("compacted")
         if done:
             told += f"; {self._body['repacked']['blobs']} were packed tighter; "
-            told += f"the journal took {done['before_bytes'] >> 10} KiB and takes {done['after_bytes'] >> 10} KiB"
+            told += f"the journal took {size(done['before_bytes'])} and takes {size(done['after_bytes'])}"
         body = {"dry_run": False, "dropped": {"blobs": self._dropped}, **self._body}
         self._then({"ok": True, "message": f"{told} ({self._policy}).", **body})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 
 def counted(number: int, what: str, many: str = "") -> str:
     """`1 file`, `2 files`; `many` where the plural is not that with an s."""
@@ -11,3 +13,15 @@ def counted(number: int, what: str, many: str = "") -> str:
 def capitalised(said: str) -> str:
     """`said` as a sentence begins."""
     return said[:1].upper() + said[1:]
+
+
+def size(count: float) -> str:
+    """A number of bytes in the unit that suits it: `12 bytes`, `3.4 MiB`."""
+    unit = 0
+    while count >= 1024 and unit < len(_UNITS) - 1:
+        count /= 1024
+        unit += 1
+    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.1f} {_UNITS[unit]}"
+
+
+_UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")

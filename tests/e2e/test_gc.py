@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ def test_what_no_rule_keeps_goes_and_every_question_still_has_an_answer(daemon: 
         assert done["compacted"]["after_bytes"] > 0
         assert min(done["repacked"].values()) > 0
         assert "were packed tighter" in done["message"]
+        assert re.search(r"the journal took \d+\.\d [KM]iB and takes \d+\.\d [KM]iB", done["message"])
         told = refused(past(client, "a.py", goes[0]), "uncaptured")
         assert told["why"] == "dropped"
         assert "dropped by retention on 2" in told["message"]

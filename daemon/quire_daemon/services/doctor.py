@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from quire_daemon.call import Call
 from quire_daemon.services.base import Host, NoArguments, Service
+from quire_journal.sentences import size
 
 
 def run(call: Call, host: Host) -> None:
@@ -41,7 +42,7 @@ def run(call: Call, host: Host) -> None:
         {
             "name": "disk reserve",
             "ok": reserve["held"] or not reserve["bytes"],
-            "detail": f"{reserve['bytes'] >> 20} MiB" if reserve["held"] else full,
+            "detail": size(reserve["bytes"]) if reserve["held"] else full,
         }
     )
     if unfinished := health["retention"].get("unfinished"):
