@@ -66,10 +66,10 @@ class _Without:
         return [self._as_it_is(life) for life in self._found()]
 
     def _found(self) -> list[Life]:
-        known = self._known
+        known, names = self._known, self._names
         in_path = self._filter(self._choice.paths)
-        wanted = [(p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p)]
-        names = self._names
+        starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
+        wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
         last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
         before = (b for b in self._connected - self._chosen if b < last)
@@ -103,10 +103,10 @@ class _Without:
 
     def _as_before(self, first: Step, steps: Sequence[Step]) -> bool:
         """Is of what stands before the first chosen step the same in force without the choice as was then?"""
-        if {batch for batch in self._connected if batch >= first.batch} == self._chosen:
-            return True
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         then: dict[int, bool] = {}
+        if not before or {batch for batch in self._connected if batch >= first.batch} == self._chosen:
+            return True
         return all(
             self._in_force(batch, steps) == self._stand(batch, steps, then, lambda by: by < first.batch)
             for batch in before
@@ -168,7 +168,7 @@ def lives_without(known: Batches, choice: Choice) -> list[Life]:
     """
     found = _Without(known, choice).lives()
     others: set[int] = set()
-    wider = found
+    wider = [life for life in found if _undoing_among_kept(known, [life])]
     while more := _undoing_among_kept(known, wider) - others:
         others |= more
         if len(others) > MOST_OTHERS or sum(len(known.history.batch_writes(b)) for b in others) > MOST_WRITES:
