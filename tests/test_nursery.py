@@ -58,6 +58,7 @@ def test_session_folder_descriptors_limits_and_signals_are_those_of_a_program(tm
         at = Live(state_dir=tmp_path / f"forked-{forked}", forked=forked)  # a journal in memory has a thread less
         try:
             at.connect()
+            eventually("what is mounted has been written down", (at.state_dir / "mounts").exists)
             views.append(seen(at, at.daemon_pid()))
         finally:
             at.close()
