@@ -492,7 +492,7 @@ def test_a_file_that_vanishes_in_the_middle_of_calls_is_not_found_or_stale_and_n
     explained = ("not_found", "anchor_stale", "write_conflict", "stale_base", "busy", "schema_invalid")
     with (
         at.connect("ada") as client,
-        live.running(sys.executable, "-IS", "-c", VANISHING, at.root / "ghost.txt", live.length("0.4", "1")) as ghost,
+        live.running(sys.executable, "-IS", "-c", VANISHING, at.root / "ghost.txt", "1") as ghost,
     ):
         while ghost.poll() is None:
             shown = client.call("read_file", {"path": "ghost.txt", "hashes": True})

@@ -54,7 +54,8 @@ def require_gone(at: Live, secret: str) -> None:
     (at.state_dir / "journal" / "clean").unlink(missing_ok=True)
 
 
-def test_an_expression_may_begin_with_its_flags(at: Live) -> None:
+def test_an_expression_may_begin_with_its_flags(served: Live) -> None:
+    at = served
     at.write("a.py", f'KEY = "{SECRET}"\n# the end\n')
     client = at.connect(agent="ann")
     caught_up(client)
@@ -147,8 +148,8 @@ def test_all_versions_of_a_path_go_and_what_is_still_on_disk_is_not_kept_again(a
     require_gone(at, SECRET)
 
 
-def test_what_is_not_one_clear_wish_is_refused(at: Live) -> None:
-    client = at.connect()
+def test_what_is_not_one_clear_wish_is_refused(served: Live) -> None:
+    client = served.connect()
     wishes: tuple[dict[str, Any], ...] = (
         {},
         {"path": "a", "blob": "00"},
@@ -160,7 +161,8 @@ def test_what_is_not_one_clear_wish_is_refused(at: Live) -> None:
         refused(client.purge(**wanted), "schema_invalid", "invalid_regex")
 
 
-def test_a_path_that_the_journal_does_not_know_is_not_told_as_purged(at: Live) -> None:
+def test_a_path_that_the_journal_does_not_know_is_not_told_as_purged(served: Live) -> None:
+    at = served
     at.write("folder/named.txt", "one\n")
     client = at.connect()
     caught_up(client)
