@@ -29,7 +29,7 @@ from quire_daemon.handlers.choosing import (
     read_token,
 )
 from quire_daemon.handlers.undoing import AS_THEN, UNSEEN, Action, Planning
-from quire_daemon.handlers.undoing_done import Performing
+from quire_daemon.handlers.undoing_done import CarryingOut
 from quire_daemon.handlers.undoing_told import (
     SKIPPED,
     as_found_sentence,
@@ -90,7 +90,7 @@ def decide(params: Params, world: World) -> Decision:
     _refuse_if_pointless(params, choice, actions, staying, history)
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
-    return Performing(world, choice, staying, left_alone(seen, skipped)).decision(actions)
+    return CarryingOut(world, choice, staying, left_alone(seen, skipped)).decision(actions)
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:

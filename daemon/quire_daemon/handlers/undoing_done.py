@@ -58,7 +58,7 @@ _ALSO_ABOVE: Final = (
 """What a reply about one file has at its top, too, as that of every writing tool."""
 
 
-class Performing:
+class CarryingOut:
     """Collects the events and writes of the actions, in step: event number n gets seq `next_seq + n`."""
 
     def __init__(self, world: World, choice: Choice, stayed: tuple[int, ...] = (), left: tuple[int, ...] = ()) -> None:
