@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from clocks import SECOND, SetClock
+
 from cases import every
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call
@@ -17,21 +19,6 @@ from quire_journal.journal import Journal
 from quire_journal.messages import Request
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
-
-SECOND = 1_000_000_000
-
-
-class SetClock:
-    """A clock that goes on when it is told to."""
-
-    def __init__(self) -> None:
-        self.ns = 1_700_000_000 * SECOND
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def mono_s(self) -> float:
-        return self.ns / SECOND
 
 
 class Lines:
@@ -73,7 +60,7 @@ class Scene:
 
     def pass_s(self, seconds: float) -> None:
         """Time goes by, and the loop does what it does."""
-        self.clock.ns += int(seconds * SECOND)
+        self.clock.pass_s(seconds)
         self.bursting.look()
 
     def ends(self) -> list[tuple[int, str]]:

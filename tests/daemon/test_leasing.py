@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from clocks import SetClock
 
 from cases import every
 from quire_daemon.call import Call
@@ -24,24 +25,6 @@ from quire_journal.messages import Request
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
-
-SECOND = 1_000_000_000
-
-
-@dataclass
-class SetClock:
-    """A clock that goes on when it is told to."""
-
-    ns: int = 1_700_000_000 * SECOND
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def mono_s(self) -> float:
-        return self.ns / SECOND
-
-    def pass_s(self, seconds: float) -> None:
-        self.ns += int(seconds * SECOND)
 
 
 @dataclass

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from clocks import SetClock
 from swapping import Steps
 
 from cases import every
@@ -52,18 +53,6 @@ class Unheard:
         """Nobody looks."""
 
 
-class Hands:
-    """A clock that a test moves."""
-
-    now_s = 1_700_000_000.0
-
-    def now_ns(self) -> int:
-        return int(self.now_s * 1e9)
-
-    def mono_s(self) -> float:
-        return self.now_s
-
-
 def write_late(performing: Performing, displaced: int, data: bytes = b"late") -> None:
     """Write into a displaced file, through a descriptor of it, until it is found."""
 
@@ -79,7 +68,7 @@ def write_late(performing: Performing, displaced: int, data: bytes = b"late") ->
 
 
 def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_it(tmp_path: Path) -> None:
-    workspace, clock = Workspace(tmp_path), Hands()
+    workspace, clock = Workspace(tmp_path), SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
     secret = {".env": "secret"}
@@ -102,7 +91,7 @@ def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_i
 
 def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(tmp_path: Path) -> None:
     """It was read into memory, whatever its size, while everybody waited."""
-    steps, clock, large = Steps(), Hands(), b"theirs\n" * 1000
+    steps, clock, large = Steps(), SetClock(), b"theirs\n" * 1000
     workspace = Workspace(tmp_path, steps=steps, most_bytes=1000)
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
@@ -140,7 +129,7 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
     def full() -> None:
         raise StoreFailed("the disk is full", disk_full=True)
 
-    workspace, store, clock = Workspace(tmp_path), MemoryStore(), Hands()
+    workspace, store, clock = Workspace(tmp_path), MemoryStore(), SetClock()
     recorder = Recorder(Journal.open(store, clock.now_ns()), clock)
     nobody: Any = None
     performing = Performing(workspace, recorder, nobody, clock, lambda step: None)
@@ -154,7 +143,7 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
     performing.sweep()  # a full disk is not asked in each turn
     os.close(before)
     store.fault = None
-    clock.now_s += LATE_S
+    clock.pass_s(LATE_S)
     performing.sweep()
     with recorder.history() as history:
         kept = [event for record in history.records() if isinstance(event := record.event(), BytesDisplaced)]
@@ -173,7 +162,7 @@ def noted(recorder: Recorder) -> list[tuple[str, str, str]]:
 
 def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_is_tried_again(tmp_path: Path) -> None:
     """What came behind it waited for a start, and what came before it was noted again each second."""
-    workspace, clock = Workspace(tmp_path), Hands()
+    workspace, clock = Workspace(tmp_path), SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
     withheld = lambda path, data: "secret" if path == ".env" else ""  # noqa: E731
@@ -187,12 +176,12 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
         os.close(before)
     for _ in range(3):
         assert "displaced is not a folder" in performing.no_place
-        clock.now_s += LATE_S
+        clock.pass_s(LATE_S)
         performing.sweep()
     recorder.commit()
     assert noted(recorder) == [("f", "late", "")]
     (tmp_path / ".quire/displaced").unlink()
-    clock.now_s += LATE_S
+    clock.pass_s(LATE_S)
     performing.sweep()
     assert noted(recorder) == [("f", "late", ""), (".env", "late", "secret")]
     assert performing.no_place == ""
@@ -203,7 +192,7 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
 
 def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(tmp_path: Path) -> None:
     """It was told as a fault, and the log called the write done."""
-    steps, clock = Steps(), Hands()
+    steps, clock = Steps(), SetClock()
     workspace = Workspace(tmp_path, steps=steps)
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
@@ -231,7 +220,7 @@ def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(t
 
 
 def test_what_was_written_is_done_also_where_its_folder_was_removed_before_it_was_synced(tmp_path: Path) -> None:
-    workspace, clock = Workspace(tmp_path), Hands()
+    workspace, clock = Workspace(tmp_path), SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 
 import msgspec
 import pytest
+from clocks import SetClock
 
 from cases import every
 from quire_daemon.recorder import FULL_S, MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
@@ -22,18 +23,6 @@ from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 
 READ = ReadServed("a.txt", 3, ((0, 10),), anchors=True)
-
-
-class SetClock:
-    """A clock that goes on when it is told to."""
-
-    now_s = 1_700_000_000.0
-
-    def now_ns(self) -> int:
-        return int(self.now_s * 1e9)
-
-    def mono_s(self) -> float:
-        return self.now_s
 
 
 def desk(store: MemoryStore | None = None) -> tuple[Recorder, SetClock, WriterId]:
@@ -64,9 +53,9 @@ def test_a_caller_that_is_refused_over_and_over_is_noted_less_and_less() -> None
     assert not recorder.takes_refusal(writer(recorder, "turn 2"))  # the same caller
     ben = recorder.writer(WriterIntroduced(0, uid=1000, agent="ben"))
     assert recorder.takes_refusal(ben)
-    clock.now_s += 3 / REFUSALS_A_SECOND
+    clock.pass_s(3 / REFUSALS_A_SECOND)
     assert [recorder.takes_refusal(ann) for _ in range(4)] == [True, True, True, False]
-    clock.now_s += 10 * REFUSALS / REFUSALS_A_SECOND
+    clock.pass_s(10 * REFUSALS / REFUSALS_A_SECOND)
     assert [recorder.takes_refusal(ann) for _ in range(REFUSALS + 1)].count(True) == REFUSALS
 
 
@@ -76,9 +65,9 @@ def test_a_read_that_is_repeated_is_told_already_for_a_minute() -> None:
     recorder.note(READ, ann)
     assert recorder.told(READ, ann)
     recorder.commit()
-    clock.now_s += REPEAT_S - 1
+    clock.pass_s(REPEAT_S - 1)
     assert recorder.told(READ, ann)
-    clock.now_s += 1
+    clock.pass_s(1)
     assert not recorder.told(READ, ann)
 
 
@@ -150,7 +139,7 @@ def test_a_full_disk_is_told_until_the_journal_takes_something_again() -> None:
         with pytest.raises(StoreFailed):
             recorder.commit()
         assert f"has taken nothing since {began}, when its disk was full" in recorder.takes_nothing()
-        clock.now_s += 60
+        clock.pass_s(60)
     store.fault = None
     recorder.commit()  # of nothing: that tells nothing
     assert recorder.takes_nothing()
@@ -331,7 +320,7 @@ def test_a_disk_on_which_only_small_records_find_room_is_told_as_full_all_the_ti
     with pytest.raises(StoreFailed):
         file()  # it is removed then, and never comes again
     store.fault = None
-    clock.now_s += FULL_S + 1
+    clock.pass_s(FULL_S + 1)
     recorder.note(READ, ann)
     recorder.commit()
     assert recorder.takes_nothing() == ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from clocks import SetClock
 from hypothesis import given
 from hypothesis import strategies as st
 from swapping import Steps
@@ -39,19 +40,6 @@ from quire_journal.stores.memory import MemoryStore
 
 LIMIT = 1 << 20
 BASE, NEW, THEIRS = b"base\n", b"new\n", b"theirs\n"
-
-
-@dataclass
-class StoppedClock:
-    """A clock that stands still."""
-
-    ns: int = 1_700_000_000_000_000_000
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def mono_s(self) -> float:
-        return 0.0
 
 
 def withheld(path: str, data: bytes) -> str:
@@ -91,7 +79,7 @@ class Scene:
 def scene(tmp_path: Path) -> Iterator[Scene]:
     (tmp_path / "f.txt").write_bytes(BASE)
     workspace = Workspace(tmp_path)
-    clock = StoppedClock()
+    clock = SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     recorder.note_blob(BASE, "f.txt")
     seq = recorder.note(OutsideWritten("f.txt", blob_id(BASE), len(BASE), 0o644, "captured"))

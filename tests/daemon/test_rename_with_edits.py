@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
+from clocks import SetClock
 
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
@@ -32,19 +33,6 @@ from quire_journal.views.writers import caller_key
 
 OLD, NEW, THEIRS = b"one\ntwo\n", b"one\n2\n", b"theirs\n"
 LIMIT = 1 << 20
-
-
-@dataclass
-class StoppedClock:
-    """A clock that stands still."""
-
-    ns: int = 1_700_000_000_000_000_000
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def mono_s(self) -> float:
-        return 0.0
 
 
 @dataclass
@@ -146,11 +134,11 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     (tmp_path / "f.txt").write_bytes(OLD)
     steps = Steps()
     workspace = Workspace(tmp_path, steps=steps)
-    recorder = Recorder(Journal.open(MemoryStore(), StoppedClock().ns), StoppedClock())
+    recorder = Recorder(Journal.open(MemoryStore(), SetClock().ns), SetClock())
     recorder.introduce(recorder.writer(WriterIntroduced(WriterId(0), uid=1000, agent="ann", agent_session="s1")))
     recorder.commit()
     looks = Looks()
-    performing = Performing(workspace, recorder, cast("Outside", looks), StoppedClock(), steps)
+    performing = Performing(workspace, recorder, cast("Outside", looks), SetClock(), steps)
     yield Scene(tmp_path, steps, workspace, recorder, looks, performing)
     performing.close()
     workspace.close()
