@@ -31,6 +31,7 @@ from quire_journal.log import Damaged, Reading, Store, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, LINKS, Record, decode_record, encode_record, link, record_hash, seal
 from quire_journal.sentences import counted
+from quire_journal.text import ranges_of
 from quire_journal.views import losses
 from quire_journal.views.files import version_at
 
@@ -117,7 +118,7 @@ def salvage(
     with store.reading() as r:
         purged = sorted(b for b in found.purged if (known := losses.gone(r, b)) is None or known.why != losses.PURGED)
         gone, versions = not_held(r, found.purged)
-    lost = tuple(_stretches(seq for seq, row in enumerate(kept, 1) if row is None))
+    lost = tuple((first, end - 1) for first, end in ranges_of(seq for seq, row in enumerate(kept, 1) if row is None))
     if not found.head:
         lost = (*lost, (len(kept) + 1, 0))
     records = sum(row is not None for row in kept)
@@ -348,20 +349,6 @@ def _store_records(
             w.put("meta", HEAD_KEY, head_row(len(kept), prev))
     replay.catch_up(store)
     return replaced
-
-
-def _stretches(numbers: Iterator[int]) -> Iterator[tuple[int, int]]:
-    """Numbers in ascending order as first..last."""
-    first = last = 0
-    for number in numbers:
-        if first and number == last + 1:
-            last = number
-            continue
-        if first:
-            yield first, last
-        first = last = number
-    if first:
-        yield first, last
 
 
 def _told(source: Source, kept: list[Row | None]) -> dict[int, bytes]:
