@@ -23,7 +23,7 @@ from quire_journal import addresses, blobs
 from quire_journal.events import CheckpointNamed, Event, FileMoved, FileWritten, WritesAbandoned
 from quire_journal.history import History
 from quire_journal.ids import version_token
-from quire_journal.log import Reading, Store, u64
+from quire_journal.log import Reading, Store, last_number, u64
 from quire_journal.points import rfc3339
 from quire_journal.retention import Judged, Pins, Policy, judge
 from quire_journal.views import files
@@ -144,7 +144,7 @@ class Marks:
         with store.reading() as r:
             history = History(r)
             self.head = int(history.head())
-            self.newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
+            self.newest = last_number(r, "blobs")
             self._paths = r.count("paths")
             self._pins = pins_of(history, r)
         self._mark = bytearray(self.newest + 1)

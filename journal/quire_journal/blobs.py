@@ -24,7 +24,7 @@ from quire_journal import addresses, blob_rows, frames, pieces
 from quire_journal.blob_rows import RUN, Stored
 from quire_journal.frames import MADE_OF_BASE, Frame
 from quire_journal.ids import BlobId, blob_id
-from quire_journal.log import Damaged, Reading, Writing, u64
+from quire_journal.log import Damaged, Reading, Writing, last_number, u64
 
 MAX_CHAIN: Final = 80
 """Most links from a blob to its keyframe; a further one becomes a keyframe. A link takes a reader 0.01 to 0.02 ms."""
@@ -207,8 +207,7 @@ def drop(w: Writing, blob: bytes) -> int:
     if found is None:
         return 0
     number = u64(found)
-    newest = next(w.scan("blobs", reverse=True), None)
-    if newest is not None and newest[0] == number:
+    if last_number(w, "blobs") == found:
         w.put("meta", _NEWEST, max(number, w.get("meta", _NEWEST) or b""))  # no other blob ever gets this number
     size = len(w.get("blobs", number) or b"") + pieces.forget(w, found)
     addresses.forget(w, blob)
@@ -267,8 +266,7 @@ def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes
 
 
 def _next_number(r: Reading) -> int:
-    last = next(r.scan("blobs", reverse=True), (b"", b""))[0]
-    return int.from_bytes(max(last, r.get("meta", _NEWEST) or b""), "big") + 1
+    return max(last_number(r, "blobs"), int.from_bytes(r.get("meta", _NEWEST) or b"", "big")) + 1
 
 
 def _add(w: Writing, number: int, blob: bytes, stored: Stored) -> None:

@@ -31,7 +31,7 @@ from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
-from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
+from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, last_number, u64
 from quire_journal.migrating import HEAD_KEY
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.sentences import capitalised
@@ -111,8 +111,7 @@ def replaced(r: Reading) -> Mapping[int, bytes]:
 
     A view that is not at the end of the log is being built, as after an update: it may have none of them.
     """
-    newest = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
-    whole = watermarks.read(r).get("losses") == replay.level(newest)["losses"]
+    whole = watermarks.read(r).get("losses") == replay.level(last_number(r, "records"))["losses"]
     return {} if whole else losses.replaced_by_log(r)
 
 
@@ -253,7 +252,7 @@ def _blobs(store: Store, unpacked: Callable[[int], bool] | None, tell: Progress)
     """Blobs and addresses, each against the other, then the bytes of those that are to be `unpacked`."""
     with store.reading() as r:
         total = r.count("blobs")
-        newest = next((int.from_bytes(key, "big") for key, _ in r.scan("blobs", reverse=True)), 0)
+        newest = last_number(r, "blobs")
         mark_of, found = _addresses(r)
         unknown = None if mark_of is not None else b""
         found += _pieces(r)

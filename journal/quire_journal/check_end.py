@@ -15,7 +15,7 @@ from quire_journal import blobs, replay, watermarks
 from quire_journal.blobs import NotHeld
 from quire_journal.check import Finding, not_standing, replaced
 from quire_journal.journal import require_head
-from quire_journal.log import Damaged, Reading, Store
+from quire_journal.log import Damaged, Reading, Store, last_number
 from quire_journal.records import decode_record, link, record_hash
 from quire_journal.views import losses
 
@@ -30,7 +30,7 @@ def check_end(store: Store) -> Iterator[Finding]:
     """What is wrong with the last records, their chain, the newest bytes, and where the views stand."""
     with store.reading() as r:
         yield from _records(r)
-        last = next((int.from_bytes(key, "big") for key, _ in r.scan("records", reverse=True)), 0)
+        last = last_number(r, "records")
         if last != r.count("records"):
             yield Finding(f"The log ends with record {last}, and holds {r.count('records')}.", "records")
         if last and watermarks.read(r) != replay.level(last):

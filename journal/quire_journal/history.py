@@ -12,7 +12,7 @@ import msgspec
 from quire_journal import blobs
 from quire_journal.events import BatchUndone, Event, WriterIntroduced
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
-from quire_journal.log import Damaged, Reading, u32, u64
+from quire_journal.log import Damaged, Reading, last_number, u32, u64
 from quire_journal.path_names import PathNames
 from quire_journal.records import Record, decode_record
 from quire_journal.text import Text
@@ -69,9 +69,7 @@ class History:
 
     def head(self) -> Seq:
         """The seq of the newest record; 0 for an empty log."""
-        for key, _ in self._reading.scan("records", reverse=True):
-            return Seq(int.from_bytes(key, "big"))
-        return Seq(0)
+        return Seq(last_number(self._reading, "records"))
 
     def file(self, path: str) -> Version | None:
         """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""

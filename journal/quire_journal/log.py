@@ -232,6 +232,13 @@ class Damaged(Exception):
         self.everywhere = everywhere
 
 
+def last_number(r: Reading, table: str) -> int:
+    """The greatest of the numbers that are the keys of `table`; 0 where there are none."""
+    for key, _ in r.scan(table, reverse=True):
+        return int.from_bytes(key, "big")
+    return 0
+
+
 def u64(number: int) -> bytes:
     """A key that sorts as the number does."""
     return number.to_bytes(8, "big")

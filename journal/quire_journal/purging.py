@@ -37,7 +37,7 @@ from quire_journal.events import (
     paths_of,
 )
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.log import Damaged, Reading, Store, last_number, u64
 from quire_journal.records import Record, decode_record, encode_record, link, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed
@@ -268,8 +268,7 @@ class Looking:
 
 def stand(r: Reading) -> tuple[int, int]:
     """The newest record, and the newest blob, which may come without one: what was found is all as long as they are."""
-    newest = (next((int.from_bytes(key, "big") for key, _ in r.scan(t, reverse=True)), 0) for t in ("records", "blobs"))
-    return next(newest), next(newest)
+    return last_number(r, "records"), last_number(r, "blobs")
 
 
 def mask(data: bytes, texts: Texts) -> bytes:

@@ -21,7 +21,7 @@ import msgspec
 from quire_journal import blobs, frames, pieces
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.frames import MADE_OF_BASE
-from quire_journal.log import Damaged, Store, Writing, u64
+from quire_journal.log import Damaged, Store, Writing, last_number, u64
 
 KEY: Final = b"repacked"
 """In `meta`: the number of the last blob that was tried."""
@@ -64,7 +64,7 @@ class Repacking:
         self.saved_bytes = 0
         with store.reading() as r:
             self._at = int.from_bytes(r.get("meta", KEY) or b"", "big")
-            self._last = int.from_bytes(next(r.scan("blobs", reverse=True), (b"", b""))[0], "big")
+            self._last = last_number(r, "blobs")
 
     def next(self, pause: Callable[[], None] = lambda: None) -> Tried | None:
         """Try the next few; None when all were. `pause` is called before each of them, and may end it by raising."""

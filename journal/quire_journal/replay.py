@@ -15,7 +15,7 @@ import msgspec
 
 from quire_journal import watermarks
 from quire_journal.events import BY_KIND, EVENTS, Event
-from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, u64
+from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, last_number, u64
 from quire_journal.records import Record, decode_record
 from quire_journal.views import TABLES, VIEWS, View, of_kind
 from quire_journal.views.anchors import BytesOf
@@ -88,7 +88,8 @@ def catch_up(store: Store, chunk: int = CHUNK) -> int:
     Raises `log.Damaged` when a record cannot be read; the views stay at the last whole transaction.
     """
     with store.reading() as r:
-        if watermarks.read(r) == level(_newest(r)) or not (_newest(r) or watermarks.read(r)):
+        last = last_number(r, "records")
+        if watermarks.read(r) == level(last) or not (last or watermarks.read(r)):
             return 0
     with store.writing() as w:
         _begin_again(w, _outdated(w))
@@ -127,21 +128,15 @@ _OF_KIND: Final[dict[type, tuple[View, ...]]] = {kind: of_kind(kind) for kind in
 """The views that are folded record by record, by the kind of the record; None is a kind that is not known."""
 
 
-def _newest(r: Reading) -> int:
-    for key, _ in r.scan("records", reverse=True):
-        return int.from_bytes(key, "big")
-    return 0
-
-
 _NEVER: Final = (-1, 0)
 """The watermark of a view of which none is known: what stands in its tables, nobody can say."""
 
 
 def _outdated(r: Reading) -> list[View]:
     """The views to build from nothing: of another version, beyond the log, or ahead of a view that needs them."""
-    newest = _newest(r)
+    last = last_number(r, "records")
     marks = {view.name: watermarks.read(r).get(view.name, _NEVER) for view in VIEWS}
-    again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > newest}
+    again = {view.name for view in VIEWS if marks[view.name][0] != view.version or marks[view.name][1] > last}
     for view in reversed(VIEWS):  # a view stands after those that it needs
         at = 0 if view.name in again else marks[view.name][1]
         again |= {name for name in view.needs if marks[name][1] > at}
@@ -156,8 +151,8 @@ def _fold_chunk(w: Writing, limit: int) -> int:
     """
     stored = watermarks.read(w)
     marks = {view.name: stored[view.name][1] for view in VIEWS}
-    newest = _newest(w)
-    wanted = _kinds_of(view for view in VIEWS if marks[view.name] < newest)
+    to = last_number(w, "records")
+    wanted = _kinds_of(view for view in VIEWS if marks[view.name] < to)
     rows = list(islice(w.scan("records", u64(min(marks.values()) + 1)), limit if wanted is None else limit * _PASSED))
     records: list[tuple[Record, Event | None]] = []
     last = 0

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged
-from quire_journal.log import Reading, Writing, u64
+from quire_journal.log import Reading, Writing, last_number, u64
 from quire_journal.records import Record, decode_record
 
 TABLES = ("gone", "replaced", "salvages")
@@ -102,4 +102,4 @@ def replacing(event: Event | None) -> tuple[tuple[int, bytes], ...]:
 
 def last_salvage(r: Reading) -> int:
     """The seq of the newest record that says that the journal was salvaged; 0 for none."""
-    return next((int.from_bytes(key, "big") for key, _ in r.scan("salvages", reverse=True)), 0)
+    return last_number(r, "salvages")

@@ -9,7 +9,7 @@ import msgspec
 
 from quire_journal.events import Event, WriterIntroduced
 from quire_journal.ids import OUTSIDE, WriterId
-from quire_journal.log import Reading, Writing, u32
+from quire_journal.log import Reading, Writing, last_number, u32
 from quire_journal.records import Record
 
 TABLES = ("writers", "writer_ids")
@@ -48,9 +48,7 @@ def writer_id(r: Reading, who: WriterIntroduced) -> WriterId | None:
 
 def next_writer_id(r: Reading) -> WriterId:
     """The number for the next writer to be introduced."""
-    for key, _ in r.scan("writers", reverse=True):
-        return WriterId(int.from_bytes(key, "big") + 1)
-    return WriterId(1)
+    return WriterId(last_number(r, "writers") + 1)
 
 
 def fold(w: Writing, record: Record, event: Event | None) -> None:
