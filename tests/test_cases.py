@@ -37,3 +37,14 @@ def test_a_table_without_cases_is_no_test(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.delenv("QUIRE_CASES", raising=False)
     with pytest.raises(AssertionError, match="tests nothing"):
         every("number", [])
+
+
+def test_cases_that_have_no_name_get_numbers_where_each_is_a_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUIRE_CASES", "1")
+
+    @every("act", [lambda: 1, lambda: 2])
+    def table(act: object) -> None:
+        """Nothing is run."""
+
+    (mark,) = table.pytestmark  # type: ignore[attr-defined]
+    assert mark.kwargs["ids"] == ["0", "1"]
