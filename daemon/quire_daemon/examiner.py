@@ -212,10 +212,13 @@ def be_forked(task: Task, parent: int, out: int, errors: int) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_RDWR), 0)
         os.dup2(out, 1)
         os.dup2(errors, 2)
-        for number in map(int, os.listdir("/proc/self/fd")):
-            if number > 2:
-                with contextlib.suppress(OSError):  # the listing's own
-                    os.close(number)
+        try:
+            for number in map(int, os.listdir("/proc/self/fd")):
+                if number > 2:
+                    with contextlib.suppress(OSError):  # the listing's own
+                        os.close(number)
+        except FileNotFoundError:  # a sandbox
+            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
         _belong_to(parent)
         with open(1, "w", encoding="utf-8", closefd=False) as lines:
             do(task, lines)

@@ -299,3 +299,34 @@ def _reads_as_nobody(root: Path) -> int:
     except Refused as refused:
         return 0 if refused.code == "permission_denied" else 2
     return 1
+
+
+HIDING = """
+import subprocess, sys
+def hide():
+    subprocess.run(["mount", "-t", "tmpfs", "none", "/proc"], check=True)
+if sys.argv[2] == "before":
+    hide()
+from pathlib import Path
+from quire_daemon.workspace import Workspace
+workspace = Workspace(Path(sys.argv[1]))
+if sys.argv[2] == "later":
+    hide()
+try:
+    print(workspace.read("f", 100).data.decode(), end="")
+except OSError as error:
+    print(error.strerror, end="")
+"""
+
+
+@pytest.mark.parametrize(("when", "said"), [("before", "text"), ("later", "there is no /proc any more")])
+def test_a_file_is_not_gone_because_the_system_hides_its_processes(tmp_path: Path, when: str, said: str) -> None:
+    """Every file was taken for missing, and all that was known for deleted."""
+    (tmp_path / "f").write_text("text")
+    command = ["unshare", "--mount", sys.executable, "-c", HIDING, tmp_path, when]
+    if os.geteuid() != 0:
+        pytest.skip("only root can hide /proc from a process of its own")
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    if ran.returncode and "unshare" in ran.stderr:
+        pytest.skip("this root cannot")
+    assert ran.stdout.startswith(said), ran.stderr

@@ -26,7 +26,10 @@ NO_MAGICLINKS: Final = 0x02
 NO_SYMLINKS: Final = 0x04
 BENEATH: Final = 0x08
 
-HAS_PATH_FDS: Final = hasattr(os, "O_PATH")  # macOS has none
+HAS_PATH_FDS: Final = hasattr(os, "O_PATH") and os.path.exists("/proc/self/fd")
+"""Are there descriptors that open nothing, and the way from them to open ones (`reopen`)? Not on macOS, nor where a
+sandbox has no /proc."""
+
 O_PATH: Final[int] = getattr(os, "O_PATH", os.O_RDONLY)  # a plain descriptor does for folders
 O_TMPFILE: Final[int] = getattr(os, "O_TMPFILE", 0)
 
@@ -159,8 +162,14 @@ def magic_link(fd: int) -> str:
 
 
 def reopen(fd: int, flags: int) -> int:
-    """Open the very inode that the O_PATH descriptor `fd` stands for."""
-    return os.open(magic_link(fd), flags | os.O_CLOEXEC)
+    """Open the very inode that the O_PATH descriptor `fd` stands for. Raises OSError.
+
+    It is there as long as `fd` is: what is missing, then, is /proc, and that says nothing of the file.
+    """
+    try:
+        return os.open(magic_link(fd), flags | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise OSError(errno.ENOSYS, "there is no /proc any more, which was there at the start") from None
 
 
 def take_lease(fd: int, write: bool = False) -> bool | None:
