@@ -29,6 +29,7 @@ from quire_journal.ids import disk_path, journal_path
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 from quire_journal.views.files import standing
 
 SLICE_S = 0.006  # of one turn, spent on looking while callers wait
@@ -77,6 +78,7 @@ class Outside:
         self._captured = False  # the first scan is over
         self._broke_off = ""  # why the last comparison did
         self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
+        self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
         self._hidden: dict[str, set[str]] = {}  # folder → files that its mount hides, or that went with its disk
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
@@ -148,8 +150,9 @@ class Outside:
         while (path := self._named.take(now)) is not None:
             try:
                 observed += self._look_at(path, now)
-            except Exception:
+            except Exception as error:
                 self._look_later(path, now)
+                self._unseen[path] = str(error)
                 raise
             if len(observed) >= COMMIT_EVERY or self._now() > end:
                 return
@@ -187,8 +190,12 @@ class Outside:
         except BeingWritten:
             self.name(path, evidence, now, now + WRITTEN_S)
             return []
-        except Refused:
-            self._looked(path, False)  # it leads out through a link, or into .git: not part of the workspace
+        except Refused as refused:
+            if refused.code == "permission_denied":  # a folder above it is closed to us: nothing tells when it is not
+                self._look_later(path, now)
+                self._unseen[path] = str(refused)
+            else:
+                self._looked(path, False)
             return []
         if now - since < BARE_S and evidence == "watched" and _is_bare_folder(observation.event):
             self.name(path, evidence, now, since + BARE_S)
@@ -229,6 +236,7 @@ class Outside:
 
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
+        self._unseen.pop(path, None)
         if path in self._scan_left:
             self._scan_left.discard(path)
             self._scan_changed += changed
@@ -477,6 +485,9 @@ class Outside:
             found.append("the first capture of the tree is under way")
         if self._broke_off:
             found.append(f"the comparison of tree and journal broke off, and is tried again: {self._broke_off}")
+        if self._unseen:
+            first = next(iter(self._unseen.values()))
+            found.append(f"{counted(len(self._unseen), 'path')} cannot be looked at; the first: {first}")
         found += [self._gather.mounts.told(folder, len(paths)) for folder, paths in self._hidden.items()]
         return found
 

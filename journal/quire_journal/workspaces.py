@@ -38,7 +38,7 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
     else:
         for candidate in (real, *real.parents):
             place = place_of(candidate)
-            if place.identity_file.exists():
+            if _has_journal(place):
                 return place
     if given:
         return checked(place_of(real, state_dir))
@@ -49,6 +49,14 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
         f"{real} is in no workspace and in no git checkout; name the folder with -C PATH, or make this one a "
         "workspace with `quire up .`."
     )
+
+
+def _has_journal(place: Place) -> bool:
+    """Is there a journal? Raises WorkspaceRefused where its folder is closed to us."""
+    try:
+        return place.identity_file.exists()
+    except OSError as error:
+        raise WorkspaceRefused(f"{place.identity_file} cannot be read: {error.strerror}.") from error
 
 
 def checked(place: Place) -> Place:

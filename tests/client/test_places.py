@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import live
+import rights
 from quire_journal.identities import read_identity, settle, workspace_id
 from quire_journal.locks import Running, hold_lock, running, take_lock
 from quire_journal.places import (
@@ -242,6 +245,24 @@ def test_a_damaged_description_is_a_reason_and_not_a_new_workspace(tmp_path: Pat
     place.identity_file.write_text('{"id": ')
     with pytest.raises(WorkspaceRefused, match="is damaged"):
         checked(place)
+
+
+def test_a_state_folder_that_is_closed_to_us_is_a_reason_and_no_fault(tmp_path: Path) -> None:
+    place = journaled(project(tmp_path / "site"))
+    place.state.chmod(0)
+
+    def say() -> int:
+        rights.be_anybody()
+        try:
+            find_workspace(place.root)
+        except WorkspaceRefused as refused:
+            print(refused)
+        return 0
+
+    with contextlib.closing(live.Fork(say)) as fork, fork.stdin, fork.stdout:
+        said = fork.stdout.read()
+    place.state.chmod(0o700)
+    assert said == f"{place.identity_file} cannot be read: Permission denied.\n"
 
 
 # -- the id ------------------------------------------------------------------------------------------------------

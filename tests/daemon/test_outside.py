@@ -30,6 +30,7 @@ from quire_journal.events import OutsideDeleted, OutsideMoved, OutsideWritten, W
 from quire_journal.ids import disk_path
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, Reading, StoreFailed
+from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 
 BEGAN_NS = 1_700_000_000 * 10**9
@@ -357,6 +358,22 @@ def test_what_was_seen_before_an_error_in_the_same_slice_is_journaled(turns: Tur
     turns.gather.refuses.clear()
     turns.turns(AGAIN_S)
     assert turns.texts("bad") == ["none\n"]
+
+
+def test_what_was_told_of_a_folder_that_was_closed_to_us_is_looked_at_when_it_is_open(turns: Turns) -> None:
+    """It was let go, and told by the next comparison, minutes later; and the coverage was full."""
+    turns.opened()
+    turns.gather.refuses["d/f"] = Refused("permission_denied", "The disk does not allow it: d/f: Permission denied.")
+    (turns.root / "d").mkdir()
+    turns.told("d/f", "one\n")
+    turns.turns()
+    said = "1 path cannot be looked at; the first: The disk does not allow it: d/f: Permission denied."
+    assert said in turns.outside.reasons()
+    assert turns.outside.idle(), "nobody waits for it"
+    turns.gather.refuses.clear()
+    turns.turns(AGAIN_S)
+    assert turns.texts("d/f") == ["one\n"]
+    assert said not in turns.outside.reasons()
 
 
 def test_a_path_that_can_never_be_looked_at_is_tried_more_and_more_seldom(turns: Turns) -> None:
