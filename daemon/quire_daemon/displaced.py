@@ -8,12 +8,17 @@ unread. Nothing of Quire removes such a file.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Final
 
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Kept, Late, Workspace
 from quire_journal.events import BytesDisplaced
-from quire_journal.ids import blob_id, disk_path
+from quire_journal.ids import blob_id, disk_path, journal_path
+from quire_journal.refusals import Refused
+
+LATE_S: Final = 1.0
+"""Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""
 
 Withheld = Callable[[str, bytes], str]
 """Why the journal must not have these bytes of a path, as on disk; "" where it may."""
@@ -51,3 +56,51 @@ def note_theirs(
         recorder.note(BytesDisplaced(path, b"", one.large, why, "too_large", kept))
         return
     note_displaced(recorder, workspace, path, one.data, why, withheld(disk_path(path), one.data))
+
+
+class Theirs:
+    """What a running daemon has in its hands of others, until the log tells of it. For the loop's thread only."""
+
+    def __init__(self, recorder: Recorder, workspace: Workspace, withheld: Withheld) -> None:
+        self._recorder, self._workspace, self._withheld = recorder, workspace, withheld
+        self._unkept: list[tuple[Kept | Late, str]] = []  # and why; the journal has not taken it
+        self._unkept_s = 0.0  # not before
+        self.no_place = ""  # why some of it is kept nowhere but in `.quire/tmp`
+
+    def note(self, displaced: Iterable[tuple[Kept | Late, str]]) -> tuple[list[Kept | Late], OSError | Refused | None]:
+        """Note these for the next commit, each with why it is kept; which of them that is, and what kept others off.
+
+        A secret for which there is no place now stays in `.quire/tmp`, and is tried again by a sweep.
+        """
+        noted: list[Kept | Late] = []
+        failed: OSError | Refused | None = None
+        for one, why in displaced:
+            path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
+            try:
+                note_theirs(self._recorder, self._workspace, path, one, why, self._withheld)
+                noted.append(one)
+            except (OSError, Refused) as error:
+                self._unkept.append((one, why))
+                failed = error
+        return noted, failed
+
+    def sweep(self, now: float, submit: Callable[[Callable[[], None]], object]) -> None:
+        """Answer lease breaks on displaced files, and journal what late writers put into them.
+
+        What finds no place aside waits, and is tried again each second; `no_place` says why. `submit`: has something
+        done on another thread.
+        """
+        self._unkept += [(late, "late") for late in self._workspace.sweep(now, submit)]
+        if not self._unkept or now < self._unkept_s:
+            return
+        self._unkept_s = now + LATE_S
+        before, self._unkept = self._unkept, []
+        try:
+            noted, failed = self.note(before)
+            self._recorder.commit()
+        except BaseException:
+            self._unkept = before  # what the journal does not take stays in `.quire/tmp` as well as here
+            raise
+        self._workspace.discard(noted)
+        self.no_place = "" if failed is None else str(failed)
+        self._unkept_s = 0.0 if failed is None else self._unkept_s

@@ -76,7 +76,7 @@ def reasons(app: Told) -> list[str]:
 def no_place(app: Told) -> str:
     """What waits for a place in `.quire/displaced`, and why; "" for nothing."""
     what = "bytes of others that are not for the journal wait in .quire/tmp"
-    why = app.performing.no_place
+    why = app.performing.theirs.no_place
     return f"{what}, for there is no place for them in .quire/displaced: {why}" if why else ""
 
 

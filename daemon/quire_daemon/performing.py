@@ -27,15 +27,15 @@ import msgspec
 
 from quire_daemon.call import Going
 from quire_daemon.clock import Clock
-from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
+from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay, paths_of
-from quire_daemon.workspace import HeldOpen, Kept, Late, Lost, Staged, Swapped, Workspace
+from quire_daemon.workspace import HeldOpen, Kept, Lost, Staged, Swapped, Workspace
 from quire_journal.events import BytesGone, WritesAbandoned, WritesSettled
-from quire_journal.ids import Seq, WriterId, disk_path, journal_path
+from quire_journal.ids import Seq, WriterId, disk_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -64,9 +64,6 @@ SLICE_S: Final = 0.01
 
 LONGER_SLICE_S: Final = 0.04
 """And while nobody does: each turn has a price."""
-
-LATE_S: Final = 1.0
-"""Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""
 
 WAIT_S: Final = 0.05
 """At the latest it is looked after that time whether the disk has synced what such a request waits for."""
@@ -144,7 +141,6 @@ class Performing:
         withheld: Withheld = nothing_is_withheld,
     ) -> None:
         """`wake`: on any thread, when there is something to go on with."""
-        self._withheld = withheld
         self._workspace, self._recorder, self._outside, self._clock, self._step = (
             workspace,
             recorder,
@@ -158,9 +154,7 @@ class Performing:
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
-        self._unkept: list[tuple[Kept | Late, str]] = []  # of others, and why; the journal has not taken it
-        self._unkept_s = 0.0  # not before
-        self.no_place = ""  # why some of them are kept nowhere but in `.quire/tmp`
+        self.theirs = Theirs(recorder, workspace, withheld)
         self.under_way = UnderWay()
         self.rider: Rider | None = None
 
@@ -369,7 +363,7 @@ class Performing:
             if not at % AT_ONCE:
                 yield False
         self._workspace.release(one.landed)  # what those of them displaced that stay
-        noted, _ = self._keep((one, "swap") for one in kept)
+        noted, _ = self.theirs.note((one, "swap") for one in kept)
         for staging in one.staging:
             yield from self._until_synced(staging)
         self._abandon_temporary(one)
@@ -436,43 +430,9 @@ class Performing:
                 self._recorder.seen.tell({disk_path(path): None})
                 self._outside.name(disk_path(path), "displaced", now)
 
-    def _keep(self, displaced: Iterable[tuple[Kept | Late, str]]) -> tuple[list[Kept | Late], OSError | Refused | None]:
-        """Note these for the next commit, each with why it is kept; which of them that is, and what kept others off.
-
-        A secret for which there is no place now stays in `.quire/tmp`, and is tried again by a sweep.
-        """
-        noted: list[Kept | Late] = []
-        failed: OSError | Refused | None = None
-        for one, why in displaced:
-            path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
-            try:
-                note_theirs(self._recorder, self._workspace, path, one, why, self._withheld)
-                noted.append(one)
-            except (OSError, Refused) as error:
-                self._unkept.append((one, why))
-                failed = error
-        return noted, failed
-
     def sweep(self) -> None:
-        """Answer lease breaks on displaced files, and journal what late writers put into them.
-
-        What finds no place aside waits, and is tried again each second; `no_place` says why.
-        """
-        now = self._clock.mono_s()
-        self._unkept += [(late, "late") for late in self._workspace.sweep(now, self._preparing.submit)]
-        if not self._unkept or now < self._unkept_s:
-            return
-        self._unkept_s = now + LATE_S
-        before, self._unkept = self._unkept, []
-        try:
-            noted, failed = self._keep(before)
-            self._recorder.commit()
-        except BaseException:
-            self._unkept = before  # what the journal does not take stays in `.quire/tmp` as well as here
-            raise
-        self._workspace.discard(noted)
-        self.no_place = "" if failed is None else str(failed)
-        self._unkept_s = 0.0 if failed is None else self._unkept_s
+        """Answer lease breaks on displaced files, and journal what late writers put into them."""
+        self.theirs.sweep(self._clock.mono_s(), self._preparing.submit)
 
     def settle(self) -> None:
         """Commit everything noted, and that everything performed so far is on disk. Raises `StoreFailed`.

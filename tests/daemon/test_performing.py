@@ -16,9 +16,9 @@ from swapping import Steps
 from cases import every
 from checkout import do, file_now, put
 from quire_daemon.call import Going
-from quire_daemon.displaced import note_theirs, nothing_is_withheld
+from quire_daemon.displaced import LATE_S, note_theirs, nothing_is_withheld
 from quire_daemon.handlers.base import Decision, Remove
-from quire_daemon.performing import LATE_S, SPARE_FILES, Done, Overtaken, Performing, require_room
+from quire_daemon.performing import SPARE_FILES, Done, Overtaken, Performing, require_room
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Lost, Workspace
 from quire_journal.events import BytesDisplaced, FileDeleted, FileWritten
@@ -175,7 +175,7 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
         write_late(performing, before)
         os.close(before)
     for _ in range(3):
-        assert "displaced is not a folder" in performing.no_place
+        assert "displaced is not a folder" in performing.theirs.no_place
         clock.pass_s(LATE_S)
         performing.sweep()
     recorder.commit()
@@ -184,7 +184,7 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
     clock.pass_s(LATE_S)
     performing.sweep()
     assert noted(recorder) == [("f", "late", ""), (".env", "late", "secret")]
-    assert performing.no_place == ""
+    assert performing.theirs.no_place == ""
     assert os.listdir(tmp_path / ".quire/tmp") == []
     performing.close()
     workspace.close()

@@ -432,7 +432,7 @@ def test_the_daemons_own_log_tells_once_of_what_degrades_the_coverage_and_once_w
     said = Said()
     daemon = Daemon(tmp_path, Log(said))
     for why in ("no room", "no room", ""):
-        daemon.app.performing.no_place = why
+        daemon.app.performing.theirs.no_place = why
         checks = daemon.turn(eve=("doctor", {}))["eve"]["checks"]
         assert ("displaced bytes" in [check["name"] for check in checks]) is bool(why)
         daemon.clock.passed_s += 2
