@@ -532,20 +532,23 @@ def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_bes
 
 def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outside_version(daemon: Daemon) -> None:
     """Another call had it committed, then the disk was full: first the log has to say that it stands nowhere."""
-    full = [False, True, True]
+    commits = 0
 
-    def now_and_then() -> None:
-        if full and full.pop(0):
+    def all_but_the_first() -> None:
+        nonlocal commits
+        commits += 1
+        if commits > 1:
             raise StoreFailed("the disk is full", disk_full=True)
 
     (daemon.root / "a").write_text("old\n")
     base = daemon.turn(ann=read("a"))["ann"]["version"]
     assert daemon.turn(joe=write("c"))["joe"]["ok"]
-    daemon.store.fault = now_and_then
+    daemon.store.fault = all_but_the_first
     edit = ("write_file", {"path": "a", "content": "new\n", "base": base})
     reply = daemon.turn(ann=edit, ben=("claim", {"path": "b"}))["ann"]
     assert (reply["error"], reply["outcome"]) == ("disk_full", "unknown"), "a start would make it now"
     assert daemon.turn(eve=read("a"))["eve"]["error"] == "disk_full"
+    daemon.store.fault = None
     reply = daemon.turn(eve=read("a"))["eve"]
     assert (reply["content"], reply["version"]) == ("old\n", base)
     daemon.app.settle()
