@@ -18,6 +18,7 @@ from quire_journal.journal import NewerFormat
 from quire_journal.locks import Lock, Running, hold_lock
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
+from quire_journal.refusals import Refused
 from quire_journal.stores import UnfitFolder
 from quire_journal.workspaces import checked
 
@@ -65,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.flush()
         _begin_again()
         return 2
-    except (WorkspaceRefused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
+    except (WorkspaceRefused, Refused, UnfitFolder, NewerFormat, Damaged, StoreFailed, OSError) as error:
         print(f"quired: {error}", file=sys.stderr)
         return 2
 

@@ -29,7 +29,7 @@ def find_workspace(folder: Path | str, state_dir: Path | str | None = None, *, g
     """
     seen = Path(os.path.realpath(folder))
     real = at_home(seen)
-    if not seen.is_dir() and not real.is_dir():
+    if not os.path.isdir(seen) and not os.path.isdir(real):  # nor what lies in a folder that is closed to us
         raise NoFolder(f"{folder} is not a folder.")
     if state_dir is not None:
         recorded = read_identity(place_of(real, state_dir))

@@ -247,22 +247,26 @@ def test_a_damaged_description_is_a_reason_and_not_a_new_workspace(tmp_path: Pat
         checked(place)
 
 
-def test_a_state_folder_that_is_closed_to_us_is_a_reason_and_no_fault(tmp_path: Path) -> None:
-    place = journaled(project(tmp_path / "site"))
-    place.state.chmod(0)
+def test_a_folder_that_is_closed_to_us_is_a_reason_and_no_fault(tmp_path: Path) -> None:
+    place, inside = journaled(project(tmp_path / "site")), tmp_path / "closed" / "inside"
+    inside.mkdir(parents=True)
+    for closed in (place.state, inside.parent):
+        closed.chmod(0)
 
     def say() -> int:
         rights.be_anybody()
-        try:
-            find_workspace(place.root)
-        except WorkspaceRefused as refused:
-            print(refused)
+        for folder in (place.root, inside):
+            try:
+                find_workspace(folder)
+            except WorkspaceRefused as refused:
+                print(refused)
         return 0
 
     with contextlib.closing(live.Fork(say)) as fork, fork.stdin, fork.stdout:
         said = fork.stdout.read()
-    place.state.chmod(0o700)
-    assert said == f"{place.identity_file} cannot be read: Permission denied.\n"
+    for closed in (place.state, inside.parent):
+        closed.chmod(0o700)
+    assert said == f"{place.identity_file} cannot be read: Permission denied.\n{inside} is not a folder.\n"
 
 
 # -- the id ------------------------------------------------------------------------------------------------------

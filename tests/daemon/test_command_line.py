@@ -59,3 +59,15 @@ def test_the_settings_are_checked_without_a_start(
     assert main(asked) == 2
     assert capsys.readouterr().err == f"quired: {file}: it cannot be read: Is a directory\n"
     assert sorted(tmp_path.iterdir()) == [file], "nothing was made"
+
+
+def test_a_checkout_in_which_there_can_be_no_folder_of_ours_is_a_reason_and_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    root = tmp_path / "checkout"
+    (root / ".quire").mkdir(parents=True)
+    (root / ".quire/tmp").write_text("no folder")
+    assert main(["--workspace", str(root), "--state-dir", str(tmp_path / "state")]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == "quired: .quire/tmp is not a folder of this workspace: Not a directory."
