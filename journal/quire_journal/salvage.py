@@ -68,6 +68,10 @@ class Source(Protocol):
     def certain(self) -> bool:
         """Is the tree, by which rows are `live`, known to be the newest?"""
 
+    @property
+    def ends(self) -> Iterable[bytes]:
+        """Rows that told of the end of the log (`head_row`) after some of the last commits, where it is kept apart."""
+
     def rows(self) -> Iterable[tuple[int, Iterable[Row]]]:
         """(page, its rows)."""
 
@@ -183,6 +187,8 @@ class _Found:
                 found._take(source, row)
             if page % CHUNK == 0:
                 tell("pages", page, source.count)
+        for end in source.ends:  # an older page may stand where the newest one did
+            found._take_end(end, live=True)
         if found.head > max(found.records, default=0) + source.count * _RECORDS_OF_A_PAGE:
             found.head = 0  # damaged itself: the lost ones would not have had room
         if not source.certain:
@@ -216,12 +222,17 @@ class _Found:
             if (row.live or not source.certain) and losses.tells_of_purge(source.value(row)):
                 self.purged.add(row.key)
         elif row.key == HEAD_KEY and row.size == 40:
-            value = source.value(row)
-            self.heads.setdefault(int.from_bytes(value[:8], "big"), set()).add(link(value[8:]))
-            if row.live:
-                self.head = int.from_bytes(value[:8], "big")
+            self._take_end(source.value(row), row.live)
         elif row.key == b"format" and row.live and (value := source.value(row)).isdigit() and len(value) < 6:
             self.format = max(self.format, int(value))
+
+
+    def _take_end(self, value: bytes, live: bool) -> None:
+        """What told of the end of the log."""
+        last = int.from_bytes(value[:8], "big")
+        self.heads.setdefault(last, set()).add(link(value[8:]))
+        if live:
+            self.head = max(self.head, last)
 
 
 def record_at(seq: int, stored: bytes) -> Record | None:

@@ -138,6 +138,7 @@ def test_a_record_that_nothing_vouches_for_is_not_believed(folder: Path) -> None
 def test_a_page_that_came_to_the_place_of_another_is_not_what_the_journal_says_now(folder: Path) -> None:
     """An older copy said that the log ended earlier, and nothing was told as lost."""
     data = folder / "db" / "data.mdb"
+    data.with_name("redo").unlink()  # which may know where it ended
     said: dict[bool, list[int]] = {True: [], False: []}
     with Pages(data) as source:
         for page, rows in source.rows():
@@ -167,6 +168,29 @@ def test_a_file_that_is_older_than_what_was_changed_last_is_not_said_to_be_whole
     data.write_bytes(old)
     _, salvage_of_it = salvaged(folder)
     assert sentence(salvage_of_it).startswith("Lost: whatever came after record 11")
+
+
+def test_pages_that_are_older_than_the_tree_that_leads_to_them_do_not_hide_the_last_records(folder: Path) -> None:
+    """The disk had not written them last: the log seemed to end earlier, and nothing was told as lost."""
+    data = folder / "db" / "data.mdb"
+    now: dict[str, int] = {}
+    earlier: dict[str, int] = {}
+    with Pages(data) as source:
+        for page, rows in source.rows():
+            here = {row.key: source.value(row) for row in rows}
+            live = any(row.live for row in rows)
+            if HEAD_KEY in here:
+                (now if live else earlier)["meta"] = page
+            elif u64(1) in here and b"ann" in here[u64(1)] and (live or u64(10) not in here):
+                (now if live else earlier)["records"] = page
+    held = bytearray(data.read_bytes())
+    for table, page in now.items():
+        old = earlier[table] * 4096
+        held[page * 4096 + 8 : (page + 1) * 4096] = held[old + 8 : old + 4096]  # but for its number
+    data.write_bytes(held)
+    _, event = salvaged(folder)
+    assert not sentence(event).startswith("Nothing")
+    assert event.records + sum(last - first + 1 for first, last in event.lost) == 11
 
 
 def test_what_is_made_of_a_blob_that_stands_there_a_second_time_is_lost_and_said_to_be(folder: Path) -> None:

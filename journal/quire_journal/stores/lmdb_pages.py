@@ -22,6 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final
 
+from quire_journal.migrating import HEAD_KEY
 from quire_journal.salvage import Row
 from quire_journal.stores import redo
 
@@ -47,6 +48,14 @@ class Pages:
         self._page = self._page_bytes()
         self._redone = redo.entries(data.with_name(redo.NAME))
         self._beyond: list[bytes] = []  # values that stand in no page, by how far they are beyond the end
+
+    @property
+    def ends(self) -> Iterator[bytes]:
+        """What `redo` says of the end of the log after its commits that the database has."""
+        last = max((txn for txn, *_ in self._metas()), default=-1)
+        for entry in self._redone:
+            if entry.base < last:
+                yield from (value for _, key, value in entry.changes if key == HEAD_KEY and value is not None)
 
     def __enter__(self) -> Pages:
         return self
