@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from pathlib import Path
 
 import pytest
 
+import live
 from quire_daemon.__main__ import main
 from quire_journal import VERSION
 
@@ -62,12 +65,18 @@ def test_the_settings_are_checked_without_a_start(
 
 
 def test_a_checkout_in_which_there_can_be_no_folder_of_ours_is_a_reason_and_no_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     root = tmp_path / "checkout"
     (root / ".quire").mkdir(parents=True)
     (root / ".quire/tmp").write_text("no folder")
-    assert main(["--workspace", str(root), "--state-dir", str(tmp_path / "state")]) == 2
-    said = capsys.readouterr().err.splitlines()[-1]
-    assert said == "quired: .quire/tmp is not a folder of this workspace: Not a directory."
+
+    def start() -> int:
+        with contextlib.redirect_stderr(sys.stdout):
+            return main(["--workspace", str(root), "--state-dir", str(tmp_path / "state")])
+
+    with contextlib.closing(live.Fork(start)) as fork, fork.stdin, fork.stdout:
+        said = fork.stdout.read().splitlines()
+        assert fork.wait(20) == 2
+    assert said[-1] == "quired: .quire/tmp is not a folder of this workspace: Not a directory."
