@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -156,6 +159,40 @@ def test_carried_ranges_hold_the_lines_that_survive(data: st.DataObject) -> None
     moved = {line for a, b in moved_ranges(splices, [(start, stop)]) for line in range(a, b)}
     there = zip(range(start, stop), shift_lines(splices, range(start, stop)), strict=True)
     assert moved == {now for line, now in there if now != line} - {None}, "those that have another number"
+
+
+@given(st.data())
+def test_several_ranges_are_carried_as_each_of_them_is(data: st.DataObject) -> None:
+    base = data.draw(texts())
+    splices = data.draw(plans(base))
+    ends = sorted(data.draw(st.lists(st.integers(0, len(base)), max_size=8)))
+    ranges = data.draw(st.permutations(list(zip(ends[::2], ends[1::2], strict=False))))
+    for carry in (carry_ranges, moved_ranges):
+        assert carry(splices, ranges) == [to for one in sorted(ranges) for to in carry(splices, [one])]
+
+
+class Counted(list[Splice]):
+    """Splices that count how often one of them is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(at)
+
+    def __iter__(self) -> Iterator[Splice]:
+        for at in range(len(self)):
+            yield self[at]
+
+
+@pytest.mark.parametrize("carry", [carry_ranges, moved_ranges])
+def test_many_ranges_are_carried_over_many_splices_in_one_walk(
+    carry: Callable[[Sequence[Splice], Sequence[tuple[int, int]]], list[tuple[int, int]]],
+) -> None:
+    """A file of 20,000 lines that was formatted twice kept the daemon busy for seconds."""
+    splices = Counted(Splice(5 * n + 1, 5 * n + 2, (b"a", b"b")) for n in range(1000))
+    carry(splices, [(5 * n, 5 * n + 5) for n in range(1000)])
+    assert splices.looks < 10 * len(splices)
 
 
 @given(st.lists(st.tuples(st.integers(0, 999), st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=6))

@@ -91,11 +91,12 @@ class Basis(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def still_moved(self) -> Ranges:
         """Those of `still_shown` whose numbers the caller was not shown."""
-        shown, moved = list(self.shown or ()), list(self.moved)
+        shown, moved = list(self.shown or ()), self.moved
         for step in self.steps:
             by_others = [] if isinstance(step, ByCaller) else moved_ranges(step, shown)
-            shown, moved = carry_ranges(step, shown), [*carry_ranges(step, moved), *by_others]
-        return merge_ranges(moved)
+            moved = merge_ranges([*carry_ranges(step, moved), *by_others])
+            shown = carry_ranges(step, shown)
+        return moved
 
     def carried(self, lines: Ranges) -> list[tuple[int, int]]:
         """Where these lines of the base are in the file as it is now; those that were changed are nowhere."""
