@@ -297,6 +297,8 @@ class _Chain:
             stored = self._source.value(row)
             before, of = link(decode_record(stored).prev), link(record_hash(stored))
             refused = of in stood or (standing and of != standing)  # as it was before a purge, or nobody put it there
+            # Or as an earlier purge left it, on a page that is free since a later one, whose record is lost.
+            refused = refused or (bool(stood) and not row.live and self._source.certain)
             if (stood & wanted or of in wanted) and not refused:
                 return row, before
             copies[of] += 1

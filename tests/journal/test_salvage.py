@@ -383,6 +383,27 @@ def test_a_record_that_a_purge_replaced_does_not_come_back_as_it_was_before(fold
         assert not any(b"x1y2z3" in row for _, row in r.scan("records"))
 
 
+def test_what_a_second_purge_took_does_not_come_back_where_its_record_is_lost(folder: Path) -> None:
+    """The first one vouches for the record as it was before the second, which a free page has."""
+    without_token(folder).close()  # 12, by 13
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    with journal.store.reading() as r:
+        looking = Looking(Wanted(matching=re.compile(rb"there is")))
+        looking.look(r)
+        change = looking.change(r)
+    purge = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
+    journal.append(purge, instead=change.rows)
+    last = journal.head
+    journal.close()
+    data = folder / "db" / "data.mdb"
+    assert b"there is [purged]" in data.read_bytes()
+    change_record(folder, last, b"matching", b"watching")
+    store, event = salvaged(folder)
+    assert event.lost == ((12, 12), (last, last))
+    with store.reading() as r:
+        assert not any(b"there is" in row for _, row in r.scan("records"))
+
+
 def test_two_that_follow_each_other_and_a_purge_had_replaced_can_be_lost(folder: Path) -> None:
     """What the purge says of the first counts no more, though the chain does not tell that."""
     journal = Journal.open(LmdbStore.open(folder), 1)
