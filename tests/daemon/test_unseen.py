@@ -63,6 +63,16 @@ def test_an_anchor_means_the_line_that_was_shown_and_not_an_equal_one_of_somebod
     assert (book.text("f.txt") or "").splitlines()[9:20:10] == [MINE, "ANN"]
 
 
+@pytest.mark.parametrize("line", [0, -5])
+def test_a_line_hint_before_the_first_line_is_no_line_that_was_not_shown(book: Playbook, line: int) -> None:
+    """It tells which of the equal lines is nearest; the refusal named no line, and came each time."""
+    rows = book.call("read_file", {"path": "f.txt", "hashes": True})["lines"]
+    digits = next(row for row in rows if row.endswith(MINE)).split("#")[1][:6]
+    operation = {"op": "replace_line", "hash": digits, "line": line, "content": "ANN"}
+    assert book.call("edit", {"path": "f.txt", "operations": [operation]})["ok"]
+    assert (book.text("f.txt") or "").splitlines()[9] == "ANN"
+
+
 def test_a_reference_to_an_unseen_line_is_a_mismatch(book: Playbook) -> None:
     shown = book.call("read_file", {"path": "f.txt", "format": "hashline"}, by="carl")["lines"]
     elsewhere(book)

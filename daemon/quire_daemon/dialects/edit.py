@@ -115,7 +115,7 @@ def plan(params: EditParams, sight: Sight, settings: Settings) -> Plan:
         raise _refusal(batch.failures, empty=not len(sight.text))
     fields = {"auto_corrections": batch.corrections} if batch.corrections else {}
     named = tuple(sorted(batch.named))
-    by_hint = tuple(line for line in sorted(at.by_hint) if line < len(sight.text))
+    by_hint = tuple(line for line in sorted(at.by_hint) if 0 <= line < len(sight.text))
     return Plan(_in_order(batch.splices), len(params.operations), fields=fields, anchors=named, by_hint=by_hint)
 
 
