@@ -291,6 +291,7 @@ class _Chain:
         """
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
+        told = self._found.replaced.get(seq - 1, set()) | self._stood.get(seq - 1, set())
         possible: list[tuple[Row | None, bytes]] = []
         copies: Counter[bytes] = Counter()
         for row in self._found.records.get(seq, ()):
@@ -299,6 +300,8 @@ class _Chain:
             refused = of in stood or (standing and of != standing)  # as it was before a purge, or nobody put it there
             # Or as an earlier purge left it, on a page that is free since a later one, whose record is lost.
             refused = refused or (bool(stood) and not row.live and self._source.certain)
+            # Of one that only stands for another nothing vouches for what it says of the one before.
+            refused = refused or (bool(told) and of not in wanted and not standing and before not in told)
             if (stood & wanted or of in wanted) and not refused:
                 return row, before
             copies[of] += 1

@@ -404,6 +404,28 @@ def test_what_a_second_purge_took_does_not_come_back_where_its_record_is_lost(fo
         assert not any(b"there is" in row for _, row in r.scan("records"))
 
 
+def test_one_that_stands_for_another_is_not_believed_about_the_record_before(folder: Path) -> None:
+    """A purge had replaced that one, too, and tells of its hash: what was salvaged was damaged again."""
+    journal = Journal.open(LmdbStore.open(folder), 1)
+    for text in ("there is alpha now", "there is beta now"):
+        told = EditRefused("edit", "a.py", "stale", text)
+        journal.append([Entry(told, WriterId(1), 100, BatchId(journal.head + 1))])  # 12 and 13
+    for wanted in (b"alpha", b"beta"):
+        with journal.store.reading() as r:
+            looking = Looking(Wanted(matching=re.compile(wanted)))
+            looking.look(r)
+            change = looking.change(r)
+        purge = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
+        journal.append(purge, instead=change.rows)
+    last = journal.head
+    journal.close()
+    change_record(folder, last, b"matching", b"watching")
+    before = decode_record(stored(folder, "records", u64(13))).prev
+    change_record(folder, 13, before, bytes([before[0] ^ 1]) + before[1:])
+    _, event = salvaged(folder)
+    assert event.lost == ((13, 13), (last, last))
+
+
 def test_two_that_follow_each_other_and_a_purge_had_replaced_can_be_lost(folder: Path) -> None:
     """What the purge says of the first counts no more, though the chain does not tell that."""
     journal = Journal.open(LmdbStore.open(folder), 1)
