@@ -171,8 +171,9 @@ LONGEST_GUESS: Final = 80
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """A sentence, behind a blank, that names what looks most like `given`; nothing where nothing does."""
+    """A sentence, behind a blank, that names what looks most like `given`, in letters of whatever case; or nothing."""
     from difflib import get_close_matches  # costs milliseconds, where something was mistyped
 
-    found = get_close_matches(given.lower(), [*known], n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []
-    return f" Did you mean {found[0]}?" if found else ""
+    names = {name.lower(): name for name in known}
+    found = get_close_matches(given.lower(), names, n=1, cutoff=0.6) if len(given) <= LONGEST_GUESS else []
+    return f" Did you mean {names[found[0]]}?" if found else ""
