@@ -61,6 +61,9 @@ def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: 
     assert ran.err.startswith("scr/a.py is no version, no checkpoint, and no file that is there. [not_found]\n")
     (site / "src" / "main.py").touch()
     assert "that is there. Did you mean main.py? [" in quire("show", "src/mian.py", show=typo).err
+    (site.parent / "else.txt").touch()
+    outside = quire("show", "../esle.txt", show=typo).err
+    assert "that is there. [" in outside, "what lies outside can be nobody's version"
     late = {**refused, "message": "'v99' is later than the newest record, seq:24.", "point": "v99"}
     assert quire("show", "v99", show=late).err.startswith(late["message"])
 
@@ -217,6 +220,8 @@ def test_a_log_or_listing_of_a_path_that_nobody_knows_is_refused_and_one_that_on
     (site / "src" / "application.py").touch()
     typo = quire("log", "src/aplication.py", log=log)
     assert typo.err.startswith("Neither the journal nor the disk has src/aplication.py. Did you mean application.py? [")
+    (site / "src" / "README").touch()
+    assert "Did you mean README? [" in quire("log", "src/Redme", log=log).err, "in letters of whatever case"
     assert quire("log", "no/where.py", log=log).err.startswith("Neither the journal nor the disk has no/where.py. [")
     assert quire("log", "src/new.py", log=log).err.startswith("What is ignored (.gitignore, ")
     assert quire("log", "src/new.py", "--kind", "purged", log=log).err == ""

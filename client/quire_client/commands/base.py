@@ -313,9 +313,14 @@ class Invocation:
         return {"ok": False, "error": "not_found", "message": message, "path": path, "suggested_action": "check_path"}
 
     def nearest(self, path: str) -> str:
-        """A sentence, behind a blank, about a file in the same folder with a name like this one's; or nothing."""
+        """A sentence, behind a blank, about a file in the same folder with a name like this one's; or nothing.
+
+        Nothing of what lies outside, which is as `in_workspace` leaves it.
+        """
         from quire_journal.refusals import did_you_mean
 
+        if os.path.isabs(path):
+            return ""
         folder, name = os.path.split(path)
         try:
             with os.scandir(self.place.root / folder) as there:
