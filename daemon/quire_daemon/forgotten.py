@@ -14,9 +14,9 @@ Such a path gets its newest version, whose bytes the journal has; a file whose b
 it was, but never removed. Anything else is somebody's doing, stays, and becomes an outside version when the tree is
 compared. Which start asks is told by `soundness.Prepared.machine_ran`.
 
-Where a write that had surely been written down went back as well, the file system forgot nothing: the disk was put back
-to how it was once (a snapshot). Then all stays as it was found. A snapshot that is no older than what a power cut can
-take looks like one.
+A disk that was put back to how it was once (a snapshot) looks like that, too, and its last writes come back. Tried and
+taken back: to take it for one where older writes, which had surely been written down, went back as well. A disk below the
+checkout that is not mounted yet says the same of its files, and then no edit that was answered came back.
 
 All of that compares what the clock said. After it was set back, records have the time of the last one before that, or
 one that is still to come: of such a write nothing is known, and what stands stays.
@@ -62,10 +62,6 @@ UNWRITTEN_NS: Final = 120_000_000_000
 LONGEST_NS: Final = 30_000_000_000
 """For which a batch is written at most, its files one after the other: each changes the folder that it comes into."""
 
-MOST_OLDER: Final = 100
-MOST_LOOKED_AT: Final = 10_000
-"""Paths, and records, before that which are looked at where something went back."""
-
 _OF_STARTS: Final = frozenset(
     event.kind for event in (WritesSettled, WritesAbandoned, BytesDisplaced, BytesGone, JournalSalvaged)
 )
@@ -85,13 +81,9 @@ def bring_back(start: Finishing) -> int:
     """Perform again what the file system forgot; how many paths that were."""
     recorder = start.recorder
     with recorder.history() as history:
-        promises, older = _latest(history, recorder.clock.now_ns())
+        promises = _latest(history, recorder.clock.now_ns())
         found = (_step(start, path, promises[path], history) for path in sorted(promises))
         steps = [_lighter(step, history) for step in found if step is not None]
-        restored = next((path for path in older if _step(start, path, older[path], history)), "") if steps else ""
-    if restored:
-        start.log.warning("checkout_restored", path=restored, stay=len(steps))
-        return 0
     done = 0
     for light in _in_order(steps):
         with recorder.history() as history:
@@ -133,24 +125,16 @@ def _in_order(steps: Sequence[Write]) -> list[Write]:
     return sorted(steps, key=lambda step: isinstance(step, Remove) - 2 * (step.path in folders))
 
 
-_Promises = dict[str, list[_Promise]]
-"""By path."""
-
-
-def _latest(history: History, now_ns: int) -> tuple[_Promises, _Promises]:
-    """What the writes of the last moments found; and what some before them did, at other paths."""
-    promises: _Promises = {}
-    older: _Promises = {}
-    looked_at = 0
+def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
+    """What the writes of the last moments found, by path."""
+    promises: dict[str, list[_Promise]] = {}
     since_ns: int | None = None
     settled: list[tuple[int, int]] = []  # up to which seq, and when
     for record, before in pairwise(chain(history.records(reverse=True), (None,))):
         assert record is not None
         if since_ns is None and not _may_be_of_a_start(record):
             since_ns = record.at_ns - UNWRITTEN_NS
-        is_older = since_ns is not None and record.at_ns < since_ns
-        looked_at += is_older
-        if looked_at > MOST_LOOKED_AT or len(older) >= MOST_OLDER:
+        if since_ns is not None and record.at_ns < since_ns:
             break
         event = record.event() if record.kind == WritesSettled.kind else None
         if isinstance(event, WritesSettled):
@@ -159,11 +143,8 @@ def _latest(history: History, now_ns: int) -> tuple[_Promises, _Promises]:
             continue  # the clock was set back, and the time of the record is not that of the write
         at_ns = next((at_ns for through, at_ns in reversed(settled) if through >= record.seq), record.at_ns)
         for path, promise in _promises(record, min(at_ns, record.at_ns + LONGEST_NS)):
-            if not is_older:
-                promises.setdefault(path, []).append(promise)
-            elif path not in promises:
-                older.setdefault(path, []).append(promise)
-    return promises, older
+            promises.setdefault(path, []).append(promise)
+    return promises
 
 
 def _may_be_of_a_start(record: Record) -> bool:

@@ -165,32 +165,6 @@ def test_a_file_that_has_its_old_name_again_gets_the_new_one(scene: Scene) -> No
     assert scene.read("new.txt") == V0
 
 
-def test_a_disk_that_was_put_back_to_how_it_was_once_stays_so(scene: Scene) -> None:
-    """A snapshot of the checkout: it looked like a power cut, and the edits of its last two minutes came back."""
-    base = {name: scene.stood(name) for name in ("long ago", "now")}
-    scene.written("long ago", V1, base["long ago"])
-    scene.clock.ns += 2 * UNWRITTEN_NS
-    scene.written("now", V1, base["now"])
-    scene.told(FileWritten("new", blob_id(V1), len(V1), 0o644), V1)
-    assert scene.bring_back() == 0
-    assert [scene.read(name) for name in base] == [V0, V0]
-    assert not (scene.root / "new").exists()
-
-
-def test_what_others_made_of_older_writes_says_nothing_of_the_disk(scene: Scene) -> None:
-    scene.clock.ns = time.time_ns() - 2 * UNWRITTEN_NS
-    for name in ("theirs", "gone", "ours"):
-        scene.written(name, V1, scene.stood(name))
-        (scene.root / name).unlink()
-    (scene.root / "theirs").write_bytes(V0)
-    (scene.root / "ours").write_bytes(V1)
-    scene.clock.ns = time.time_ns() + 1_000_000_000
-    scene.written("now", V1, scene.stood("now"))
-    assert scene.bring_back() == 1
-    assert [scene.read(name) for name in ("theirs", "ours", "now")] == [V0, V1, V1]
-    assert not (scene.root / "gone").exists()
-
-
 @pytest.mark.parametrize("free", [True, False])
 def test_a_file_whose_bytes_the_journal_does_not_hold_is_moved_again_or_stays(scene: Scene, free: bool) -> None:
     """It has its old name again, and where it was removed there would be no copy of it anywhere."""

@@ -66,7 +66,7 @@ VIEWS: Final[tuple[View, ...]] = (
     View("writers", 1, writers.TABLES, writers.fold, writers.KINDS),
     View("callers", 1, callers.TABLES, callers.fold, callers.KINDS),
     View("files", 2, files.TABLES, files.fold, files.KINDS),
-    View("reads", 2, reads.TABLES, reads.fold, reads.KINDS, who=True),
+    View("reads", 3, reads.TABLES, reads.fold, reads.KINDS, who=True),
     View("stale", 2, stale.TABLES, stale.fold, stale.KINDS, needs=("files", "reads"), who=True),
     View("losses", 1, losses.TABLES, losses.fold, losses.KINDS),
     View("anchors", 5, anchors.TABLES, anchors.fold, anchors.KINDS, needs=("files", "losses"), apply_with=anchors.fold),
