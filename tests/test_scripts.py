@@ -195,5 +195,5 @@ def test_a_change_is_taken_when_both_lanes_hold_and_what_failed_in_one_is_run_on
     checkout.put("python3", PYTHON.replace('"pytest ${{*:3}}"', '"pytest ${{*:3}}"; [[ $* == *--last-failed* ]]'))
     status, out, _ = checkout.run(".ci/run")
     assert status == 0
-    lanes = "pytest -n 3\npytest -n 0 --last-failed\npytest -n 3 --wide\npytest -n 0 --wide --last-failed\n"
+    lanes = "pytest -n 3 --wide\npytest -n 0 --wide --last-failed\npytest -n 3\npytest -n 0 --last-failed\n"
     assert out == lanes

@@ -8,6 +8,7 @@ a daemon started on it. A disk that has taken something in and forgets it nevert
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import os
 import random
 import shutil
@@ -75,6 +76,14 @@ def disk(tmp_path: Path) -> Path:
     return made
 
 
+def copied_at_one_moment(disk: Path, left: Path) -> None:
+    """A copy as the disk was at one moment: the kernel may write to it meanwhile, and no cut leaves parts of two times."""
+    while True:
+        shutil.copyfile(disk, left)
+        if filecmp.cmp(disk, left, shallow=False):
+            return
+
+
 def until_cut(at: Live, disk: Path, writers: list[Writer], chance: random.Random) -> Path:
     """Edit for a while; the disk as a power cut at a random moment leaves it."""
     at.connect("boss").close()  # starts the daemon, which recovers
@@ -87,7 +96,7 @@ def until_cut(at: Live, disk: Path, writers: list[Writer], chance: random.Random
     time.sleep(chance.uniform(0, 0.02))
     live.stop(at.daemon_pid())
     left = disk.with_name("left")
-    shutil.copyfile(disk, left)
+    copied_at_one_moment(disk, left)
     stop.set()
     at.kill()
     for thread in threads:
