@@ -15,8 +15,8 @@ it was, but never removed. Anything else is somebody's doing, stays, and becomes
 compared. Which start asks is told by `soundness.Prepared.machine_ran`.
 
 A disk that was put back to how it was once (a snapshot) looks like that, too, and its last writes come back. Tried and
-taken back: to take it for one where older writes, which had surely been written down, went back as well. A disk below the
-checkout that is not mounted yet says the same of its files, and then no edit that was answered came back.
+taken back: to take it for one where older writes, which had surely been written down, went back as well. A disk below
+the checkout that is not mounted yet says the same of its files, and then no edit that was answered came back.
 
 All of that compares what the clock said. After it was set back, records have the time of the last one before that, or
 one that is still to come: of such a write nothing is known, and what stands stays.

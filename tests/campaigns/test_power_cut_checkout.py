@@ -77,7 +77,7 @@ def disk(tmp_path: Path) -> Path:
 
 
 def copied_at_one_moment(disk: Path, left: Path) -> None:
-    """A copy as the disk was at one moment: the kernel may write to it meanwhile, and no cut leaves parts of two times."""
+    """A copy of one moment: the kernel may write to it meanwhile, and a cut leaves no parts of two times."""
     while True:
         shutil.copyfile(disk, left)
         if filecmp.cmp(disk, left, shallow=False):
