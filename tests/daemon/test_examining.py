@@ -14,6 +14,7 @@ from quire_daemon.examiner import CheckTask
 from quire_daemon.examining import copied, examine
 from quire_journal.journal import Journal
 from quire_journal.log import TABLES, Damaged, u64
+from quire_journal.stores import Durability
 from quire_journal.stores.lmdb import LmdbStore
 
 # In a process of its own: the one that runs the tests has threads, and must not fork.
@@ -144,7 +145,9 @@ def test_who_waits_no_longer_for_the_copy_of_a_compaction_ends_the_process_and_m
     def enough() -> None:
         raise Enough
 
-    store = LmdbStore.open(tmp_path)
+    store = LmdbStore.open(tmp_path, Durability.FAST)
+    with store.writing() as w:
+        w.append_all("records", [(u64(number), b"") for number in range(100_000)])  # that takes a while at its pace
     compaction = store.compacting()
     with pytest.raises(Enough):
         compaction.copy(enough, copied)
