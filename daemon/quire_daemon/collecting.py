@@ -437,7 +437,7 @@ class _Collection:
 
     def _compact(self) -> Callable[[], None]:
         assert self._compaction is not None
-        self._compaction.copy(self._breathe.paced, copied)
+        self._compaction.copy(self._breathe, copied)
         return self._swap
 
     def _swap(self) -> None:

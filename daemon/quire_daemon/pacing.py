@@ -45,7 +45,11 @@ class Breather:
             self._until = self._clock.mono_s() + SLICE_S
 
     def paced(self) -> None:
-        """As a call; after a slice that took long (it was synced) the disk is left to others for longer."""
+        """As a call; after a slice that took long (it was synced) the disk is left to others for longer.
+
+        For a process without other threads: beside a busy loop a slice takes as long for want of the interpreter, and
+        to rest for that let the changes of four clients run away from a compaction that was to catch up with them.
+        """
         took = self._clock.mono_s() - self._called
         if took > SYNC_S:
             self.rest(DISK_SHARE * took)

@@ -226,7 +226,6 @@ class _Found:
         elif row.key == b"format" and row.live and (value := source.value(row)).isdigit() and len(value) < 6:
             self.format = max(self.format, int(value))
 
-
     def _take_end(self, value: bytes, live: bool) -> None:
         """What told of the end of the log."""
         last = int.from_bytes(value[:8], "big")

@@ -159,7 +159,7 @@ class _Purge:
     def _copy(self) -> Callable[[], None]:
         assert self._compaction is not None
         self._purger.close()  # which gives space back
-        self._compaction.copy(Breather(self._host).paced, copied)
+        self._compaction.copy(Breather(self._host), copied)
         return self._swap
 
     def _swap(self) -> None:
