@@ -325,6 +325,7 @@ class _Collection:
         }
         if not self._asked.dry_run and totals.dropped:
             self._breathe.rest(self._grace_s)
+            self._needed.catch_up(self._store, self._breathe)
         return self._marked
 
     def _marked(self) -> None:

@@ -364,17 +364,31 @@ class Needed:
         self._numbers: set[int] = set()
         self.look_again = ""  # why the marks do not count any more
 
-    def look(self, r: Reading, noted: Sequence[Event] = ()) -> None:
-        """Take note of what has come since the last look, and of what is `noted` and not committed."""
+    def catch_up(self, store: Store, breathe: Breathe) -> None:
+        """Look in slices: beside writers who never rest, the first look is at all that came while the marks were made."""
+        more = True
+        while more:
+            with store.reading() as r:
+                more = self.look(r, most=_ROWS)
+            breathe()
+
+    def look(self, r: Reading, noted: Sequence[Event] = (), most: int | None = None) -> bool:
+        """Take note of what has come since the last look, and of what is `noted` and not committed.
+
+        At most at so many records, and blobs: True when there may be more of them.
+        """
         history = History(r)
-        for record in history.records(after=self._looked_to):
+        looked_at = 0
+        for looked_at, record in enumerate(islice(history.records(after=self._looked_to), most), 1):
             self._looked_to = record.seq
             self._event(r, history, record.event())
         for event in noted:
             self._event(r, history, event)
-        for key, value in r.scan("blobs", u64(self._newest + 1)):
+        stored = 0
+        for stored, (key, value) in enumerate(islice(r.scan("blobs", u64(self._newest + 1)), most), 1):
             self._newest = int.from_bytes(key, "big")
             self._with_bases(r, blobs.read_row(self._newest, value).base)
+        return most in (looked_at, stored)
 
     def _event(self, r: Reading, history: History, event: Event | None) -> None:
         """Keep the bytes that the event names, and those of the versions that it is about or stands on."""

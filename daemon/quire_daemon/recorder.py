@@ -34,7 +34,7 @@ from quire_journal.purging import Change
 from quire_journal.text import Text
 from quire_journal.views import writers
 
-TEXT_CACHE_BYTES = 64 << 20  # of memory, as `weight` has it
+TEXT_CACHE_BYTES = 80 << 20  # of memory, as `weight` has it
 REPEAT_S = 60.0  # for so long a read that a writer repeats, of the same lines of the same version, is not noted again
 MOST_READS = 10_000  # that are remembered for this
 REFUSALS = 120  # of one caller that are noted however fast they come
@@ -73,9 +73,9 @@ class Texts:
         self._held -= 0 if text is None else weight(text)
 
     def keep(self, text: Text) -> None:
-        """Remember `text`; the one used longest ago goes. A text of more than half of the bound is not kept."""
+        """Remember `text`; the one used longest ago goes. A text that is over the bound by itself is not kept."""
         size = weight(text)
-        if size * 2 > self._limit or text.blob in self._texts:
+        if size > self._limit or text.blob in self._texts:
             return
         self._texts[text.blob] = text
         self._held += size

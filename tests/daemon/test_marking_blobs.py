@@ -180,6 +180,28 @@ def test_a_checkpoint_of_the_past_that_is_named_meanwhile_asks_for_new_marks() -
     assert "'then'" in needed.look_again
 
 
+def test_what_came_while_the_marks_were_made_is_looked_at_in_slices() -> None:
+    """The first look in the loop was at all of it, and everybody waited: a second after a minute of four clients."""
+    writing = Writing()
+    writing.write("a", text("a", 1))
+    needed = Needed(writing.marks())
+    for n in range(2, 132):
+        writing.write("a", text("a", n))
+
+    slices = 0
+
+    def breathe() -> None:
+        nonlocal slices
+        slices += 1
+
+    needed.catch_up(writing.journal.store, breathe)
+    first, slices = slices, 0
+    needed.catch_up(writing.journal.store, breathe)
+    assert (first, slices) == (3, 1), "260 records, a hundred at once; then nothing is left"
+    with writing.journal.store.reading() as r:
+        assert needed.rest(r, Chunk((blob_id(text("a", 131)), blob_id(text("a", 1))), ("a",))) == ()
+
+
 class Counted(Marks):
     """Marks that count how often the versions of a path are judged."""
 

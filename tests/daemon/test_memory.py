@@ -82,7 +82,7 @@ def test_texts_at_hand_are_bounded_by_the_memory_that_they_take(lines: int, wide
     assert len(held) == len(kept) or sum(map(weight, held)) + weight(kept[0]) > 4 << 20
 
 
-def test_a_text_that_would_take_most_of_the_bound_is_not_kept() -> None:
+def test_a_text_that_is_over_the_bound_by_itself_is_not_kept() -> None:
     texts = Texts(limit_bytes=100_000)
     small, large = Text.of(b"small\n"), Text.of(b"line\n" * 1000)
     texts.keep(small)
