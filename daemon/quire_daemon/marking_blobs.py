@@ -365,7 +365,7 @@ class Needed:
         self.look_again = ""  # why the marks do not count any more
 
     def catch_up(self, store: Store, breathe: Breathe) -> None:
-        """Look in slices: beside writers who never rest, the first look is at all that came while the marks were made."""
+        """Look in slices: where others never rest, the first look is at all that came while the marks were made."""
         more = True
         while more:
             with store.reading() as r:
@@ -378,17 +378,17 @@ class Needed:
         At most at so many records, and blobs: True when there may be more of them.
         """
         history = History(r)
-        looked_at = 0
-        for looked_at, record in enumerate(islice(history.records(after=self._looked_to), most), 1):
+        records = list(islice(history.records(after=self._looked_to), most))
+        for record in records:
             self._looked_to = record.seq
             self._event(r, history, record.event())
         for event in noted:
             self._event(r, history, event)
-        stored = 0
-        for stored, (key, value) in enumerate(islice(r.scan("blobs", u64(self._newest + 1)), most), 1):
+        rows = list(islice(r.scan("blobs", u64(self._newest + 1)), most))
+        for key, value in rows:
             self._newest = int.from_bytes(key, "big")
             self._with_bases(r, blobs.read_row(self._newest, value).base)
-        return most in (looked_at, stored)
+        return most in (len(records), len(rows))
 
     def _event(self, r: Reading, history: History, event: Event | None) -> None:
         """Keep the bytes that the event names, and those of the versions that it is about or stands on."""
