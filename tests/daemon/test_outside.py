@@ -805,6 +805,13 @@ class Disk:
     def close(self) -> None:
         """As the kernel's."""
 
+    def holds(self, *names: str) -> None:
+        """It is mounted with these files when the daemon begins."""
+        for name in names:
+            (self.other / name).write_text(f"{name}\n")
+        self.comes_or_goes()
+        self.turns.opened()
+
     def comes_or_goes(self) -> None:
         """What was seen is elsewhere, and what was elsewhere is seen; the watcher tells of the folder."""
         between = self.other.with_name("between")
@@ -824,10 +831,7 @@ def hidden(turns: Turns) -> list[str]:
 def test_files_of_a_disk_that_is_unmounted_are_not_taken_for_deleted(turns: Turns) -> None:
     """Each was journaled as deleted, and as written anew when the disk came back."""
     disk = Disk(turns, "sub")
-    for name in ("a", "b", "gone"):
-        (disk.other / name).write_text(f"{name}\n")
-    disk.comes_or_goes()
-    turns.opened()
+    disk.holds("a", "b", "gone")
     rewatched = turns.watcher.rewatched
     disk.comes_or_goes()
     (disk.other / "gone").unlink()
@@ -848,10 +852,7 @@ def test_files_of_a_disk_that_is_unmounted_are_not_taken_for_deleted(turns: Turn
 
 def test_who_works_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: Turns) -> None:
     disk = Disk(turns, "sub")
-    for name in ("a", "b", "c"):
-        (disk.other / name).write_text(f"{name}\n")
-    disk.comes_or_goes()
-    turns.opened()
+    disk.holds("a", "b", "c")
     disk.comes_or_goes()
     assert turns.gather.file("sub/c", writing=True).kind == "missing"
     assert deletions(turns) == {"sub/c"}, "a tool is about to make it"
@@ -882,9 +883,7 @@ def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are(turn
 
 def test_a_disk_that_went_together_with_its_folder_took_its_files_for_good(turns: Turns) -> None:
     disk = Disk(turns, "sub")
-    (disk.other / "a").write_text("a\n")
-    disk.comes_or_goes()
-    turns.opened()
+    disk.holds("a")
     disk.at.rename(disk.other.with_name("away"))
     disk.mounted, disk.news = False, True
     turns.turns()
