@@ -334,17 +334,21 @@ def test_a_record_that_is_lost_behind_one_that_a_purge_replaced_is_chained_to_wh
     assert salvage_of_it.lost == ((6, 6),)
 
 
+def purge(journal: Journal, wanted: Wanted) -> None:
+    """As the daemon does, but for the compaction."""
+    with journal.store.reading() as r:
+        looking = Looking(wanted)
+        looking.look(r)
+        change = looking.change(r)
+    entries = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
+    journal.append(entries, dropped=change.dropped, instead=change.rows)
+
+
 def test_bytes_that_were_purged_do_not_come_back_from_the_pages_on_which_they_stood(folder: Path) -> None:
     """The records go on naming them; until the journal is compacted, the file has them on pages that are free."""
     secret = content(9)
     journal = Journal.open(LmdbStore.open(folder), 1)
-    with journal.store.reading() as r:
-        looking = Looking(Wanted(blob=blob_id(secret)))
-        looking.look(r)
-        change = looking.change(r)
-    batch = BatchId(journal.head + 1)
-    purge = [Entry(event, WriterId(1), 100, batch) for event in change.events]
-    journal.append(purge, dropped=change.dropped, instead=change.rows)
+    purge(journal, Wanted(blob=blob_id(secret)))
     journal.close()
     store, event = salvaged(folder)
     assert (event.lost, event.blobs) == ((), 0)
@@ -361,12 +365,7 @@ def without_token(folder: Path) -> Journal:
     journal = Journal.open(LmdbStore.open(folder), 1)
     told = EditRefused("edit", "a.py", "stale", "there is token=x1y2z3 now")
     journal.append([Entry(told, WriterId(1), 100, BatchId(journal.head + 1))])
-    with journal.store.reading() as r:
-        looking = Looking(Wanted(matching=re.compile(rb"token=\w+")))
-        looking.look(r)
-        change = looking.change(r)
-    purge = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
-    journal.append(purge, instead=change.rows)
+    purge(journal, Wanted(matching=re.compile(rb"token=\w+")))
     return journal
 
 
@@ -387,12 +386,7 @@ def test_what_a_second_purge_took_does_not_come_back_where_its_record_is_lost(fo
     """The first one vouches for the record as it was before the second, which a free page has."""
     without_token(folder).close()  # 12, by 13
     journal = Journal.open(LmdbStore.open(folder), 1)
-    with journal.store.reading() as r:
-        looking = Looking(Wanted(matching=re.compile(rb"there is")))
-        looking.look(r)
-        change = looking.change(r)
-    purge = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
-    journal.append(purge, instead=change.rows)
+    purge(journal, Wanted(matching=re.compile(rb"there is")))
     last = journal.head
     journal.close()
     data = folder / "db" / "data.mdb"
@@ -411,12 +405,7 @@ def test_one_that_stands_for_another_is_not_believed_about_the_record_before(fol
         told = EditRefused("edit", "a.py", "stale", text)
         journal.append([Entry(told, WriterId(1), 100, BatchId(journal.head + 1))])  # 12 and 13
     for wanted in (b"alpha", b"beta"):
-        with journal.store.reading() as r:
-            looking = Looking(Wanted(matching=re.compile(wanted)))
-            looking.look(r)
-            change = looking.change(r)
-        purge = [Entry(event, WriterId(1), 100, BatchId(journal.head + 1)) for event in change.events]
-        journal.append(purge, instead=change.rows)
+        purge(journal, Wanted(matching=re.compile(wanted)))
     last = journal.head
     journal.close()
     change_record(folder, last, b"matching", b"watching")
@@ -452,12 +441,7 @@ def test_bytes_that_were_purged_stay_so_though_the_record_that_says_it_is_lost(f
     """A view tells it, too: they came back from a page that was free."""
     secret = content(9)
     journal = Journal.open(LmdbStore.open(folder), 1)
-    with journal.store.reading() as r:
-        looking = Looking(Wanted(blob=blob_id(secret)))
-        looking.look(r)
-        change = looking.change(r)
-    purge = [Entry(event, WriterId(1), 100, BatchId(12)) for event in change.events]
-    journal.append(purge, dropped=change.dropped, instead=change.rows)
+    purge(journal, Wanted(blob=blob_id(secret)))
     journal.append([Entry(EditRefused("edit", "a.py", "x", "no"), WriterId(1), 100, BatchId(14))])
     journal.close()
     record = stored(folder, "records", u64(13))
