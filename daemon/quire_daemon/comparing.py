@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from quire_daemon.crawl import crawl
+from quire_daemon.crawl import Entry, crawl
 from quire_daemon.ignore import Ignore
+from quire_daemon.linked import several_names
 from quire_daemon.reconcile import Seen, compare
 from quire_daemon.workspace import HOME
 from quire_journal.history import History
@@ -31,6 +32,7 @@ class Compared(NamedTuple):
     files: int  # that were met
     folders: list[str]  # that were met
     names: PathNames  # all that the log names, for who asks next
+    linked: list[Entry]  # files that were met and have several names
 
 
 class NotMounted(Exception):
@@ -77,7 +79,7 @@ def compare_all(
     bare = [folder for folder in result.bare if folder not in standing]
     look_at = dict.fromkeys([*result.changed, *gone, *unread, *bare])
     new = {e.path: e.size for e in entries if e.kind == "file" and e.path not in standing}
-    return Compared(list(look_at), new, result.files, result.folders, names)
+    return Compared(list(look_at), new, result.files, result.folders, names, several_names(entries))
 
 
 def _is_bare_of_another_disk(root: Path, seen: Mapping[str, Seen]) -> bool:

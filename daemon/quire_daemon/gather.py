@@ -39,7 +39,7 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
+from quire_journal.ids import OUTSIDE, BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
 from quire_journal.mapped_paths import mapped
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -108,6 +108,7 @@ class Gather:
         self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
+        self.other_names: Callable[[str], Sequence[str]] = lambda path: ()  # of the file there (hard links)
         self.tell_untold: Callable[[], None] = lambda: None  # makes the log tell of what is `untold`
 
     def asked(self, given: str) -> str:
@@ -329,8 +330,17 @@ class Gather:
         at_ns = signature.ctime_ns if signature is not None else self._gone_ns(observation)
         if not at_ns or event.evidence == "captured":
             return event
-        hint = self.hint(observation.path, at_ns, signature is not None)
+        hint = self.hint(observation.path, at_ns, signature is not None) or self._through_another(observation)
         return msgspec.structs.replace(event, hint=hint) if hint else event
+
+    def _through_another(self, seen: Observation) -> str:
+        """The other name of the file through which a tool wrote what is seen; "": there is none."""
+        since, blob = seen.head.seq if seen.head is not None else 0, seen.sighting.disk.blob
+        for other in map(journal_path, self.other_names(seen.path)):
+            head = standing(self._head(other))
+            if head is not None and head.writer != OUTSIDE and head.seq > since and head.blob == blob:
+                return f"hard link of {other}"
+        return ""
 
     def _gone_ns(self, observation: Observation) -> int:
         """The latest moment at which a file can have gone: nothing in its folder has changed since its stamp.

@@ -19,6 +19,7 @@ from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
 from quire_daemon.jobs import StartJob
+from quire_daemon.linked import Linked, several_names
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, above, below
 from quire_daemon.reconcile import Renames, Seen, with_moves
@@ -84,6 +85,13 @@ class Outside:
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
         self._ahead = Ahead(gather.read_ahead, start_job, lambda path: self.name(path, "captured", self._now()))
+        self._linked = Linked(
+            lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
+            start_job,
+            lambda path: self.name(path, "watched", self._now()),
+            lambda: self.scan("overflow"),
+        )
+        gather.other_names = self._linked.others
 
     # ── naming paths ──
 
@@ -111,7 +119,7 @@ class Outside:
         at and is looked at again until a program closes it, which may be never.
         """
         awaited = any(scan is not None and scan.awaited for scan in (self._next_scan, self._scanning))
-        if awaited or self._crawling or self._watcher.has_news():
+        if awaited or self._crawling or self._linked.busy or self._watcher.has_news():
             return False
         waiting = self._named.waiting
         return not waiting or (bool(self._scan_left) and waiting == len(self._scan_left))
@@ -122,7 +130,7 @@ class Outside:
             return now
         coming = self._next_scan if self._scanning is None else None  # one that is under way ends by a job
         at = now + 60 if coming is None else coming.at_s
-        return min(at, self._named.next_s)
+        return min(at, self._named.next_s, self._linked.next_s)
 
     # ── looking ──
 
@@ -144,6 +152,7 @@ class Outside:
         scan = self._next_scan
         if scan is not None and self._scanning is None and now >= scan.at_s:
             self._begin_scan(scan)
+        self._linked.look(now)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
         """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""
@@ -201,6 +210,7 @@ class Outside:
             self.name(path, evidence, now, since + BARE_S)
             return []
         self._looked(path, observation.event is not None)
+        self._linked.looked(path, observation.sighting.signature)
         if self._hidden or observation.hidden:
             self._look_behind(observation, now)
         parent = path.rpartition("/")[0]
@@ -284,6 +294,8 @@ class Outside:
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._gather.stands(path):
                 self.name(path, "watched", now)
+            for other in self._linked.others(path) if path in batch.touched else ():
+                self.name(other, "watched", now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:
             for path in pair:
@@ -434,6 +446,7 @@ class Outside:
         self._not_mounted = self._broke_off = ""
         self._hidden.clear()  # all that is missing is looked at again
         self._recorder.know_names(compared.names)
+        self._linked.know(compared.linked)
         look_at, new, now = compared.look_at, compared.new, self._now()
         first = self._scanning is not None and self._scanning.reason == "start"
         evidence = "captured" if first and not self._captured else "scanned"

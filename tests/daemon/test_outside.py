@@ -20,14 +20,15 @@ from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
+from quire_daemon.linked import EVERY_S
 from quire_daemon.mounts import Mounts
 from quire_daemon.noticed import FEW, Batch
 from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
-from quire_journal.events import OutsideDeleted, OutsideMoved, OutsideWritten, WorkspaceScanned
-from quire_journal.ids import disk_path
+from quire_journal.events import FileWritten, OutsideDeleted, OutsideMoved, OutsideWritten, WorkspaceScanned
+from quire_journal.ids import WriterId, blob_id, disk_path
 from quire_journal.journal import Journal
 from quire_journal.log import Damaged, Reading, StoreFailed
 from quire_journal.refusals import Refused
@@ -889,3 +890,80 @@ def test_a_disk_that_went_together_with_its_folder_took_its_files_for_good(turns
     turns.turns()
     turns.turns()
     assert (deletions(turns), hidden(turns)) == ({"sub/a"}, [])
+
+
+# ── several names of one file ──
+
+
+def saved(turns: Turns, path: str, text: str) -> None:
+    """Another program writes through this name, and the watcher tells of it alone, as the kernel does."""
+    turns.write(path, text)
+    turns.watcher.batches.append(Batch(dirty={path}, touched={path}))
+    turns.turns()
+
+
+def linked(turns: Turns, path: str, to: str) -> None:
+    """A file gets another name, of which the watcher tells."""
+    os.link(turns.root / path, turns.root / to)
+    turns.watcher.batches.append(Batch(dirty={to}))
+    turns.turns()
+
+
+def test_what_is_written_through_one_name_of_a_file_is_journaled_at_all_of_them(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    os.link(turns.root / "a", turns.root / "b")
+    turns.opened()
+    saved(turns, "b", "two\n")
+    saved(turns, "a", "three\n")
+    assert turns.texts("a") == turns.texts("b") == ["one\n", "two\n", "three\n"]
+
+
+def test_what_a_tool_writes_through_one_name_is_told_so_at_the_others(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    os.link(turns.root / "a", turns.root / "b")
+    turns.opened()
+    turns.recorder.note(FileWritten("a", blob_id(b"two\n"), 4, 0o644), WriterId(1))
+    turns.recorder.note_blob(b"two\n", "a")
+    turns.recorder.commit()
+    saved(turns, "a", "two\n")
+    saved(turns, "a", "three\n")
+    seen = [e.hint for e in turns.events() if isinstance(e, OutsideWritten) and e.path == "b"]
+    assert (turns.texts("b"), seen) == (["one\n", "two\n", "three\n"], ["", "hard link of a", ""])
+
+
+def test_the_names_of_a_file_that_gets_another_one_are_looked_for(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.opened()
+    linked(turns, "a", "b")
+    saved(turns, "b", "two\n")
+    (turns.root / "b").unlink()
+    turns.write("c", "other\n")
+    os.link(turns.root / "c", turns.root / "b")
+    turns.watcher.batches.append(Batch(dirty={"b", "c"}, touched={"c"}))
+    turns.turns(EVERY_S)
+    saved(turns, "c", "other two\n")
+    assert turns.texts("a") == ["one\n", "two\n"]
+    assert turns.texts("b") == ["one\n", "two\n", "other\n", "other two\n"]
+
+
+def test_a_program_that_makes_links_all_the_time_has_not_all_of_the_tree_looked_at_for_each(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.opened()
+    for number in range(20):
+        linked(turns, "a", f"lock{number}")
+        assert turns.jobs.waiting == []
+    assert turns.waits_s() > EVERY_S / 2
+    saved(turns, "lock19", "two\n")
+    assert turns.texts("a") == ["one\n"]
+    turns.turns(EVERY_S)
+    assert turns.texts("a") == ["one\n", "two\n"]
+
+
+def test_names_that_cannot_be_looked_for_are_found_by_a_comparison(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.opened()
+    turns.jobs.fails["names of files"] = OSError(24, "Too many open files")
+    linked(turns, "a", "b")
+    assert [str(error) for error in turns.errors] == ["[Errno 24] Too many open files"]
+    saved(turns, "b", "two\n")
+    assert turns.texts("a") == ["one\n", "two\n"]
