@@ -54,6 +54,7 @@ class OnDesk(msgspec.Struct, frozen=True):
 
     data: bytes
     mode: int = 0o644
+    links: int = 1
 
 
 class Desk:
@@ -189,8 +190,9 @@ class Desk:
         if lying is None:
             return FileNow(path, "missing", version=head)
         why = head.uncaptured if head is not None else ""
+        size, links = len(lying.data), lying.links
         return FileNow(
-            path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=len(lying.data), uncaptured=why
+            path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=size, uncaptured=why, links=links
         )
 
     def _act(self, decision: Decision, who: Who) -> None:

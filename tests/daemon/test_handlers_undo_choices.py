@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from desk import BEGAN_NS, Desk, OnDesk, lines
 from hypothesis import given
 from hypothesis import strategies as st
@@ -415,6 +416,19 @@ def test_abort_names_who_built_on_it_and_not_how_the_file_was_found() -> None:
     refused = desk.call(UNDO_TOOL, desk.ann, writer="ann", conflicts="abort")
     assert refused["error"] == "conflict"
     assert "ben/s2 built on it" in refused["message"]
+
+
+@pytest.mark.parametrize(("links", "skipped"), [(2, "linked"), (3, None)])
+def test_a_file_with_two_names_is_undone_once_unless_it_has_another_elsewhere(links: int, skipped: str | None) -> None:
+    desk = Desk()
+    for path in ("a", "b"):
+        desk.outside(path, START)
+    since = desk.write("a", b"new\n", desk.ann)
+    desk.outside("b", b"new\n")
+    desk.files |= dict.fromkeys(("a", "b"), OnDesk(b"new\n", links=links))
+    asked: dict[str, Any] = {"writer": "*", "from": f"v{since - 1}", "conflicts": "abort", "plan": True}
+    reply = desk.call(UNDO_TOOL, desk.ann, **asked)
+    assert {f["path"]: f["skipped"] for f in reply["files"]} == {"a": None, "b": skipped}, reply
 
 
 def test_a_file_that_cannot_be_looked_at_now_is_busy_and_worth_another_try() -> None:

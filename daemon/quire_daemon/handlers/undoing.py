@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -23,6 +24,10 @@ AS_THEN: Final = "as_then"
 
 UNSEEN: Final = "creation_not_seen"
 """Why the first known version of a file stays: nobody is in the way, but nothing shows that it was made then."""
+
+
+LINKED: Final = "linked"
+"""Why nothing is done under one of the names of a file (hard links): it is done under another."""
 
 
 class Action(msgspec.Struct, frozen=True, gc=False):
@@ -90,6 +95,12 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
     return ordered + last
 
 
+def _linked(action: Action) -> tuple[int, int]:
+    """The inode that is changed, and how many names it has; zeros where none is, or there is one."""
+    now = action.now
+    return (now.inode, now.links) if now is not None and now.links > 1 and action.do in ("write", "mode") else (0, 0)
+
+
 def _goes_first(action: Action, goes_from: Mapping[str, Action]) -> Action | None:
     """What has to go before this can be done: from where it comes to, or from where a folder has to be for it."""
     path = action.unwound.path
@@ -120,9 +131,24 @@ class Planning(msgspec.Struct):
         while True:  # what needs a name that stays in use keeps its own, and others may need that
             free = {a.path for a in actions if a.do in ("move", "delete")}
             if free == self.leaving:
-                return actions
+                return self._once_for_each_file(actions)
             self.leaving = free
             actions = [self._unless_stuck(action) for action in actions]
+
+    def _once_for_each_file(self, actions: Sequence[Action]) -> list[Action]:
+        """A file that would be changed under each of its names is changed under the first, and they all show it.
+
+        One that has a name elsewhere, too, is parted from that: then each of these needs its own change.
+        """
+        names = Counter(map(_linked, actions))
+        changed: set[int] = set()
+        done: list[Action] = []
+        for action in actions:
+            inode, links = _linked(action)
+            again = links > 1 and inode in changed and names[inode, links] == links
+            done.append(self._skip(action.unwound, LINKED) if again else action)
+            changed.add(inode)
+        return done
 
     def _unless_stuck(self, action: Action) -> Action:
         """The action, if it can be done with only those files gone that do go."""
