@@ -1,13 +1,14 @@
 """What people see: plain text without surprises, colours only where wanted, and one JSON object for programs.
 
 Names, reasons and contents come from agents. Characters that move the cursor or turn the direction of writing
-are taken out before they reach a terminal; JSON escapes everything that is not ASCII, so it is safe anywhere.
+are taken out before they reach a terminal; JSON escapes them.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -27,6 +28,7 @@ _COLOURS: Final = {
 }
 _FOR_WRITERS: Final = ("cyan", "green", "yellow", "magenta", "blue", "red")
 _DIRECTION: Final = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_ESCAPED: Final = re.compile(f"[\x7f-\x9f\u2028\u2029\ud800-\udfff{''.join(sorted(_DIRECTION))}]")
 _HEX: Final = frozenset("0123456789abcdef")
 _AT: Final = re.compile(r"\b(at|since|until) (\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\dZ)")
 
@@ -79,9 +81,17 @@ def said(sentence: object) -> str:
     return _AT.sub(r"\1 \2 \3", clean_text(sentence))
 
 
-def as_json(reply: Mapping[str, Any]) -> str:
-    """The reply as one line of JSON."""
-    return json.dumps(reply, default=str)
+def as_json(reply: Mapping[str, Any], encoding: str = "") -> str:
+    """The reply as one line of JSON, with all that people wrote as they did, as far as it is safe and can be printed.
+
+    `encoding`: of what prints it; that of stdout if it is not said.
+    """
+    text = _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(reply, default=str, ensure_ascii=False))
+    try:
+        text.encode(encoding or sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return json.dumps(reply, default=str)
+    return text
 
 
 def columns(rows: Iterable[Sequence[str]]) -> list[str]:

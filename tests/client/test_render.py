@@ -30,13 +30,22 @@ def test_texts_of_several_lines_keep_their_lines() -> None:
     assert render.one_line("x" * 300, 10) == "xxxxxxxxx…"
 
 
-def test_json_is_one_ascii_line_that_holds_everything() -> None:
-    reply = {"ok": True, "message": "a\u202eb\x1b\n\udc80é"}
-    text = render.as_json(reply)
-    assert text.isascii()
-    assert "\n" not in text
-    assert "\x1b" not in text
+UNSAFE = "a\u202eb\x1b\n\x7f\x9b\u2028\udc80\ud83d"
+
+
+def test_json_is_one_line_in_which_people_read_what_they_wrote_and_terminals_find_nothing() -> None:
+    reply = {"ok": True, "message": UNSAFE, "über": "— 漢字 🙂"}
+    text = render.as_json(reply, "utf-8")
+    assert '"über": "— 漢字 🙂"' in text
+    assert render.clean(text) == text
     assert json.loads(text) == reply
+
+
+def test_json_is_ascii_where_what_prints_it_has_no_other_characters() -> None:
+    reply = {"message": UNSAFE, "über": "🙂"}
+    assert render.as_json(reply, "ascii").isascii()
+    assert json.loads(render.as_json(reply, "latin-1")) == reply
+    assert '"é"' in render.as_json({"é": UNSAFE}, "latin-1")
 
 
 @every(
