@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from quire_client import render
@@ -14,6 +14,9 @@ HEALTH: Final = ("journal", "space", "reserve", "capture", "coverage", "protecti
 
 FEWEST: Final = 3
 """Lines that a section has at least, if it has as many."""
+
+INDENT: Final = "  "
+"""Of what stands below a title."""
 
 
 class Seen(NamedTuple):
@@ -29,12 +32,13 @@ class Seen(NamedTuple):
 def lines(seen: Seen, height: int, width: int, colours: render.Palette) -> list[str]:
     """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are."""
     head = [(_cut(line, width), colour) for line, colour in _head(seen)]
+    leases = _entries(seen.claims, "leases")
     told = [colours.paint(line, colour) if colour else line for line, colour in head]
     sections = {
-        "Callers": render.columns(who.row(writer) for writer in _entries(seen.who, "writers")),
-        "Leases": claim.table([*_entries(seen.claims, "leases"), *_entries(seen.claims, "waiting")]),
-        "Files": render.columns(_files(_entries(seen.log, "records"))),
-        "Events": render.columns(log.row(record) for record in _entries(seen.log, "records")),
+        "Callers": _fitting(map(who.row, _entries(seen.who, "writers")), width, (3, 1, 2)),
+        "Leases": _fitting(map(claim.row, [*leases, *_entries(seen.claims, "waiting")]), width, (5, 2, 0, 1)),
+        "Files": _fitting(_files(_entries(seen.log, "records")), width, (0, 3, 1)),
+        "Events": _fitting(map(log.row, _entries(seen.log, "records")), width, (0, 1, 3)),
     }
     left = height - len(told) if height else 0
     for number, (title, rows) in enumerate(sections.items()):
@@ -43,7 +47,7 @@ def lines(seen: Seen, height: int, width: int, colours: render.Palette) -> list[
         # Each has a share of what is left, the last one all of it.
         share = max(FEWEST, (left - 2) // (len(sections) - number)) if height else len(rows)
         shown = _first(rows, min(share, left - 2) if height else share)
-        told += ["", colours.paint(title, "bold"), *(_cut(f"  {row.strip()}", width) for row in shown)]
+        told += ["", colours.paint(title, "bold"), *(_cut(INDENT + row.strip(), width) for row in shown)]
         left -= 2 + len(shown)
     return told
 
@@ -85,6 +89,20 @@ def _files(records: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
         version, at = render.one_line(record["version"]), render.moment(record.get("at", ""))
         changes = render.counted(times[path], "change")
         yield (at, version, render.writer(record.get("writer")), changes, render.one_line(path, 4096))
+
+
+def _fitting(rows: Iterable[Sequence[str]], width: int, needless: Sequence[int]) -> list[str]:
+    """The rows as a table, without as many `needless` columns, one after the other, as leave the last one half of
+    `width`, or all that it needs.
+    """
+    table = [*rows]
+    shown = [*range(len(table[0]))] if table else []
+    for column in needless:
+        *before, last = (max(len(row[at]) for row in table) for at in shown) if shown else [0]
+        if not width or width - len(INDENT) - sum(before) - 2 * len(before) >= min(last, width // 2):
+            break
+        shown.remove(column)
+    return render.columns([row[at] for at in shown] for row in table)
 
 
 def _first(rows: Sequence[str], most: int) -> list[str]:

@@ -102,6 +102,24 @@ def test_the_picture_fits_the_terminal(height: int, width: int) -> None:
     assert drawn[0].startswith("/site  pid 7")
 
 
+@every(
+    ("path", "width", "files", "events"),
+    [
+        ("src/a.py", 40, "v812  alice/s1  1 change  src/a.py", "v812  alice/s1  file written  src/a.py"),
+        ("some/where/else.py", 40, "v812  alice/s1  some/where/else.py", "alice/s1  some/where/else.py"),
+        ("a/path/that/is/never/shown.py", 40, "v812  alice/s1  a/path/that/is/never/…", ""),
+        ("src/a.py", 60, "2026-01-31 12:00:00Z  v812  alice/s1  1 change  src/a.py", ""),
+    ],
+)
+def test_a_narrow_terminal_shows_who_and_where_and_of_the_rest_what_has_room(
+    path: str, width: int, files: str, events: str
+) -> None:
+    drawn = picture.lines(seen()._replace(log={"records": [record(812, path)]}), 60, width, PLAIN)
+    assert drawn[drawn.index("Files") + 1] == f"  {files}"
+    assert drawn[drawn.index("Events") + 1] == f"  {events}" or not events
+    assert "src/app.py" in drawn[drawn.index("Leases") + 1]
+
+
 def test_the_events_have_the_room_that_others_leave() -> None:
     drawn = picture.lines(seen(200), 40, 120, PLAIN)
     assert len(drawn) == 40

@@ -46,8 +46,12 @@ def _show(reply: Mapping[str, Any]) -> str:
 
 def table(leases: Iterable[object]) -> list[str]:
     """Leases as lines of a table: number, kind, until when, who, where, why."""
-    rows = [tuple(_cells(lease)) for lease in leases if isinstance(lease, Mapping)]
-    return render.columns(rows) if rows else []
+    return render.columns(row(lease) for lease in leases if isinstance(lease, Mapping))
+
+
+def row(lease: Mapping[str, Any]) -> tuple[str, ...]:
+    """A lease as a line of that table."""
+    return tuple(_cells(lease))
 
 
 def _cells(lease: Mapping[str, Any]) -> Iterator[str]:
