@@ -50,9 +50,9 @@ def test_without_a_terminal_nothing_goes_unless_yes_is_said(
     assert "--yes was not said. `--plan` shows what would go. [not_confirmed]" in said.err
     assert main(["purge", "a.py", "--json"], opener) == 1
     assert json.loads(capsys.readouterr().out)["error"] == "not_confirmed"
-    assert plans(opener) == []
+    assert plans(opener) == [True, True]
     assert main(["purge", "a.py", "--yes"], opener) == 0
-    assert plans(opener) == [False]
+    assert plans(opener) == [True, True, False]
 
 
 def test_a_plan_needs_no_yes(opener: FakeOpener) -> None:
@@ -75,10 +75,14 @@ def test_a_person_sees_what_would_go_and_is_asked(
     assert plans(opener) == ([True, False] if goes else [True])
 
 
-def test_a_person_is_not_asked_about_what_is_refused(opener: FakeOpener, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("stdin", [Terminal, io.StringIO])
+def test_what_is_refused_is_said_before_anybody_is_asked_or_told_to_say_yes(
+    stdin: type[io.StringIO], opener: FakeOpener, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     opener.line.answers = {"purge": {"ok": False, "error": "busy", "message": "A purge is going on already."}}
-    monkeypatch.setattr("sys.stdin", Terminal("y\n"))
+    monkeypatch.setattr("sys.stdin", stdin("y\n"))
     assert main(["purge", "a.py"], opener) == 1
+    assert "A purge is going on already." in capsys.readouterr().err
     assert plans(opener) == [True]
 
 

@@ -30,14 +30,14 @@ def run(call: Invocation) -> int:
     wanted |= {"note": call.options.get("note", "")}
     plan = "plan" in call.options
     if not plan and "yes" not in call.options:
-        if not call.can_ask:
-            message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
-            return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
         would = _asked(call, "Looking", wanted, plan=True)
         if not would.get("ok"):
             return call.answer(would, lambda reply: "")
         if not would.get("versions_total") and not would.get("records"):
             return call.answer(would, lambda reply: "\n".join(_lines(reply)))
+        if not call.can_ask:
+            message = "Nothing was purged: --yes was not said. `--plan` shows what would go."
+            return call.answer(Refused("not_confirmed", message, "confirm").reply(), lambda reply: "")
         for line in _lines(would, MOST_SHOWN):
             call.say(line)
         if not call.agreed(f"{render.counted(int(would.get('blobs') or 0), 'blob')} would be gone for good. Purge?"):
