@@ -133,11 +133,11 @@ class App:
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload)
+        self._under_way = self.gather.under_way
         self.performing = Performing(
-            workspace, self.recorder, self.outside, clock, step, server.wake, self.gather.withheld
+            workspace, self.recorder, self.outside, self._under_way, step, server.wake, self.gather.withheld
         )
         self.performing.rider = self.collecting
-        self.gather.under_way, self.gather.tell_untold = self.performing.under_way, self.performing.tell
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
         self._stopping = False
         self._standing = Standing(
@@ -156,7 +156,6 @@ class App:
             self.gather,
             self.watcher,
             self.outside,
-            self.performing,
             self.leasing,
             self.bursting,
             self.presence,
@@ -309,7 +308,7 @@ class App:
         goes_on = self.performing.patience_s() is not None  # what begins now does so in the next turn
         if going:
             self._perform_all(going)
-        self.performing.under_way.decided.clear()
+        self._under_way.turn_over()
         if goes_on:
             with self.watcher.quiet():  # a slice makes few events, whose reader would take turns with it
                 ended = [*self.performing.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)]
@@ -381,7 +380,7 @@ class App:
 
     def _to_flush(self) -> bool:
         """Is there something noted, and a journal that may take it?"""
-        return bool(self.recorder.waiting or self.performing.unsettled) and not self.answering.read_only
+        return bool(self.recorder.waiting or self._under_way.unsettled) and not self.answering.read_only
 
     # ── performing ──
 

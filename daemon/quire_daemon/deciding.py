@@ -26,7 +26,7 @@ from quire_daemon.handlers.origins import NeedsOrigins
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
-from quire_daemon.performing import Performing, most_open, require_room
+from quire_daemon.performing import most_open, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.reserve import Reserve
 from quire_daemon.search import NeedsSearch
@@ -34,7 +34,6 @@ from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.syntax import Grammars
-from quire_daemon.under_way import paths_of
 from quire_daemon.watcher import Watcher
 from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
 from quire_journal.history import History
@@ -61,7 +60,6 @@ class Deciding:
         gather: Gather,
         watcher: Watcher,
         outside: Outside,
-        performing: Performing,
         leasing: Leasing,
         bursting: Bursting,
         presence: Presence,
@@ -72,7 +70,7 @@ class Deciding:
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking = Looking(gather)
-        self._watcher, self._outside, self._performing = watcher, outside, performing
+        self._watcher, self._outside = watcher, outside
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._finding_out, self._reserve, self._answering = finding_out, reserve, answering
         self._lost_root = lost_root
@@ -261,8 +259,8 @@ class Deciding:
             queue=self._leasing.before(call),
             kept_off=looks.kept_off,
             implied=looks.implied,
-            landed=self._performing.landed,
-            being_written=self._performing.under_way.batches,
+            landed=self._gather.under_way.landed,
+            being_written=self._gather.under_way.batches,
             origins=call.origins,
         )
 
@@ -300,7 +298,7 @@ class Deciding:
             self._answering.answer(call, dict(decision.reply))
             return None
         going = Going(call, decision, seqs, seqs[0], self._recorder.next_commit)
-        self._gather.under_way.decided.update(paths_of(going))
+        self._gather.under_way.decided(going)
         return going
 
     def _health(self, call: Call) -> dict[str, Any]:

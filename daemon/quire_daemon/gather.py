@@ -103,13 +103,12 @@ class Gather:
         self.recorder = recorder
         self.ignore = ignore
         self.settings = settings
-        self.under_way = UnderWay()
+        self.under_way = UnderWay(recorder)
         self.mounts = Mounts()
         self._reader: Readers | None = None
         self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
         self.hint: Hint = lambda path, at_ns, exact: ""
         self.other_names: Callable[[str], Sequence[str]] = lambda path: ()  # of the file there (hard links)
-        self.tell_untold: Callable[[], None] = lambda: None  # makes the log tell of what is `untold`
 
     def asked(self, given: str) -> str:
         """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
@@ -217,10 +216,9 @@ class Gather:
         and as `commit` does where the log has to be told first that it holds a write that was not made.
         """
         name = journal_path(path)
-        if name in self.under_way.decided or name in self.under_way.paths:
+        if self.under_way.writes(name):
             raise BeingWritten(name)
-        if name in self.under_way.untold:
-            self.tell_untold()
+        self.under_way.tell_before_look(name)
         self._look_at_mounts()
         head = self._head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)

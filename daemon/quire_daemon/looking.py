@@ -44,19 +44,18 @@ class Looking:
         of the refusal stands beside: the others do not wait for it, and the decision tells. Raises `Refused`; and
         `NotYet`, with what is known so far kept in `call.looks`.
         """
-        looks, began_s = call.looks, self._clock.mono_s()
+        looks, began_s, under_way = call.looks, self._clock.mono_s(), self._gather.under_way
         if looks is None:
             looks = call.looks = Looks()
             self._imply(call, looks)
-        decided = self._gather.under_way.decided  # another request of this turn writes them: first that one
         named = list(dict.fromkeys(call.tool.paths(call.params)))
         for name in named:
             looks.files.pop(name, None)  # these are few, and what a reader is shown is of now
         try:
             self._look_at_all(call, named, looks, began_s)
         except BeingWritten as being:
-            raise NotYet(self._clock.mono_s() + (0.0 if being.path in decided else RETRY_S)) from None
-        if any(file.path in decided for file in looks.files.values()):  # seen in an earlier turn
+            raise NotYet(self._clock.mono_s() + (0.0 if under_way.writes_now(being.path) else RETRY_S)) from None
+        if any(under_way.writes_now(file.path) for file in looks.files.values()):  # seen in an earlier turn
             raise NotYet(self._clock.mono_s())
         call.looks = None
         return looks

@@ -19,23 +19,21 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
 import msgspec
 
 from quire_daemon.call import Going
-from quire_daemon.clock import Clock
 from quire_daemon.displaced import Theirs, Withheld, nothing_is_withheld
 from quire_daemon.handlers.base import Move, Put, Write, names
 from quire_daemon.outside import Outside
 from quire_daemon.preparing import AT_ONCE, Preparing, Slices, Staging, only_syncs, to_end
 from quire_daemon.recorder import Recorder
-from quire_daemon.under_way import UnderWay, paths_of
+from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Kept, Lost, Staged, Swapped, Workspace
-from quire_journal.events import BytesGone, WritesAbandoned, WritesSettled
-from quire_journal.ids import Seq, WriterId, disk_path
+from quire_journal.events import BytesGone, WritesSettled
+from quire_journal.ids import disk_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
@@ -55,9 +53,6 @@ SPARE_FILES: Final = 1024
 
 MANY: Final = 64
 """Writes of one request, from which on it is written in slices."""
-
-ABANDONED_AT_ONCE: Final = 64
-"""Writes of which one commit says that they were taken back."""
 
 SLICE_S: Final = 0.01
 """Of one turn, for such a request, while others ask for something."""
@@ -135,41 +130,20 @@ class Performing:
         workspace: Workspace,
         recorder: Recorder,
         outside: Outside,
-        clock: Clock,
+        under_way: UnderWay,
         step: Callable[[str], None],
         wake: Callable[[], None] = lambda: None,
         withheld: Withheld = nothing_is_withheld,
     ) -> None:
         """`wake`: on any thread, when there is something to go on with."""
-        self._workspace, self._recorder, self._outside, self._clock, self._step = (
-            workspace,
-            recorder,
-            outside,
-            clock,
-            step,
-        )
+        self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
+        self._outside, self._under_way, self._step = outside, under_way, step
         self._preparing = Preparing(workspace, wake)
-        self._settle_upto = Seq(0)
         self._long: list[_Progress] = []  # that are written in slices, one after the other
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
-        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
         self.theirs = Theirs(recorder, workspace, withheld)
-        self.under_way = UnderWay()
         self.rider: Rider | None = None
-
-    @property
-    def landed(self) -> Seq:
-        """Up to which record the writes are on disk that the log does not call settled; 0: there are none.
-
-        Those of requests that are still being written (`under_way`) are not, wherever they stand.
-        """
-        return self._settle_upto
-
-    @property
-    def unsettled(self) -> bool:
-        """Are there writes on disk, or taken back, of which the log does not say so, and could?"""
-        return bool(self._settled() or self._abandoned)
 
     def patience_s(self) -> float | None:
         """How long `go_on` may wait; None where there is nothing to go on with."""
@@ -184,7 +158,7 @@ class Performing:
         long = [_Progress(one, []) for one in going if len(one.decision.writes) >= MANY]
         short = [_Progress(one, []) for one in going if len(one.decision.writes) < MANY]
         for one in long:
-            self.under_way.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
+            self._under_way.begin(one.going)  # before the commit: it says that what was on disk earlier is settled
         try:
             for one in short:
                 for portion in self._preparing.portions(one.going):
@@ -192,13 +166,12 @@ class Performing:
             self.settle()
         except BaseException:
             for one in long:
-                self.under_way.end(one.going)
+                self._under_way.end(one.going)
             for one in short:
                 self._abandon_temporary(one)
             for each in going:
                 if self._recorder.failure(each.commit) is None:  # an earlier commit has told of it
-                    self._abandoned += [(part, each.call.who.writer) for part in _abandoned(each, "not_begun")]
-                    self.under_way.untold.update(paths_of(each))
+                    self._under_way.not_made(each, "not_begun")
             raise
         self._step("after_commit")
         for one in long:
@@ -220,7 +193,7 @@ class Performing:
             except StopIteration as ended:
                 self._waiting = False
                 self._long.remove(one)
-                self.under_way.end(one.going)
+                self._under_way.end(one.going)
                 yield one.going, ended.value
             if self._waiting or self._clock.mono_s() > until:
                 return
@@ -232,7 +205,7 @@ class Performing:
             one = self._long.pop(0)
             assert one.rest is not None
             outcome = to_end(one.rest)
-            self.under_way.end(one.going)
+            self._under_way.end(one.going)
             yield one.going, outcome
 
     def _outcome(self, one: _Progress, sync_folders: bool) -> Slices[Outcome]:
@@ -262,7 +235,7 @@ class Performing:
         for path in _one_a_folder(one.going.decision.writes) if sync_folders else ():
             self._workspace.sync_folder(disk_path(path))
             yield False
-        self._settle_upto = max(self._settle_upto, one.going.seqs[-1])
+        self._under_way.land(one.going.seqs[-1])
         self._step("before_reply")
         return Done(tuple(one.warnings))
 
@@ -367,28 +340,11 @@ class Performing:
         for staging in one.staging:
             yield from self._until_synced(staging)
         self._abandon_temporary(one)
-        yield from self._abandon(one.going, why)
-        self._workspace.discard(noted)
-        self._look_again(one)
-
-    def _abandon(self, going: Going, why: str) -> Slices[None]:
-        """Say in the log that none of its writes stands, of thousands in parts, between which others are served.
-
-        A start that finds only a part of it said says the rest (`recovery`).
-        """
-        parts = deque((part, going.call.who.writer) for part in _abandoned(going, why))
-        while parts:
-            self._abandoned.append(parts.popleft())
-            self._note_abandoned()
-            try:
-                self._recorder.commit()
-            except BaseException:
-                self._abandoned += parts
-                self.under_way.untold.update(paths_of(going))
-                raise
-            self._all_told()
+        for _ in self._under_way.telling(one.going, why):
             self._step("after_abandon")
             yield False
+        self._workspace.discard(noted)
+        self._look_again(one)
 
     def _revert(self, step: Staged) -> Sequence[Kept]:
         """Undo a write, if nobody has written on top of it, or means to: theirs stays, the next look journals it.
@@ -400,21 +356,6 @@ class Performing:
         except (HeldOpen, Refused):
             return ()
         return reverted.kept if isinstance(reverted, Lost) else ()
-
-    def _note_abandoned(self) -> None:
-        """Also what a commit that failed has dropped: the next one must not call these writes settled without it."""
-        for event, writer in self._abandoned:
-            self._recorder.note(event, writer)
-
-    def _all_told(self) -> None:
-        self._abandoned.clear()
-        self.under_way.untold.clear()
-
-    def tell(self) -> None:
-        """Say in the log what it does not tell yet of writes that were not made, or taken back. Raises as `commit`."""
-        self._note_abandoned()
-        self._recorder.commit()
-        self._all_told()
 
     def _abandon_temporary(self, one: _Progress) -> None:
         landed = {step.name for step in one.landed}
@@ -439,10 +380,9 @@ class Performing:
 
         What a full disk refuses is noted again for the next commit: a collection keeps what unsettled writes may need.
         """
-        self._note_abandoned()
-        upto = self._settled()
+        self._under_way.note_abandoned()
+        upto = self._under_way.take_settled()
         if upto:
-            self._settle_upto = Seq(0)
             self._step("before_settle")
             self._recorder.note(WritesSettled(upto))
         rider = self.rider
@@ -451,32 +391,17 @@ class Performing:
         try:
             self._recorder.commit(*(load or ()))
         except BaseException:
-            self._settle_upto = self._settle_upto or upto
+            self._under_way.land(upto)
             if rider is not None:
                 rider.failed()
             raise
-        self._all_told()
+        self._under_way.all_told()
         if rider is not None:
             rider.committed(self._clock.mono_s() - began)
-
-    def _settled(self) -> Seq:
-        """Up to which record the log may say that all is on disk, where it has not said so; 0: there is nothing to say.
-
-        Not beyond a request that is still being written: what follows it has to wait for that.
-        """
-        upto = self._settle_upto
-        return Seq(0) if any(one.batch <= upto for one in self.under_way.going) else upto
 
     def close(self) -> None:
         """End the worker threads."""
         self._preparing.close()
-
-
-def _abandoned(one: Going, why: str) -> list[WritesAbandoned]:
-    """None of its writes stands: the newest first, so that a file that was moved twice goes back as it came."""
-    seqs = sorted({write.seq for write in one.decision.writes})
-    starts = range(0, len(seqs), ABANDONED_AT_ONCE)
-    return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]
 
 
 def require_room(writes: int, most_open: int) -> None:

@@ -1,56 +1,171 @@
-"""What is decided and not written yet: the files, and the calls, that have to wait until it is.
+"""What is decided, until the log says what became of it; and the files and calls that have to wait meanwhile.
 
-The log may tell of such a request already (that of a turn with the commit of any other of its calls), and the disk does
-not hold all of it yet. A look at one of its files would take what is there for an outside change, so none is made
-meanwhile (`gather.BeingWritten`); whoever needs one waits, and everybody else is served.
+The log may tell of such a request already (of those of a turn with the commit of any other of its calls), and the disk
+does not hold all of it yet. A look at one of its files would take what is there for an outside change, so none is made
+meanwhile (`gather.BeingWritten`); whoever needs one waits, and everybody else is served. In the end its writes are on
+disk (`landed`, until a commit says so), or were not made or taken back, which the log is told before anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import msgspec
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from quire_daemon.call import Going
 from quire_daemon.handlers.base import names
+from quire_daemon.recorder import Recorder
+from quire_journal.events import WritesAbandoned
+from quire_journal.ids import Seq, WriterId
+
+ABANDONED_AT_ONCE: Final = 64
+"""Writes of which one commit says that they were taken back."""
 
 
-class UnderWay(msgspec.Struct):
-    """Of all requests that are written over several turns; the files of those that this turn has decided, and of those
-    that were not made, or taken back, of which the log says nothing yet.
-    """
+class UnderWay:
+    """All requests that are decided and of which the log does not say yet what became of them."""
 
-    going: list[Going] = msgspec.field(default_factory=list)  # in the order in which they were decided
-    paths: set[str] = msgspec.field(default_factory=set)  # as in the log
-    decided: set[str] = msgspec.field(default_factory=set)  # of this turn, until it has performed what it decided
-    untold: set[str] = msgspec.field(default_factory=set)  # the log has to be told before anybody looks at them
+    def __init__(self, recorder: Recorder) -> None:
+        self._recorder = recorder
+        self._going: list[Going] = []  # written over several turns, in the order in which they were decided
+        self._paths: set[str] = set()  # of those, as in the log
+        self._decided: set[str] = set()  # paths of this turn, until it has performed what it decided
+        self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
+        self._untold: set[str] = set()  # their paths: the log has to be told before anybody looks at them
+        self._landed = Seq(0)
+
+    # ── decided, and being written ──
+
+    def decided(self, one: Going) -> None:
+        """It is noted, and its writes come in this turn, or begin in it."""
+        self._decided.update(paths_of(one))
+
+    def turn_over(self) -> None:
+        """What this turn decided it has performed, or begun to."""
+        self._decided.clear()
 
     def begin(self, one: Going) -> None:
-        """The log has it, and its writes come."""
-        self.going.append(one)
-        self.paths.update(paths_of(one))
+        """The log has it, and its writes come over several turns."""
+        self._going.append(one)
+        self._paths.update(paths_of(one))
 
     def end(self, one: Going) -> None:
         """It is on disk, or has been taken back."""
-        self.going.remove(one)
-        self.paths.difference_update(paths_of(one))
+        self._going.remove(one)
+        self._paths.difference_update(paths_of(one))
+
+    def writes(self, path: str) -> bool:
+        """Is `path`, as in the log, still to be written?"""
+        return path in self._decided or path in self._paths
+
+    def writes_now(self, path: str) -> bool:
+        """Is it written by a request that this turn has decided?"""
+        return path in self._decided
 
     @property
     def batches(self) -> tuple[int, ...]:
-        """What the log calls them."""
-        return tuple(one.batch for one in self.going)
+        """What the log calls the requests that are written over several turns."""
+        return tuple(one.batch for one in self._going)
 
     @property
     def callers(self) -> set[bytes]:
-        """Connections that wait for the answer: what else they ask comes after it."""
-        return {one.call.incoming.identity for one in self.going}
+        """Connections that wait for their answers: what else they ask comes after it."""
+        return {one.call.incoming.identity for one in self._going}
 
     @property
     def operations(self) -> set[tuple[bytes, bytes]]:
         """The marks by which these calls would be known if they came a second time."""
-        return {mark for one in self.going for mark in one.call.marks}
+        return {mark for one in self._going for mark in one.call.marks}
+
+    # ── on disk ──
+
+    @property
+    def landed(self) -> Seq:
+        """Up to which record the writes are on disk that the log does not call settled; 0: there are none.
+
+        Those of requests that are still being written are not, wherever they stand.
+        """
+        return self._landed
+
+    def land(self, upto: Seq) -> None:
+        """All writes up to this record are on disk, but for those that are still being written."""
+        self._landed = max(self._landed, upto)
+
+    def take_settled(self) -> Seq:
+        """Up to which record a commit may say now that all is on disk, where none has; 0: there is nothing to say.
+
+        Not beyond a request that is still being written: what follows it has to wait for that. Where that commit fails,
+        `land` it again.
+        """
+        upto = self._settled()
+        if upto:
+            self._landed = Seq(0)
+        return upto
+
+    def _settled(self) -> Seq:
+        return Seq(0) if any(one.batch <= self._landed for one in self._going) else self._landed
+
+    @property
+    def unsettled(self) -> bool:
+        """Are there writes on disk, or taken back, of which the log does not say so, and could?"""
+        return bool(self._settled() or self._abandoned)
+
+    # ── not made, or taken back ──
+
+    def not_made(self, one: Going, why: str) -> None:
+        """None of its writes was made; the next commit that is told so (`note_abandoned`) says it."""
+        self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
+        self._untold.update(paths_of(one))
+
+    def telling(self, one: Going, why: str) -> Iterator[None]:
+        """Say in the log that none of its writes stands any more, of thousands in parts; stops after each.
+
+        A start that finds only a part of it said says the rest (`recovery`). Raises as `commit`; what is not said then
+        is kept for later.
+        """
+        parts = deque((part, one.call.who.writer) for part in _abandoned(one, why))
+        while parts:
+            self._abandoned.append(parts.popleft())
+            try:
+                self.tell()
+            except BaseException:
+                self._abandoned += parts
+                self._untold.update(paths_of(one))
+                raise
+            yield
+
+    def tell_before_look(self, path: str) -> None:
+        """Somebody is going to look at `path`: where the log has to be told of it first, it is. Raises as `commit`."""
+        if path in self._untold:
+            self.tell()
+
+    def tell(self) -> None:
+        """Say in the log what it does not tell yet of writes that were not made, or taken back. Raises as `commit`."""
+        self.note_abandoned()
+        self._recorder.commit()
+        self.all_told()
+
+    def note_abandoned(self) -> None:
+        """For the next commit, after which `all_told` is called.
+
+        Also what a commit that failed has dropped: the next one must not call these writes settled without it.
+        """
+        for event, writer in self._abandoned:
+            self._recorder.note(event, writer)
+
+    def all_told(self) -> None:
+        """The log has it."""
+        self._abandoned.clear()
+        self._untold.clear()
 
 
 def paths_of(one: Going) -> Iterable[str]:
     """Where it writes."""
     return (path for write in one.decision.writes for path in names(write))
+
+
+def _abandoned(one: Going, why: str) -> list[WritesAbandoned]:
+    """None of its writes stands: the newest first, so that a file that was moved twice goes back as it came."""
+    seqs = sorted({write.seq for write in one.decision.writes})
+    starts = range(0, len(seqs), ABANDONED_AT_ONCE)
+    return [WritesAbandoned(tuple(seqs[start : start + ABANDONED_AT_ONCE]), why) for start in reversed(starts)]

@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from quire_daemon.call import Call, Looks
+from checkout import put
+from quire_daemon.call import Call, Going, Looks
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import Implied, Who
+from quire_daemon.handlers.base import Decision, Implied, Who
 from quire_daemon.ignore import Ignore
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking, NotYet
 from quire_daemon.recorder import Recorder
@@ -34,7 +35,7 @@ from quire_journal.events import (
     WritesAbandoned,
 )
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, WriterId, blob_id
+from quire_journal.ids import OUTSIDE, Seq, WriterId, blob_id
 from quire_journal.journal import Journal
 from quire_journal.messages import Request
 from quire_journal.stores.memory import MemoryStore
@@ -253,12 +254,13 @@ def test_a_file_that_is_held_open_does_not_lose_what_was_seen_of_the_others(scen
 
 def test_a_call_waits_for_another_that_writes_one_of_its_files_and_keeps_what_it_saw(scene: Scene) -> None:
     call = scene.undo()
-    scene.gather.under_way.decided.add(FILES[5])
+    write = put(scene.gather.workspace, FILES[5], b"of another request\n")
+    scene.gather.under_way.decided(Going(scene.undo(), Decision({}, (), [write]), (), Seq(0)))
     while not isinstance(call.looks, Looks) or len(call.looks.files) < 5:
         with pytest.raises(NotYet):
             scene.looking.looks(call)
     seen = {**call.looks.files}
-    scene.gather.under_way.decided.clear()
+    scene.gather.under_way.turn_over()
     files = scene.all(call).files
     assert len(files) == len(FILES)
     assert all(files[name] is file for name, file in seen.items())

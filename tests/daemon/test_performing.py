@@ -20,6 +20,7 @@ from quire_daemon.displaced import LATE_S, note_theirs, nothing_is_withheld
 from quire_daemon.handlers.base import Decision, Remove
 from quire_daemon.performing import SPARE_FILES, Done, Overtaken, Performing, require_room
 from quire_daemon.recorder import Recorder
+from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import Lost, Workspace
 from quire_journal.events import BytesDisplaced, FileDeleted, FileWritten
 from quire_journal.ids import OUTSIDE, blob_id
@@ -73,7 +74,7 @@ def test_what_a_late_writer_wrote_is_put_aside_where_the_journal_must_not_have_i
     nobody: Any = None
     secret = {".env": "secret"}
     withheld = lambda path, data: secret.get(path, "")  # noqa: E731
-    performing = Performing(workspace, recorder, nobody, clock, lambda step: None, withheld=withheld)
+    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None, withheld=withheld)
     (tmp_path / ".env").write_bytes(b"old\n")
     before = os.open(tmp_path / ".env", os.O_RDONLY)
     do(workspace, put(workspace, ".env", b"new\n"))
@@ -95,7 +96,7 @@ def test_a_file_of_others_that_is_too_large_for_the_journal_is_put_aside_unread(
     workspace = Workspace(tmp_path, steps=steps, most_bytes=1000)
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
-    performing = Performing(workspace, recorder, nobody, clock, lambda step: None)
+    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None)
     (tmp_path / "f").write_bytes(b"old\n")
     before = os.open(tmp_path / "f", os.O_RDONLY)
     do(workspace, put(workspace, "f", b"new\n"))
@@ -132,7 +133,7 @@ def test_what_a_late_writer_wrote_is_journaled_when_the_disk_takes_it_again(tmp_
     workspace, store, clock = Workspace(tmp_path), MemoryStore(), SetClock()
     recorder = Recorder(Journal.open(store, clock.now_ns()), clock)
     nobody: Any = None
-    performing = Performing(workspace, recorder, nobody, clock, lambda step: None)
+    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None)
     (tmp_path / "f").write_bytes(b"old\n")
     before = os.open(tmp_path / "f", os.O_RDONLY)
     do(workspace, put(workspace, "f", b"new\n"))
@@ -166,7 +167,7 @@ def test_what_can_be_put_aside_nowhere_keeps_nothing_else_from_the_journal_and_i
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     nobody: Any = None
     withheld = lambda path, data: "secret" if path == ".env" else ""  # noqa: E731
-    performing = Performing(workspace, recorder, nobody, clock, lambda step: None, withheld=withheld)
+    performing = Performing(workspace, recorder, nobody, UnderWay(recorder), lambda step: None, withheld=withheld)
     (tmp_path / ".quire/displaced").write_bytes(b"no folder")
     for path in (".env", "f"):
         (tmp_path / path).write_bytes(b"old\n")
@@ -197,7 +198,7 @@ def test_a_lost_race_is_told_also_where_what_came_out_can_be_put_aside_nowhere(t
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
     withheld = lambda path, data: "secret"  # noqa: E731
-    performing = Performing(workspace, recorder, outside, clock, lambda step: None, withheld=withheld)
+    performing = Performing(workspace, recorder, outside, UnderWay(recorder), lambda step: None, withheld=withheld)
     env, first, second = tmp_path / ".env", tmp_path / "first", tmp_path / "second"
     for path in (env, first, second):
         path.write_bytes(path.name.encode())
@@ -223,18 +224,19 @@ def test_what_was_written_is_done_also_where_its_folder_was_removed_before_it_wa
     workspace, clock = Workspace(tmp_path), SetClock()
     recorder = Recorder(Journal.open(MemoryStore(), clock.now_ns()), clock)
     outside: Any = Unheard()
+    under_way = UnderWay(recorder)
 
     def step(name: str) -> None:
         if name == "after_write":
             shutil.rmtree(tmp_path / "folder")
 
-    performing = Performing(workspace, recorder, outside, clock, step)
+    performing = Performing(workspace, recorder, outside, under_way, step)
     (tmp_path / "folder").mkdir()
     write = put(workspace, "folder/f", b"new\n", seq=recorder.next_seq)
     seq = recorder.note(FileWritten("folder/f", blob_id(b"new\n"), 4, 0o644, 0, "write_file"))
     call: Any = None
     going = Going(call, Decision({"ok": True}, (), [write], ()), (seq,), seq)
     assert [*performing.perform([going], sync_folders=True)] == [(going, Done())]
-    assert performing.unsettled
+    assert under_way.unsettled
     performing.close()
     workspace.close()

@@ -22,6 +22,7 @@ from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Outcome, Overtaken, Performing
 from quire_daemon.recorder import Recorder
 from quire_daemon.recovery import recover
+from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import Workspace
 from quire_journal.check import check
 from quire_journal.events import WriterIntroduced
@@ -138,7 +139,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     recorder.introduce(recorder.writer(WriterIntroduced(WriterId(0), uid=1000, agent="ann", agent_session="s1")))
     recorder.commit()
     looks = Looks()
-    performing = Performing(workspace, recorder, cast("Outside", looks), SetClock(), steps)
+    performing = Performing(workspace, recorder, cast("Outside", looks), UnderWay(recorder), steps)
     yield Scene(tmp_path, steps, workspace, recorder, looks, performing)
     performing.close()
     workspace.close()

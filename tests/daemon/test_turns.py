@@ -586,14 +586,14 @@ def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Da
     asked = incoming("ann", "apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}, b"an operation id.")
     second = asked if op else incoming(caller, *read("f0"))
     daemon.app.turn([asked])
-    assert daemon.app.performing.under_way.going
+    assert daemon.app.gather.under_way.batches
     before, came = 0.0, [msgspec.structs.replace(second, identity=caller.encode())]
-    while daemon.app.performing.under_way.going:
+    while daemon.app.gather.under_way.batches:
         daemon.wait()
         began = daemon.clock.mono_s()
         daemon.app.turn(came)
         after, came = daemon.app.deciding.next_look_s(began), []
-        assert after == before or after >= began + RETRY_S or not daemon.app.performing.under_way.going
+        assert after == before or after >= began + RETRY_S or not daemon.app.gather.under_way.batches
         before = after
     while len(daemon.server.replies) < len({"ann", caller}):
         daemon.app.turn([])

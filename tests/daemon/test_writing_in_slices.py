@@ -84,12 +84,13 @@ class Scene:
         self.root, self.workspace, self.clock, self.outside = root, workspace, Ticking(), Told()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
         self.gather = Gather(workspace, self.recorder, Ignore(root), Settings())
-        self.looking = Looking(self.gather)
+        self.looking, self.under_way = Looking(self.gather), self.gather.under_way
         self.steps: list[str] = []
         outside: Any = self.outside
         self.woken = threading.Event()
-        self.performing = Performing(workspace, self.recorder, outside, self.clock, self.steps.append, self.woken.set)
-        self.gather.under_way = self.performing.under_way
+        self.performing = Performing(
+            workspace, self.recorder, outside, self.under_way, self.steps.append, self.woken.set
+        )
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         for name in (*FILES, "beside.txt"):
@@ -232,11 +233,11 @@ def test_an_edit_beside_it_is_done_at_once_and_settled_only_after_it(scene: Scen
     beside = scene.decide(["beside.txt"], b"edited\n")
     assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
     assert (scene.root / "beside.txt").read_bytes() == b"edited\n"
-    assert not scene.performing.unsettled
+    assert not scene.under_way.unsettled
     scene.performing.settle()
     assert scene.unsettled() == [long.batch, beside.batch]
     assert [*scene.turns()][-1] == [(long, Done())]
-    assert scene.performing.unsettled
+    assert scene.under_way.unsettled
     scene.performing.settle()
     assert scene.unsettled() == []
 
@@ -386,13 +387,13 @@ def test_what_was_taken_back_while_the_store_took_nothing_is_told_with_the_next_
     with pytest.raises(StoreFailed):
         scene.performing.settle()
     store.fault = None
-    assert scene.performing.unsettled
+    assert scene.under_way.unsettled
     beside = scene.decide(["beside.txt"], b"edited\n")
     assert [*scene.performing.perform([beside], False)] == [(beside, Done())]
     with scene.recorder.history() as history:
         assert history.batch_state(going.batch) == "abandoned"
     scene.performing.settle()
-    assert not scene.performing.unsettled
+    assert not scene.under_way.unsettled
     assert scene.unsettled() == []
 
 
@@ -446,12 +447,12 @@ def test_a_daemon_that_ends_writes_the_rest_first(scene: Scene) -> None:
     assert [*scene.performing.finish()] == [(first, Done()), (second, Done())]
     assert scene.now() == {b"after\n"}
     assert (scene.root / f"new{MANY - 1}.txt").read_bytes() == b"made\n"
-    assert scene.performing.under_way.paths == set()
+    assert not any(map(scene.under_way.writes, (*FILES, "beside.txt")))
 
 
 def test_its_caller_and_its_marks_are_known_until_it_has_ended(scene: Scene) -> None:
     going = scene.begin()
-    under_way = scene.performing.under_way
+    under_way = scene.under_way
     assert (under_way.callers, under_way.operations) == ({b"undo"}, going.call.marks)
     assert len(going.call.marks) == 2
     assert [*scene.turns()][-1] == [(going, Done())]
