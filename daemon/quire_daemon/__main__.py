@@ -127,13 +127,14 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     from quire_daemon.clock import SystemClock
     from quire_daemon.finishing import Finishing
     from quire_daemon.forgotten import bring_back
-    from quire_daemon.gather import Gather
     from quire_daemon.ignore import Ignore
+    from quire_daemon.in_force import InForce
     from quire_daemon.logfile import Log
     from quire_daemon.recorder import Recorder
     from quire_daemon.recovery import recover
     from quire_daemon.reserve import Reserve
     from quire_daemon.settings_files import SettingsFiles
+    from quire_daemon.withholding import Withholding
     from quire_daemon.workspace import Workspace
     from quire_daemon.wrong_settings import BadSettings
     from quire_journal import replay
@@ -151,6 +152,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     except BadSettings as error:
         print(f"quired: {error}. {_WITHOUT_SETTINGS}", file=sys.stderr)
         return 2
+    in_force = InForce(settings, settings_files)
     reserve = Reserve(place.state / "reserve", settings.retention.reserve_bytes)
     reserve.make_room()
     clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
@@ -197,8 +199,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 log.warning("checkout_read_only", reason=workspace.read_only)
             else:
                 recorder = Recorder(journal, clock)
-                withheld = Gather(workspace, recorder, ignore, settings).withheld
-                start = Finishing(recorder, workspace, log, most, withheld)
+                withholding = Withholding(recorder, ignore, in_force)
+                start = Finishing(recorder, workspace, log, most, withholding.of_anybody)
                 recover(start)
                 if not found.machine_ran:
                     bring_back(start)
@@ -212,20 +214,8 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                 make_private_folder(socket_path.parent)
                 listener = server.listen(socket_path)
             door = server.Server(listener, socket_path, epoch, ours=inherited is None)
-            app = App(
-                place.root,
-                place.state,
-                journal,
-                workspace,
-                door,
-                settings,
-                ignore,
-                clock,
-                log,
-                reserve,
-                step,
-                settings_files,
-            )
+            recorder = Recorder(journal, clock)
+            app = App(place.state, recorder, workspace, door, in_force, ignore, log, reserve, step)
             _collect_seldom()
             sys.setswitchinterval(SWITCH_S)
             lock.announce(Running(os.getpid(), epoch, os.fspath(socket_path)))

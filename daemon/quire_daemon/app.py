@@ -38,9 +38,7 @@ from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
 from quire_daemon.chores import Chore, Chores
-from quire_daemon.clock import Clock
 from quire_daemon.collecting import Collecting
-from quire_daemon.config import Settings, in_force
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.finding_out import FindingOut
@@ -52,6 +50,7 @@ from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
 from quire_daemon.leasing import Leasing
@@ -65,15 +64,12 @@ from quire_daemon.reserve import Reserve
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
-from quire_daemon.settings_files import SettingsFiles
 from quire_daemon.spool import Spool
 from quire_daemon.standing import Standing
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
-from quire_daemon.wrong_settings import BadSettings
 from quire_journal import VERSION
 from quire_journal.events import WorkspaceOpened
-from quire_journal.journal import Journal
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import trace_socket
 from quire_journal.refusals import Refused
@@ -94,62 +90,47 @@ class App:
 
     def __init__(
         self,
-        root: Path,
         state_dir: Path,
-        journal: Journal,
+        recorder: Recorder,
         workspace: Workspace,
         server: Server,
-        settings: Settings,
+        in_force: InForce,
         ignore: Ignore,
-        clock: Clock,
         log: Log,
         reserve: Reserve,
         step: Callable[[str], None] = lambda name: None,
-        settings_files: SettingsFiles | None = None,
     ) -> None:
-        self.root, self.state_dir = root, state_dir
-        self.workspace, self.server, self.clock, self.log = workspace, server, clock, log
-        self.settings = settings
-        self.recorder = Recorder(journal, clock)
-        self.gather = Gather(workspace, self.recorder, ignore, settings)
-        self.gather.mounts = Mounts.below(root, state_dir / "mounts")
-        self.leasing = Leasing(server, self.recorder, clock)
-        self.bursting = Bursting(server, self.recorder, clock)
-        self.presence = Presence(server, clock)
-        self.exporting = Exporting()
-        self._commands = Commands(os.fspath(root))
-        self.git = GitWriter(self.recorder, clock, GitHead(os.fspath(root)), self._commands)
-        self.gather.hint = lambda path, at_ns, exact: (
-            self.git.hint(path, at_ns, exact) or self.bursting.hint(path, at_ns)
-        )
-        self.step = step
+        root, clock = workspace.root, recorder.clock
+        self.root, self.state_dir, self.workspace, self.server = root, state_dir, workspace, server
+        self.recorder, self.clock, self.in_force, self.log = recorder, clock, in_force, log
+        self.reserve, self.step, self._ignore = reserve, step, ignore
         self.progress: dict[str, dict[str, Any]] = {}
-        self.searching = Searching(server)
+        self.leasing = Leasing(server, recorder, clock)
+        self.bursting = Bursting(server, recorder, clock)
+        self.presence = Presence(server, clock)
+        self._commands = Commands(os.fspath(root))
+        self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), self._commands)
+        mounts = Mounts.below(root, state_dir / "mounts")
+        self.gather = Gather(workspace, recorder, ignore, in_force, mounts, self._hint)
+        self.exporting = Exporting()
         self.collecting = Collecting(self, state_dir)
-        self.reserve = reserve
-        self.answering = Answering(server, self.recorder, self.leasing, self.collecting, self.reserve, log, self.stop)
+        self.answering = Answering(server, recorder, self.leasing, self.collecting, reserve, log, self.stop)
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
         self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload)
         self._under_way = self.gather.under_way
+        withheld = self.gather.withholding.of_anybody
         self.performing = Performing(
-            workspace, self.recorder, self.outside, self._under_way, step, server.wake, self.gather.withheld
+            workspace, recorder, self.outside, self._under_way, step, server.wake, withheld, self.collecting
         )
-        self.performing.rider = self.collecting
         self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
         self._stopping = False
         self._standing = Standing(
-            state_dir,
-            workspace,
-            self.watcher,
-            self.recorder,
-            self.answering,
-            log,
-            self.stop,
-            lambda: self._stopping,
+            state_dir, workspace, self.watcher, recorder, self.answering, log, self.stop, lambda: self._stopping
         )
+        self.searching = Searching(server)
         self.finding_out = FindingOut(self.gather, self.searching, self.answering, self.asides.start)
         self.deciding = Deciding(
             self,
@@ -164,11 +145,7 @@ class App:
             self.answering,
             self._standing.end_for_lost_root,
         )
-        self._ignore, self._settings_files = ignore, settings_files
         self._no_spool = ""  # why there is none, though it is wanted
-        self.bad_settings = ""  # why the settings file was not taken
-        self.settings_waiting: tuple[str, ...] = ()  # what of it holds from the next start on
-        self._begun_with = settings
         self._coverage = Coverage(clock, log)
         self._flushing = Flushing()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
@@ -214,14 +191,14 @@ class App:
     def _follow_spool(self) -> None:
         """Take requests as files, or not any more, as the settings say. Where that cannot be, sockets have to do."""
         spool = self.server.spool
-        if spool is not None and self.settings.spool.enabled and spool.stands():
+        if spool is not None and self.in_force.now.spool.enabled and spool.stands():
             if spool.look():
                 self.server.wake()
             return
         if spool is not None:
             self.server.spool = None
             spool.close()
-        if self.settings.spool.enabled:
+        if self.in_force.now.spool.enabled:
             try:
                 self.server.spool = Spool(self.root, self.server.epoch, self.clock.now_ns)
             except OSError as error:
@@ -273,6 +250,9 @@ class App:
         self.recorder.journal.close()
         self.server.close()
         self.log.info("closed")
+
+    def _hint(self, path: str, at_ns: int, exact: bool) -> str:
+        return self.git.hint(path, at_ns, exact) or self.bursting.hint(path, at_ns)
 
     # ── the loop ──
 
@@ -345,7 +325,7 @@ class App:
         yield Chore("root", IDLE_S, self._standing.check_root)
         yield Chore("coverage", IDLE_S, self._look_at_coverage)
         yield Chore("salvage", SALVAGE_S, self._tell_of_salvage)
-        if self.settings.journal.durability == "fast":
+        if self.in_force.now.journal.durability == "fast":
             yield Chore("sync", IDLE_S, self.recorder.journal.store.sync)
 
     def _sweep(self) -> float | None:
@@ -371,7 +351,7 @@ class App:
         self.coverage()  # so that it knows since when it is as it is
 
     def _look_at_settings(self) -> None:
-        if self._settings_files is not None and self._settings_files.changed():
+        if self.in_force.may_change():
             self._reload()
 
     def _if_it_takes_records(self, act: Callable[[], None]) -> None:
@@ -387,7 +367,7 @@ class App:
     def _perform_all(self, going: list[Going]) -> None:
         """Log and disk first, then the answers."""
         try:
-            outcomes = self.performing.perform(going, self.settings.journal.durability == "strict")
+            outcomes = self.performing.perform(going, self.in_force.now.journal.durability == "strict")
         except StoreFailed as error:
             reply = self.answering.store_failed(error)
             for one in going:  # one that an earlier commit told of is made by the next start, should that come first
@@ -459,19 +439,12 @@ class App:
         The watcher tells of the workspace's at once, also of a change that its stamps do not show; those of both are
         looked at now and then, for the user's file, and where an event was missed.
         """
-        if self._settings_files is None:
-            return
-        before = self.settings.capture
-        try:
-            taken, self.settings_waiting = in_force(self._settings_files.read(), self._begun_with)
-            self.settings = self.gather.settings = taken
-            self.bad_settings = ""
-        except BadSettings as error:
-            self.bad_settings = str(error)
-            self.log.warning("settings", problem=self.bad_settings)
+        before = self.in_force.now.capture
+        if not self.in_force.read_again():
+            self.log.warning("settings", problem=self.in_force.wrong)
             return
         self.log.info("settings")
-        capture = self.settings.capture
+        capture = self.in_force.now.capture
         self.workspace.read_at_most(capture.max_bytes)
         if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:  # the rest is what is kept
             self._ignore.tune(capture.ignore, capture.secret_globs)

@@ -26,9 +26,10 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.config import Retention, Settings, policy_of
+from quire_daemon.config import Retention, policy_of
 from quire_daemon.dropping import Dropping
 from quire_daemon.examining import copied
+from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job
 from quire_daemon.logfile import Log
 from quire_daemon.marking_blobs import Chunk, Marks, Needed
@@ -71,7 +72,7 @@ Then = Callable[[dict[str, Any]], None]
 class Host(Paced, Protocol):
     """What a collection needs of the daemon."""
 
-    settings: Settings
+    in_force: InForce
     recorder: Recorder
     log: Log
     step: Callable[[str], None]
@@ -180,7 +181,7 @@ class Collecting:
 
     def tidy(self) -> None:
         """Look how much is taken, and collect by itself where the settings say so. Called once a second."""
-        now, retention = self._host.clock.mono_s(), self._host.settings.retention
+        now, retention = self._host.clock.mono_s(), self._host.in_force.now.retention
         if now < self._look_at:
             return
         self._look_at = now + LOOK_S
@@ -251,8 +252,8 @@ class _Collection:
     def __init__(self, host: Host, asked: Asked, begun: Path, others_s: Callable[[], float], then: Then) -> None:
         """`begun`: the file that tells of it while it drops. `others_s`: when others' records were committed last."""
         self._host, self._asked, self._begun, self._others_s, self._then = host, asked, begun, others_s, then
-        self._policy: Policy = policy_of(host.settings.retention)
-        self._grace_s = duration_ns(host.settings.retention.grace) / 1e9
+        self._policy: Policy = policy_of(host.in_force.now.retention)
+        self._grace_s = duration_ns(host.in_force.now.retention.grace) / 1e9
         self._breathe = Breather(host)
         self._now_ns = host.clock.now_ns()
         self._store = host.recorder.journal.store

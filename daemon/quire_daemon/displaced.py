@@ -25,7 +25,7 @@ Withheld = Callable[[str, bytes], str]
 
 
 def nothing_is_withheld(path: str, data: bytes) -> str:
-    """In the place of `Gather.withheld`, where there are no settings."""
+    """In the place of `Withholding.of_anybody`, where there are no settings."""
     del path, data
     return ""
 

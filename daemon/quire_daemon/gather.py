@@ -20,18 +20,18 @@ from quire_daemon.crawl import is_bare, names_in
 from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.mounts import Mounts
 from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
+from quire_daemon.withholding import Withholding
 from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
-from quire_journal import blobs, secret_texts
+from quire_journal import blobs
 from quire_journal.events import (
     FOLDER,
-    HOLDS_SECRET,
     LINK,
-    PURGED,
     REGULAR,
     Event,
     OutsideDeleted,
@@ -47,9 +47,6 @@ from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
 
-
-MOST_CLEAN: Final = 10_000
-"""Versions that are remembered to hold no secret: a change of one is looked through sooner."""
 
 RETRY_S: Final = 0.002
 """Between two looks at a file that is held open."""
@@ -95,20 +92,39 @@ Hint = Callable[[str, int, bool], str]
 """What was going on when a path was changed: (path, when, whether a stamp of the file says so) → a hint or ""."""
 
 
+def no_hint(path: str, at_ns: int, exact: bool) -> str:
+    """Nobody knows."""
+    del path, at_ns, exact
+    return ""
+
+
 class Gather:
     """Looks at paths for requests, for the watcher and for scans."""
 
-    def __init__(self, workspace: Workspace, recorder: Recorder, ignore: Ignore, settings: Settings) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        recorder: Recorder,
+        ignore: Ignore,
+        settings: InForce,
+        mounts: Mounts | None = None,
+        hint: Hint = no_hint,
+    ) -> None:
         self.workspace = workspace
         self.recorder = recorder
         self.ignore = ignore
-        self.settings = settings
+        self.withholding = Withholding(recorder, ignore, settings)
+        self._settings = settings
         self.under_way = UnderWay(recorder)
-        self.mounts = Mounts()
+        self.mounts = mounts or Mounts()
         self._reader: Readers | None = None
-        self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
-        self.hint: Hint = lambda path, at_ns, exact: ""
+        self.hint = hint
         self.other_names: Callable[[str], Sequence[str]] = lambda path: ()  # of the file there (hard links)
+
+    @property
+    def settings(self) -> Settings:
+        """Those in force."""
+        return self._settings.now
 
     def asked(self, given: str) -> str:
         """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
@@ -421,7 +437,7 @@ class Gather:
             blob,
             len(image.data),
             image.signature.mode & 0o7777,
-            why="secret" if self.ignore.secret(path) else self._withheld(image.data, blob, head),
+            why=self.withholding.of_version(path, image.data, blob, head),
             unfinished=not image.finished,
         )
         return _Sighting(disk, image=image, signature=image.signature)
@@ -440,45 +456,6 @@ class Gather:
         if not told and not self.mounts.changed(path):
             told = is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
-
-    def withheld(self, path: str, data: bytes) -> str:
-        """Why the journal must not have these bytes of `path`, as on disk; "" where it may. It may hold them."""
-        return "secret" if self.ignore.secret(path) else self._withheld(data, blob_id(data), None)
-
-    def could_keep(self, path: str, head: Version) -> bool:
-        """Do the settings not forbid any more what kept the bytes of this head of `path`, as on disk, out? Any thread.
-
-        Its file has not changed, so that nothing else would have it looked at.
-        """
-        capture = self.settings.capture
-        match head.uncaptured:
-            case "secret":
-                return not self.ignore.secret(path)
-            case "too_large":
-                return head.size <= capture.max_bytes
-            case _:
-                return head.uncaptured == HOLDS_SECRET and not capture.scan_secrets
-
-    def _withheld(self, data: bytes, blob: bytes, head: Version | None) -> str:
-        """Why the journal must not keep these bytes: they were removed from it, or hold a secret. "" for all others."""
-        with self.recorder.history() as history:
-            if history.purged(blob):
-                return PURGED
-            if head is not None and head.blob == blob and not head.uncaptured and history.holds(blob):
-                return ""  # it is there already: only `purge` takes it out again
-        if not self.settings.capture.scan_secrets:
-            return ""
-        return HOLDS_SECRET if self._has_secret(data, blob, head) else ""
-
-    def _has_secret(self, data: bytes, blob: bytes, head: Version | None) -> bool:
-        """Of a version that follows one without, only what has changed is looked through: all takes 9 µs a kB."""
-        before = self.recorder.journal.at_hand(head.blob) if head is not None and head.blob in self._clean else None
-        found = secret_texts.find(data) if before is None else secret_texts.find_new(data, before)
-        if found is None:
-            if len(self._clean) >= MOST_CLEAN:
-                self._clean.clear()
-            self._clean.add(blob)
-        return found is not None
 
     def _link(self, path: str, signature: Signature | None) -> _Sighting:
         """A link is a file whose bytes are its target."""

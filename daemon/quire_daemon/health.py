@@ -32,7 +32,6 @@ class Told(Host, Protocol):
     performing: Performing
     reserve: Reserve
     server: Server
-    settings_waiting: tuple[str, ...]
     workspace: Workspace
 
 
@@ -62,8 +61,8 @@ class Coverage:
 def reasons(app: Told) -> list[str]:
     """Why the journal does not see everything, or cannot take it."""
     found = app.outside.reasons()
-    if app.bad_settings:
-        found.append(f"the settings of before are in force: {app.bad_settings}")
+    if app.in_force.wrong:
+        found.append(f"the settings of before are in force: {app.in_force.wrong}")
     if app.answering.read_only:
         found.append(f"journal read-only: {app.answering.read_only}")
     if full := app.recorder.takes_nothing():
@@ -95,7 +94,7 @@ def health(app: Told) -> dict[str, Any]:
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,
         "read_only": app.answering.read_only,
-        **({"settings_waiting": list(app.settings_waiting)} if app.settings_waiting else {}),
+        **({"settings_waiting": list(app.in_force.waiting)} if app.in_force.waiting else {}),
         **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
         **({"no_place_aside": waiting} if (waiting := no_place(app)) else {}),
         **({"checkout_read_only": app.workspace.read_only} if app.workspace.read_only else {}),

@@ -415,7 +415,7 @@ class Outside:
         def work() -> Callable[[], None]:
             if scan.rewatch or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
                 self._watcher.rewatch()
-            could_keep = self._gather.could_keep
+            could_keep = self._gather.withholding.could_keep
             compared = compare_all(store, saved, self._root, self._ignore, could_keep, lambda: self._stopped)
             self._watcher.cover(compared.folders)
             self._ignore.keep({*compared.folders})

@@ -134,6 +134,7 @@ class Performing:
         step: Callable[[str], None],
         wake: Callable[[], None] = lambda: None,
         withheld: Withheld = nothing_is_withheld,
+        rider: Rider | None = None,
     ) -> None:
         """`wake`: on any thread, when there is something to go on with."""
         self._workspace, self._recorder, self._clock = workspace, recorder, recorder.clock
@@ -143,7 +144,7 @@ class Performing:
         self._waiting = False  # the first of them, for the disk
         self._ending = False  # nobody is served any more
         self.theirs = Theirs(recorder, workspace, withheld)
-        self.rider: Rider | None = None
+        self._rider = rider
 
     def patience_s(self) -> float | None:
         """How long `go_on` may wait; None where there is nothing to go on with."""
@@ -385,7 +386,7 @@ class Performing:
         if upto:
             self._step("before_settle")
             self._recorder.note(WritesSettled(upto))
-        rider = self.rider
+        rider = self._rider
         load = rider.board() if rider is not None else None
         began = self._clock.mono_s()
         try:

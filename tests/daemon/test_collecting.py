@@ -15,6 +15,7 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.collecting import Asked, Collecting, due, usage, warnings
 from quire_daemon.config import Retention, Settings
 from quire_daemon.dropping import ALONE_S
+from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
@@ -93,10 +94,11 @@ def test_a_collection_by_itself_is_due_only_when_the_settings_ask_for_it(
 class Full:
     """A daemon whose disk takes nothing."""
 
-    settings, clock, log = Settings(), SystemClock(), Log()
+    clock, log = SystemClock(), Log()
     stopping = False
 
     def __init__(self, store: MemoryStore | None = None) -> None:
+        self.in_force = InForce(Settings())
         self.recorder = Recorder(Journal.open(store or MemoryStore(), 1), self.clock)
         self.jobs: list[str] = []
         self.steps: list[str] = []
@@ -135,7 +137,7 @@ def test_a_collection_that_cannot_begin_does_not_keep_others_from_it(tmp_path: P
 def test_nothing_is_collected_while_a_purge_looks_that_would_be_refused_for_it_in_the_end(tmp_path: Path) -> None:
     host = Full()
     host.full = False
-    host.settings = Settings(retention=Retention(workspace_bytes=1, store_bytes=0, automatic="over_quota"))
+    host.in_force.now = Settings(retention=Retention(workspace_bytes=1, store_bytes=0, automatic="over_quota"))
     host.progress["purge"] = {}
     collecting = Collecting(host, tmp_path)
     collecting.tidy()
@@ -163,10 +165,10 @@ class Standing(SystemClock):
 class Served(Full):
     """A daemon whose loop turns when it is told to, and whose journal has versions that no rule keeps."""
 
-    settings = Settings(retention=Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="0"))
-
     def __init__(self, state_dir: Path, store: MemoryStore | None = None) -> None:
         super().__init__(store)
+        keeping = Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="0")
+        self.in_force = InForce(Settings(retention=keeping))
         self.clock = Standing()
         self.work: list[tuple[Job, Failed]] = []
         self.collecting = Collecting(self, state_dir)
@@ -316,7 +318,8 @@ def test_a_compaction_that_others_outran_is_to_be_asked_for_again_and_is_no_dama
 def test_all_that_a_collection_waits_for_goes_by_the_clock_that_it_is_given(tmp_path: Path) -> None:
     """The grace time, and what it leaves to others between two slices, were measured by the machine's."""
     daemon, told = Served(tmp_path), list[dict[str, Any]]()
-    daemon.settings = Settings(retention=Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="10m"))
+    keeping = Retention(keep_last=1, keep_within="", daily=0, thin_outside="", grace="10m")
+    daemon.in_force.now = Settings(retention=keeping)
     began_s = daemon.clock.now_s
     daemon.collecting.begin(Asked(compact=True), told.append)
     while not told:

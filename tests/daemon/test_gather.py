@@ -14,6 +14,7 @@ from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.reconcile import Seen
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import Workspace
@@ -28,7 +29,9 @@ LINES = "".join(f"line {n}\n" for n in range(100))
 
 def test_a_file_stands_as_long_as_its_signature_is_the_one_that_was_seen_last(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    gather = Gather(workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), Settings())
+    gather = Gather(
+        workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), InForce(Settings())
+    )
     file = tmp_path / "f"
     file.write_bytes(b"ours")
     assert not gather.stands("f")  # nobody has seen it
@@ -50,7 +53,7 @@ def test_a_file_stands_as_long_as_its_signature_is_the_one_that_was_seen_last(tm
 def gather(tmp_path: Path) -> Iterator[Gather]:
     clock, settings, workspace = SystemClock(), Settings(), Workspace(tmp_path)
     ignore = Ignore(tmp_path, settings.capture.ignore, settings.capture.secret_globs)
-    yield Gather(workspace, Recorder(Journal.open(MemoryStore(), time.time_ns()), clock), ignore, settings)
+    yield Gather(workspace, Recorder(Journal.open(MemoryStore(), time.time_ns()), clock), ignore, InForce(settings))
     workspace.close()
 
 
@@ -59,7 +62,9 @@ def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -
     probed = Workspace(tmp_path)
     workspace = Workspace(tmp_path, protection=replace(probed.protection, stamps=False))
     probed.close()
-    gather = Gather(workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), Settings())
+    gather = Gather(
+        workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), InForce(Settings())
+    )
     (tmp_path / "a.py").write_text(LINES)
     first = gather.file("a.py", writing=True).text
     assert first is not None

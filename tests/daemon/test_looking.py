@@ -17,6 +17,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Implied, Who
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.looking import MANY, RETRY_S, SLICE_S, Looking, NotYet
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer
@@ -78,7 +79,7 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.clock = root, Ticking()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.gather = Gather(workspace, self.recorder, Ignore(root), Settings())
+        self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
         self.looking = Looking(self.gather)
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)

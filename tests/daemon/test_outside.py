@@ -20,6 +20,7 @@ from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.linked import EVERY_S
 from quire_daemon.mounts import Mounts
 from quire_daemon.noticed import FEW, Batch
@@ -98,8 +99,8 @@ class Turns:
         self.root, self.clock, self.store = root, Hands(), store or MemoryStore()
         self.workspace = Workspace(root)
         self.recorder = Recorder(Journal.open(self.store, BEGAN_NS), self.clock)
-        ignore = Ignore(root)
-        self.gather = Choosy(self.workspace, self.recorder, ignore, Settings())
+        ignore, self.in_force = Ignore(root), InForce(Settings())
+        self.gather = Choosy(self.workspace, self.recorder, ignore, self.in_force)
         self.set(scan_minutes)
         self.errors: list[Exception] = []
         self.reloads: list[Exception] = []  # with which the settings cannot be read again
@@ -113,9 +114,9 @@ class Turns:
 
     def set(self, scan_minutes: float) -> None:
         """The settings say that the tree is compared so often."""
-        settings = self.gather.settings
+        settings = self.in_force.now
         capture = msgspec.structs.replace(settings.capture, scan_minutes=scan_minutes)
-        self.gather.settings = msgspec.structs.replace(settings, capture=capture)
+        self.in_force.now = msgspec.structs.replace(settings, capture=capture)
 
     def guarded(self, what: str, act: Callable[[], None]) -> None:
         """As `App`: an error of background work is told, and ends nothing."""
@@ -285,8 +286,8 @@ def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_h
     turns.outside.scan("rules")
     turns.turns()
     assert (turns.texts(".env"), turns.texts("code"), turns.texts("more.env")) == (["plain\n"], [], [])
-    capture = msgspec.structs.replace(turns.gather.settings.capture, scan_secrets=False)
-    turns.gather.settings = msgspec.structs.replace(turns.gather.settings, capture=capture)
+    capture = msgspec.structs.replace(turns.in_force.now.capture, scan_secrets=False)
+    turns.in_force.now = msgspec.structs.replace(turns.in_force.now, capture=capture)
     before = turns.gather.looks
     turns.outside.scan("rules")
     turns.turns()

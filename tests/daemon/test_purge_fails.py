@@ -9,6 +9,7 @@ from typing import Any, cast
 from cases import every
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
+from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.services.purge import PURGE, PurgeParams
 from quire_journal.log import StoreFailed
@@ -20,7 +21,7 @@ CALL = cast("Call", SimpleNamespace(params=PurgeParams(matching="secret", plan=T
 class Daemon:
     """One whose jobs are done at once."""
 
-    settings, stopping = Settings(), False
+    in_force, stopping = InForce(Settings()), False
     collecting = SimpleNamespace(going_on=False)
 
     def __init__(self, state_dir: Path) -> None:

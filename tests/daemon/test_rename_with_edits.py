@@ -17,6 +17,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.hashline_edit import HASHLINE_TOOL, HashlineParams
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.outside import Outside
 from quire_daemon.performing import Done, Outcome, Overtaken, Performing
@@ -77,7 +78,7 @@ class Scene:
     performing: Performing
 
     def gather(self) -> Gather:
-        return Gather(self.workspace, self.recorder, Ignore(self.root), Settings())
+        return Gather(self.workspace, self.recorder, Ignore(self.root), InForce(Settings()))
 
     def decide(self) -> Going:
         """The call, decided and noted, but not performed."""

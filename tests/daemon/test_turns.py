@@ -26,9 +26,11 @@ from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.undoing_done import MOST_SHOWN
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
 from quire_daemon.performing import MANY
+from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.spool import Spool
@@ -104,8 +106,9 @@ class Daemon:
         workspace = Workspace(self.root, steps=lambda step: self.at_step(step))
         reserve = Reserve(self.state / "reserve", 0)
         self.at_step: Callable[[str], None] = lambda step: None  # done between the steps of a write
-        parts = journal, workspace, self.server, Settings(), ignore, self.clock, log or Log(), reserve
-        self.app = App(self.root, self.state, *parts, step=lambda step: self.at_step(step))
+        recorder, in_force = Recorder(journal, self.clock), InForce(Settings())
+        parts = recorder, workspace, self.server, in_force, ignore, log or Log(), reserve
+        self.app = App(self.state, *parts, step=lambda step: self.at_step(step))
         self.app.deciding.open()
 
     def text(self, path: str) -> str | None:

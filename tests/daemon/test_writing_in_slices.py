@@ -20,6 +20,7 @@ from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Put, Who
 from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.performing import (
@@ -83,7 +84,7 @@ class Scene:
     def __init__(self, root: Path, workspace: Workspace) -> None:
         self.root, self.workspace, self.clock, self.outside = root, workspace, Ticking(), Told()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
-        self.gather = Gather(workspace, self.recorder, Ignore(root), Settings())
+        self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
         self.looking, self.under_way = Looking(self.gather), self.gather.under_way
         self.steps: list[str] = []
         outside: Any = self.outside

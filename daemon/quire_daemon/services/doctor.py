@@ -26,8 +26,8 @@ def run(call: Call, host: Host) -> None:
         checks.append({"name": "checkout", "ok": False, "detail": told})
     blind = "; ".join(host.outside.reasons())  # of the coverage; the rest of it has checks of its own here
     checks.append({"name": "watcher", "ok": not blind, "detail": blind or "sees the whole tree"})
-    if host.bad_settings:
-        told = f"those of before are in force, for a file cannot be used: {host.bad_settings}"
+    if host.in_force.wrong:
+        told = f"those of before are in force, for a file cannot be used: {host.in_force.wrong}"
         checks.append({"name": "settings in force", "ok": False, "detail": told})
     checks += [{"name": "setting", "ok": True, "detail": told} for told in health.get("settings_waiting", ())]
     takes_none = health["read_only"] or health.get("journal_full", "")

@@ -223,7 +223,7 @@ def _task(params: PurgeParams, host: Host) -> FindTask:
         raise Refused("schema_invalid", "blob: must be a sha256 of 64 hexadecimal digits.", argument="blob")
     return FindTask(
         os.fspath(host.state_dir / "journal"),
-        max(host.settings.limits.regex_ms, 1),
+        max(host.in_force.now.limits.regex_ms, 1),
         _known_file(params.path, host) if params.path else "",
         bytes.fromhex(params.blob),
         params.matching,

@@ -1,0 +1,65 @@
+"""What the journal must not have: secrets, by the name of the file or by what is in it, and what was purged."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from quire_daemon.ignore import Ignore
+from quire_daemon.in_force import InForce
+from quire_daemon.recorder import Recorder
+from quire_journal import secret_texts
+from quire_journal.events import HOLDS_SECRET, PURGED
+from quire_journal.ids import blob_id
+from quire_journal.views.files import Version
+
+MOST_CLEAN: Final = 10_000
+"""Versions that are remembered to hold no secret: a change of one is looked through sooner."""
+
+
+class Withholding:
+    """Says of bytes why the journal must not have them; "" where it may. For the loop's thread."""
+
+    def __init__(self, recorder: Recorder, ignore: Ignore, settings: InForce) -> None:
+        self._recorder, self._ignore, self._settings = recorder, ignore, settings
+        self._clean: set[bytes] = set()  # blobs that were looked through and hold no secret
+
+    def of_anybody(self, path: str, data: bytes) -> str:
+        """Of these bytes of `path`, as on disk, wherever they come from. It may hold them already."""
+        return self.of_version(path, data, blob_id(data), None)
+
+    def of_version(self, path: str, data: bytes, blob: bytes, head: Version | None) -> str:
+        """Of what was read at `path`, as on disk, where `head` is the newest version that the journal knows."""
+        if self._ignore.secret(path):
+            return "secret"
+        with self._recorder.history() as history:
+            if history.purged(blob):
+                return PURGED
+            if head is not None and head.blob == blob and not head.uncaptured and history.holds(blob):
+                return ""  # it is there already: only `purge` takes it out again
+        if not self._settings.now.capture.scan_secrets:
+            return ""
+        return HOLDS_SECRET if self._has_secret(data, blob, head) else ""
+
+    def _has_secret(self, data: bytes, blob: bytes, head: Version | None) -> bool:
+        """Of a version that follows one without, only what has changed is looked through: all takes 9 µs a kB."""
+        before = self._recorder.journal.at_hand(head.blob) if head is not None and head.blob in self._clean else None
+        found = secret_texts.find(data) if before is None else secret_texts.find_new(data, before)
+        if found is None:
+            if len(self._clean) >= MOST_CLEAN:
+                self._clean.clear()
+            self._clean.add(blob)
+        return found is not None
+
+    def could_keep(self, path: str, head: Version) -> bool:
+        """Would the settings allow by now what they forbade, to keep the bytes of this head of `path`, as on disk?
+
+        Its file has not changed, so that nothing else would have it looked at. On any thread.
+        """
+        capture = self._settings.now.capture
+        match head.uncaptured:
+            case "secret":
+                return not self._ignore.secret(path)
+            case "too_large":
+                return head.size <= capture.max_bytes
+            case _:
+                return head.uncaptured == HOLDS_SECRET and not capture.scan_secrets
