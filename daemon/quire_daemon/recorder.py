@@ -10,17 +10,18 @@ refused over and over fills the log no faster than `Refusals` allows.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
-from weakref import WeakValueDictionary
-
-import msgspec
+from typing import Any, Final
 
 from quire_daemon.clock import Clock
+from quire_daemon.full_disk import FullDisk
 from quire_daemon.reconcile import Seen
+from quire_daemon.repeats import LastReads, Refusals
 from quire_daemon.seen_files import SeenFiles
+from quire_daemon.texts import Texts
+from quire_daemon.writer_numbers import WriterNumbers
 from quire_journal import blobs
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
 from quire_journal.frames import Frame
@@ -29,99 +30,10 @@ from quire_journal.ids import OUTSIDE, BatchId, BlobId, Seq, WriterId
 from quire_journal.journal import Bytes, Entry, Journal
 from quire_journal.log import StoreFailed
 from quire_journal.path_names import PathNames
-from quire_journal.points import to_the_second
 from quire_journal.purging import Change
 from quire_journal.text import Text
-from quire_journal.views import writers
 
-TEXT_CACHE_BYTES = 80 << 20  # of memory, as `weight` has it
-REPEAT_S = 60.0  # for so long a read that a writer repeats, of the same lines of the same version, is not noted again
-MOST_READS = 10_000  # that are remembered for this
-REFUSALS = 120  # of one caller that are noted however fast they come
-REFUSALS_A_SECOND = 1.0  # and those that are noted besides
-MOST_FAILED = 1000  # commits that failed, of which it is known why
-FULL_S = 60.0  # after the last commit that found the disk full it has room again, if it takes anything
-MOST_CALLERS = 10_000  # of which it is known how many there were
-
-
-def weight(text: Text) -> int:
-    """About how many bytes of memory a text takes that is edited and shown: of a file of short lines ten times its own.
-
-    Each line is an object, and so are its hash and what a read shows of it. Measured, by what the process takes more:
-    100 lines of 16 bytes 21 kB, 2,000 lines of 45 bytes 530 kB, five lines of 20 bytes 1 to 5 kB.
-    """
-    return 3 * len(text.data) + 120 * len(text) + 4096
-
-
-class Texts:
-    """The texts used last, by blob, within a bound of the memory that they take."""
-
-    def __init__(self, limit_bytes: int = TEXT_CACHE_BYTES) -> None:
-        self._texts: OrderedDict[bytes, Text] = OrderedDict()
-        self._limit = limit_bytes
-        self._held = 0
-
-    def find(self, blob: bytes) -> Text | None:
-        text = self._texts.get(blob)
-        if text is not None:
-            self._texts.move_to_end(blob)
-        return text
-
-    def forget(self, blob: bytes) -> None:
-        """Hold this text no longer."""
-        text = self._texts.pop(blob, None)
-        self._held -= 0 if text is None else weight(text)
-
-    def keep(self, text: Text) -> None:
-        """Remember `text`; the one used longest ago goes. A text that is over the bound by itself is not kept."""
-        size = weight(text)
-        if size > self._limit or text.blob in self._texts:
-            return
-        self._texts[text.blob] = text
-        self._held += size
-        while self._held > self._limit:
-            _, old = self._texts.popitem(last=False)
-            self._held -= weight(old)
-
-
-class LastReads:
-    """What each writer read last of each path, and when: to say that again would only make the log longer."""
-
-    def __init__(self) -> None:
-        self._reads: dict[tuple[WriterId, str], tuple[ReadServed, float]] = {}
-
-    def keep(self, read: ReadServed, writer: WriterId, batch: int, now_s: float) -> None:
-        """It is being noted. What the reply to a write showed is no read: one that follows tells more of the caller."""
-        self._reads.pop((writer, read.path), None)
-        if len(self._reads) >= MOST_READS:
-            self._reads.clear()
-        if read.version < batch:
-            self._reads[writer, read.path] = read, now_s
-
-    def told(self, read: ReadServed, writer: WriterId, now_s: float) -> bool:
-        """Is the same, of the same lines of the same version, in the log already, and young?"""
-        last, at_s = self._reads.get((writer, read.path), (None, 0.0))
-        return last == read and now_s - at_s < REPEAT_S
-
-    def forget(self) -> None:
-        """The log may tell none of them any more."""
-        self._reads.clear()
-
-
-class Refusals:
-    """How many more refusals of each caller are noted: an agent that tries again and again would fill the disk."""
-
-    def __init__(self) -> None:
-        self._left: dict[bytes, tuple[float, float]] = {}  # caller → how many, and when that was so
-
-    def take(self, caller: bytes, now_s: float) -> bool:
-        """Is this one noted?"""
-        if len(self._left) >= MOST_CALLERS:
-            self._left.clear()
-        left, at_s = self._left.get(caller, (float(REFUSALS), now_s))
-        left = min(float(REFUSALS), left + (now_s - at_s) * REFUSALS_A_SECOND)
-        self._left[caller] = (left - 1 if left >= 1 else left), now_s
-        return left >= 1
+MOST_FAILED: Final = 1000  # commits that failed, of which it is known why
 
 
 class _Asking:
@@ -167,20 +79,13 @@ class Recorder:
         self._recent: dict[tuple[bytes, str], Shown] = {}  # reads that are noted, not committed
         self._last_reads = LastReads()
         self._refusals = Refusals()
-        self._callers: dict[int, bytes] = {}  # writer → caller, of some
-        self._next_writer = 0
+        self._numbers = WriterNumbers(journal.store)
         self.purges = 0  # of this run: the numbers of writers stand for others since
-        self._strangers: WeakValueDictionary[WriterId, WriterIntroduced] = WeakValueDictionary()
-        """Writers of this run that are not introduced, as long as somebody may name them (`stranger`)."""
-        self._lately: deque[WriterIntroduced] = deque(maxlen=MOST_CALLERS)  # of those, whoever else holds them
         self._asking: History | None = None  # of the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
         self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
-        self._full_since_ns = 0  # of the first commit for which the disk had no room, since none had any
-        self._full_bytes = 0  # of files, in the smallest of those that had any
-        self._full_s = 0.0  # monotonic: when the last of them was
-        self._full_takes = False  # were smaller ones made since?
+        self._full_disk = FullDisk(clock)
 
     # ── noting ──
 
@@ -227,45 +132,20 @@ class Recorder:
 
     def writer(self, who: WriterIntroduced) -> WriterId:
         """The number of this writer (`who.id` does not matter). A new one has to be introduced before it is named."""
-        with self.journal.store.reading() as reading:
-            known = writers.writer_id(reading, who)
-            if not self._next_writer:
-                self._next_writer = writers.next_writer_id(reading)
-        if known is None:
-            known = WriterId(self._next_writer)
-            self._next_writer += 1
-            self._meet(msgspec.structs.replace(who, id=known))
-        if len(self._callers) >= MOST_CALLERS:
-            self._callers.clear()
-        self._callers[known] = _key_of(who)
-        return known
-
-    def _meet(self, stranger: WriterIntroduced) -> None:
-        self._strangers[WriterId(stranger.id)] = stranger
-        self._lately.append(stranger)
+        return self._numbers.number(who)
 
     def stranger(self, writer: WriterId) -> WriterIntroduced | None:
-        """Who `writer` is, as long as it is not introduced. To be kept by whoever may have to introduce it later.
-
-        Each process of an agent is a writer, and most of them only ask: nobody else remembers them for good.
-        """
-        return self._strangers.get(writer)
-
-    def _caller_of(self, writer: WriterId) -> bytes:
-        """The caller that a writer of this run is."""
-        known = self._callers.get(writer)
-        if known is None:
-            noted = (e.event for e in self._pending if isinstance(e.event, WriterIntroduced) and e.event.id == writer)
-            who = self._strangers.get(writer) or next(noted, None)
-            with self.journal.store.reading() as reading:
-                known = writers.caller_of(reading, writer) if who is None else _key_of(who)
-        return known
+        """Who `writer` is, as long as it is not introduced. To be kept by whoever may have to introduce it later."""
+        return self._numbers.stranger(writer)
 
     def introduce(self, writer: WriterId) -> None:
         """Note who `writer` is, unless the journal knows: a caller that only asks questions leaves no record."""
-        stranger = self._strangers.pop(writer, None)
+        stranger = self._numbers.introduce(writer)
         if stranger is not None:
             self.note(stranger)
+
+    def _caller_of(self, writer: WriterId) -> bytes:
+        return self._numbers.key_of(writer, self._pending)
 
     # ── committing ──
 
@@ -293,30 +173,14 @@ class Recorder:
                 self._failed[self._commits] = error if isinstance(error, Exception) else StoreFailed(str(error))
                 if len(self._failed) > MOST_FAILED:
                     self._failed.popitem(last=False)
-                self._note_full(error, sum(_size(data) for data, _ in bytes_))
+                self._full_disk.failed(error, sum(_size(data) for data, _ in bytes_))
                 self._never_told(entries)
                 raise
-            self._note_taken(sum(_size(data) for data, _ in bytes_) if self._full_since_ns else 0)
+            self._full_disk.taken(sum(_size(data) for data, _ in bytes_) if self._full_disk.full else 0)
         if dropped:
             self._last_reads.forget()  # their paths have left the hash index, which a read lets them join again
         del recent  # the reads view holds them now
         self.seen.tell(seen)
-
-    def _note_full(self, error: BaseException, size: int) -> None:
-        """A commit with so many bytes of files failed."""
-        if isinstance(error, StoreFailed) and error.disk_full:
-            before = self._full_bytes if self._full_since_ns else 0
-            self._full_bytes = min(size, before) if size and before else size or before
-            self._full_since_ns = self._full_since_ns or self.clock.now_ns()
-            self._full_s = self.clock.mono_s()
-
-    def _note_taken(self, size: int) -> None:
-        """One was made. Where files find no room, a few records may; what found none is tried again soon."""
-        if not self._full_since_ns:
-            return
-        self._full_takes = True
-        if size >= self._full_bytes or self.clock.mono_s() - self._full_s > FULL_S:
-            self._full_since_ns, self._full_takes = 0, False
 
     def drop(self) -> None:
         """Nothing of what is noted will be in the log: it takes no more."""
@@ -326,20 +190,11 @@ class Recorder:
 
     def _never_told(self, entries: Sequence[Entry]) -> None:
         self._last_reads.forget()
-        # else a record would name a writer that the log never told of, and whose number another gets
-        for entry in entries:
-            if isinstance(entry.event, WriterIntroduced):
-                self._meet(entry.event)
+        self._numbers.never_told(entries)
 
     def takes_nothing(self) -> str:
         """Why the journal takes no records at the moment, and since when; "" where it does."""
-        if not self._full_since_ns:
-            return ""
-        since = to_the_second(self._full_since_ns)
-        taken = "nothing but a few records" if self._full_takes else "nothing"
-        return (
-            f"the journal has taken {taken} since {since}, when its disk was full; what is there is recorded with room"
-        )
+        return self._full_disk.told()
 
     def purge(self, change: Change, writer: WriterId) -> None:
         """Make `change`, under one batch of `writer`: the bytes go, and records that told them are replaced.
@@ -357,11 +212,11 @@ class Recorder:
         try:
             self.journal.append(entries, dropped=change.dropped, instead=change.rows)
         except BaseException as error:
-            self._note_full(error, 0)
+            self._full_disk.failed(error, 0)
             raise
-        self._note_taken(0)
+        self._full_disk.taken(0)
         self._names.begun_outside.clear()
-        self._callers.clear()  # one whose name went is another one now
+        self._numbers.forget()
         self.purges += 1
 
     @property
@@ -405,8 +260,3 @@ class Recorder:
 
 def _size(data: Bytes) -> int:
     return data.size if isinstance(data, Frame) else len(data if isinstance(data, bytes) else data.data)
-
-
-def _key_of(who: WriterIntroduced) -> bytes:
-    """The caller that this writer is."""
-    return writers.caller_key(who.uid, who.agent, who.agent_session)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from test_turns import Daemon
 
-from quire_daemon.recorder import Texts, weight
+from quire_daemon.texts import Texts, weight
 from quire_journal.line_hash import LineHashes
 from quire_journal.text import Text
 

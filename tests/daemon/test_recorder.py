@@ -10,7 +10,10 @@ import pytest
 from clocks import SetClock
 
 from cases import every
-from quire_daemon.recorder import FULL_S, MOST_CALLERS, REFUSALS, REFUSALS_A_SECOND, REPEAT_S, Recorder
+from quire_daemon.full_disk import FULL_S
+from quire_daemon.recorder import Recorder
+from quire_daemon.repeats import REFUSALS, REFUSALS_A_SECOND, REPEAT_S
+from quire_daemon.writer_numbers import MOST_CALLERS
 from quire_journal.check import check
 from quire_journal.events import BytesGone, FileWritten, OutsideWritten, ReadServed, WriterIntroduced
 from quire_journal.ids import WriterId, blob_id

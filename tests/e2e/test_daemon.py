@@ -16,7 +16,7 @@ import live
 import quire_client
 from quire_client import calling
 from quire_daemon.app import SWEEP_S
-from quire_daemon.recorder import REFUSALS
+from quire_daemon.repeats import REFUSALS
 
 pytestmark = pytest.mark.real
 

@@ -34,7 +34,7 @@ class Who(msgspec.Struct, frozen=True):
     key: bytes  # 8 bytes from (uid, agent, agent session)
     agent: str = ""
     agent_session: str = ""
-    introduction: WriterIntroduced | None = None  # of one that the journal did not know when it called
+    introduction: WriterIntroduced | None = None  # of a writer that the journal did not know; held here for `introduce`
 
 
 MOST_INSIDE: Final = 400
