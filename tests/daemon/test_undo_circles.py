@@ -54,6 +54,16 @@ def test_a_plan_tells_of_it_and_its_token_carries_it_out() -> None:
     assert texts(desk) == {"f": F, "g": G}
 
 
+def test_a_plan_tells_of_the_files_in_the_order_in_which_they_are_done() -> None:
+    desk = Desk()
+    desk.outside("f", F)
+    desk.move("f", "g", desk.ann)
+    desk.write("f", G, desk.ann)
+    plan = ok(desk.call(UNDO_TOOL, desk.ann, last=2, plan=True))
+    done = ok(desk.call(UNDO_TOOL, desk.ann, token=plan["token"]))
+    assert [f["path"] for f in plan["files"]] == [f["path"] for f in done["files"]]
+
+
 def test_an_edit_before_the_swap_is_undone_after_it_was_swapped_back() -> None:
     """The files are the same ones through all of it, not others with the same bytes."""
     desk = Desk()

@@ -28,7 +28,7 @@ from quire_daemon.handlers.choosing import (
     UndoParams,
     read_token,
 )
-from quire_daemon.handlers.undoing import AS_THEN, LINKED, UNSEEN, Action, Planning
+from quire_daemon.handlers.undoing import AS_THEN, LINKED, UNSEEN, Action, Planning, in_order
 from quire_daemon.handlers.undoing_done import CarryingOut
 from quire_daemon.handlers.undoing_told import (
     SKIPPED,
@@ -168,7 +168,7 @@ def _plan_reply(choice: Choice, actions: Sequence[Action], staying: Sequence[int
         "dry_run": True,
         "valid": True,
         **batches_json(choice, staying),
-        "files": [file_json(a, choice, history) for a in actions],
+        "files": [file_json(a, choice, history) for a, aside in in_order(actions) if not aside],  # as it will be done
         "token": _make_token(choice, actions),
     }
 
