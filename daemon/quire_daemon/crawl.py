@@ -10,7 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal, Protocol
@@ -52,6 +53,16 @@ class Rules(Protocol):
         """Whether to leave `path` out."""
 
 
+class _NothingIgnored:
+    """Rules that leave nothing out."""
+
+    def ignored(self, path: str, folder: bool) -> bool:
+        return False
+
+
+_NOTHING_IGNORED: Final = _NothingIgnored()
+
+
 class CrawlCancelled(Exception):
     """`cancelled` said so. What was yielded is a part: nothing may be concluded from what is missing."""
 
@@ -61,7 +72,7 @@ def crawl(
     ignore: Rules,
     start: str = "",
     cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[Entry]:
+) -> Generator[Entry, None, None]:
     """Everything below `start` that is not ignored, `start` itself first (the root is not an entry).
 
     Each folder comes before what is in it. A folder that cannot be listed is an entry of kind "unreadable":
@@ -116,6 +127,18 @@ def is_bare(root: Path, ignore: Rules, path: str) -> bool:
         return False
     finally:
         os.close(root_fd)
+
+
+def all_in(root: Path, path: str, most: int) -> tuple[list[str], bool]:
+    """All that is in the folder at `path`, at any depth, ignored or not, and whether that is not all.
+
+    At most `most` paths; those of folders have "/" behind and come after what is in them. What cannot be listed is not
+    all. Raises `OSError` as `crawl`.
+    """
+    with closing(crawl(root, _NOTHING_IGNORED, path)) as entries:
+        found = [entry for entry in islice(entries, most + 2) if entry.path != path or entry.kind == "unreadable"]
+    cut = len(found) > most or any(entry.kind == "unreadable" for entry in found)
+    return [f"{e.path}/" if e.kind == "folder" else e.path for e in reversed(found[:most])], cut
 
 
 def names_in(root: Path, ignore: Rules, path: str, most: int) -> tuple[list[str], bool]:

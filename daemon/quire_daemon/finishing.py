@@ -10,14 +10,15 @@ from collections.abc import Sequence
 
 import msgspec
 
+from quire_daemon.crawl import MOST_LISTED, all_in
 from quire_daemon.displaced import Withheld, note_theirs, nothing_is_withheld
-from quire_daemon.handlers.base import FileNow, Write
+from quire_daemon.handlers.base import Clear, FileNow, Write
 from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
 from quire_journal.history import History
-from quire_journal.ids import blob_id, disk_path
+from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version, standing
@@ -57,6 +58,14 @@ class Finishing(msgspec.Struct, frozen=True):
         if image is None or blob_id(image.data) != version.blob:
             return None
         return as_read(path, image, version)
+
+    def make_room(self, path: str, seq: int) -> bool:
+        """Remove the folder at `path`, where record `seq` promised a file, if there is nothing in it but folders."""
+        inside, cut = all_in(self.workspace.root, disk_path(path), MOST_LISTED)
+        if cut or not all(name.endswith("/") for name in inside):
+            return False
+        folders = [*(journal_path(name[:-1]) for name in inside), path]
+        return all(self.perform(Clear(seq, folder, FileNow(folder, "folder"))) for folder in folders)
 
     def perform(self, step: Write) -> bool:
         """Perform a promised write; False when something stands in the way, which the scan will journal."""

@@ -8,7 +8,8 @@ and that the log calls settled, for it was on disk as everybody saw it.
 That the file system went back, and nobody else did it, is told by what stands there:
 
 * the very file that a write replaced or removed (its inode and its bytes), not changed since the record of the write;
-* or nothing, as before the write that made the path, in a folder that was not changed since that was made.
+* or nothing, as before the write that made the path, in a folder that was not changed since that was made;
+* or a folder, not changed since, which the write found empty and removed.
 
 Such a path gets its newest version, whose bytes the journal has; a file whose bytes it does not have is moved again, as
 it was, but never removed. Anything else is somebody's doing, stays, and becomes an outside version when the tree is
@@ -36,6 +37,7 @@ from quire_daemon.finishing import Finishing
 from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
+    FOLDER,
     LINK,
     REGULAR,
     BytesDisplaced,
@@ -50,7 +52,7 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.history import History
-from quire_journal.ids import disk_path
+from quire_journal.ids import above, disk_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -88,7 +90,7 @@ def bring_back(start: Finishing) -> int:
     for light in _in_order(steps):
         with recorder.history() as history:
             step = _whole(light, history)
-        there = start.perform(step)
+        there = _perform(start, step)
         done += there
         start.log.info("brought_back", seq=step.seq, path=step.path, done=there)
     start.write_down([path for step in steps for path in names(step)])
@@ -120,9 +122,27 @@ def _whole(step: Write, history: History) -> Write:
 
 
 def _in_order(steps: Sequence[Write]) -> list[Write]:
-    """Nothing goes before what takes its place is there, but for a file where a folder is to be."""
-    folders = {path[:at] for step in steps for path in names(step) for at, c in enumerate(path) if c == "/"}
-    return sorted(steps, key=lambda step: isinstance(step, Remove) - 2 * (step.path in folders))
+    """Nothing goes before what takes its place is there, but for a file where a folder is to be, and the other way."""
+    inhabited = {folder for step in steps for path in names(step) for folder in above(path)}
+    cleared = {step.path for step in steps if step.over.kind == "folder"}
+
+    def rank(step: Write) -> tuple[int, bool]:
+        goes = isinstance(step, Remove)
+        if step.path in cleared:
+            return 2, goes
+        if step.path in inhabited:
+            return 0, goes
+        in_the_way = any(folder in cleared for folder in above(step.path))
+        return 1 if in_the_way or not goes else 3, goes
+
+    return sorted(steps, key=rank)
+
+
+def _perform(start: Finishing, step: Write) -> bool:
+    """Perform it; where a folder is, when that has gone."""
+    if step.over.kind != "folder":
+        return start.perform(step)
+    return start.make_room(step.path, step.seq) and start.perform(replace(step, over=FileNow(step.path, "missing")))
 
 
 def _latest(history: History, now_ns: int) -> dict[str, list[_Promise]]:
@@ -177,7 +197,8 @@ def _step(start: Finishing, path: str, promises: list[_Promise], history: Histor
     if data is None:
         return None  # a secret, or too large: the bytes were never kept
     if head.entry != REGULAR:
-        return Make(head.seq, path, head.entry, data, head.mode, over) if over.kind == "missing" else None
+        there = over.kind == "file" or (over.kind == "folder" and head.entry == FOLDER)
+        return None if there else Make(head.seq, path, head.entry, data, head.mode, over)
     if over.text is not None and over.text.data == data and over.mode == head.mode:
         return None
     return Put(head.seq, path, data, head.mode, over)
@@ -206,7 +227,13 @@ def _as_before(start: Finishing, path: str, promises: list[_Promise], history: H
             changed_ns = _folder_changed_ns(disk_path(path), start.workspace)
             was_nothing = any(p.done_ns > changed_ns and _nothing(path, p.base, history) for p in promises)
             return FileNow(path, "missing") if was_nothing else None
-        if look.kind != "file" or look.signature is None:
+        if look.signature is None:
+            return None
+        if look.kind == "folder":
+            changed_ns = max(look.signature.mtime_ns, look.signature.ctime_ns)
+            was_made = any(changed_ns < p.at_ns and _nothing(path, p.base, history) for p in promises)
+            return FileNow(path, "folder") if was_made else None
+        if look.kind != "file":
             return None
         for promise in promises:
             if promise.inode in (0, look.signature.ino) and look.signature.ctime_ns < promise.at_ns:

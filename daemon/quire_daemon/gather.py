@@ -16,7 +16,7 @@ import msgspec
 
 from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
-from quire_daemon.crawl import is_bare, names_in
+from quire_daemon.crawl import MOST_LISTED, all_in, is_bare, names_in
 from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.ignore import Ignore
@@ -196,6 +196,11 @@ class Gather:
         """What is in a folder, as far as a caller is shown it, and whether that is not all."""
         found, cut = names_in(self.workspace.root, self.ignore, "" if path == "." else path, MOST_INSIDE)
         return tuple(journal_path(name) for name in found), cut
+
+    def with_all_inside(self, folder: FileNow) -> FileNow:
+        """A folder that was looked at, with all that is in it, ignored or not, as far as that can be told."""
+        found, cut = all_in(self.workspace.root, disk_path(folder.path), MOST_LISTED)
+        return msgspec.structs.replace(folder, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, sighting: _Sighting) -> Text | None:
         """What was read; or the journal's own copy, where a signature proved that it is what is on disk.

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
-from quire_daemon.noticed import above
+from quire_journal.ids import above
 from quire_journal.sentences import counted
 
 Sides = list[tuple[int, str]]

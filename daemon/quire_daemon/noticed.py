@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.ids import disk_path, inside_escaped, journal_path
+from quire_journal.ids import above, disk_path, inside_escaped, journal_path
 
 FEW: Final = 8
 """Folders: what is below so few is found in a tenth of the time."""
@@ -71,11 +71,3 @@ def below(names: Iterable[str], folders: Collection[str]) -> Iterator[tuple[str,
         folder = outer(disk_path(name), folders)  # an escaped name begins with no folder
         if folder is not None:
             yield name, folder
-
-
-def above(path: str) -> Iterable[str]:
-    """The folders that `path` is in, the outermost first; without the top."""
-    at = path.find("/")
-    while at >= 0:
-        yield path[:at]
-        at = path.find("/", at + 1)

@@ -21,12 +21,12 @@ from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observa
 from quire_daemon.jobs import StartJob
 from quire_daemon.linked import Linked, several_names
 from quire_daemon.named import Named
-from quire_daemon.noticed import Batch, above, below
+from quire_daemon.noticed import Batch, below
 from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideWritten, WatchLost, WorkspaceScanned, path_after
-from quire_journal.ids import disk_path, journal_path
+from quire_journal.ids import above, disk_path, journal_path
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused

@@ -13,7 +13,6 @@ from typing import Final, Protocol
 import msgspec
 
 from quire_daemon.crawl import Entry
-from quire_daemon.noticed import above
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -25,6 +24,7 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
+from quire_journal.ids import above
 from quire_journal.views.files import Version, standing
 
 MOST_RENAMES: Final = 100_000

@@ -17,12 +17,12 @@ Running it twice is the same as running it once.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from quire_daemon.displaced import Withheld, note_displaced, note_theirs
 from quire_daemon.finishing import Finishing, as_read
-from quire_daemon.handlers.base import FileNow, Make, Move, Put, Remove, Write, names
+from quire_daemon.handlers.base import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
 from quire_daemon.workspace import Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.events import (
@@ -40,7 +40,7 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.history import History
-from quire_journal.ids import blob_id, disk_path, journal_path
+from quire_journal.ids import above, blob_id, disk_path, journal_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.views.files import standing
@@ -73,11 +73,14 @@ def recover(start: Finishing) -> int:
     _keep_unread(start, [one for one in workspace.unread() if one.name not in read])
     for record in records:
         _finish_folders_above(start, record.event())
+    emptied = {(record.batch, path) for record in records for path in _taken_from(record.event())}
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         writes: Sequence[Write] = ()
-        with _unless_closed(log, record.seq), recorder.history() as history:
-            writes = _planned(start, record, history, torn)
+        with _unless_closed(log, record.seq):
+            _make_room(start, record, emptied)
+            with recorder.history() as history:
+                writes = _planned(start, record, history, torn)
         if not writes:
             continue
         # None after one that could not be made.
@@ -92,6 +95,23 @@ def recover(start: Finishing) -> int:
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
     return rolled
+
+
+def _taken_from(event: Event | None) -> Iterator[str]:
+    """Where something went from: its path, and the folders that it was in."""
+    if isinstance(event, FileDeleted | FileMoved):
+        yield event.path
+        yield from above(event.path)
+
+
+def _make_room(start: Finishing, record: Record, emptied: Set[tuple[int, str]]) -> None:
+    """Remove the folder where a promised file is to be, if what was in it went with the same batch."""
+    event = record.event()
+    if not isinstance(event, FileWritten | FileMoved) or event.entry == FOLDER:
+        return
+    path = event.to if isinstance(event, FileMoved) else event.path
+    if (record.batch, path) in emptied and start.workspace.look(disk_path(path)).kind == "folder":
+        start.make_room(path, record.seq)
 
 
 @contextlib.contextmanager
@@ -132,7 +152,7 @@ def _finish_folders_above(start: Finishing, event: Event | None) -> None:
     if not isinstance(event, FileWritten | FileMoved):
         return
     path = disk_path(event.to if isinstance(event, FileMoved) else event.path)
-    folders = [path[:at] for at, character in enumerate(path) if character == "/"]
+    folders = [*above(path)]
     with start.recorder.history() as history:
         heads = [standing(history.file(journal_path(folder))) for folder in folders]
     for folder, head in zip(folders, heads, strict=True):
@@ -154,12 +174,20 @@ def _planned(start: Finishing, record: Record, history: History, torn: set[int])
         return _at_most(_make(start, record.seq, event, history))
     if isinstance(event, FileWritten | ModeChanged):
         return _at_most(_put(start, record.seq, event, history))
+    if isinstance(event, FileDeleted) and _is_of_folder(event, history):
+        there = start.workspace.look(disk_path(event.path)).kind == "folder"
+        return (Clear(record.seq, event.path, FileNow(event.path, "folder")),) if there else ()
     if isinstance(event, FileDeleted):
         over = start.base_there(event.path, event.base, event.inode, history)
         return (Remove(record.seq, event.path, over),) if over is not None and over.kind == "file" else ()
     if isinstance(event, FileMoved):
         return _move(start, record.seq, event, history)
     return ()
+
+
+def _is_of_folder(event: FileDeleted, history: History) -> bool:
+    base = history.version(event.path, event.base) if event.base else None
+    return base is not None and base.entry == FOLDER
 
 
 def _at_most(write: Write | None) -> Sequence[Write]:

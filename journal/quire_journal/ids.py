@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NewType
 from urllib.parse import quote, unquote_to_bytes
 
@@ -133,3 +133,11 @@ def is_utf8(disk: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def above(path: str) -> Iterator[str]:
+    """The folders that `path` is in, the outermost first; without the top."""
+    at = path.find("/")
+    while at >= 0:
+        yield path[:at]
+        at = path.find("/", at + 1)

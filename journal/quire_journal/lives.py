@@ -11,6 +11,7 @@ from itertools import chain
 
 import msgspec
 
+from quire_journal.events import FOLDER
 from quire_journal.history import History
 from quire_journal.views.files import Version
 
@@ -23,8 +24,8 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def present(self) -> bool:
-        """Was there a file?"""
-        return self.version is not None and not self.version.gone
+        """Was there a file, or a link? An empty folder is none."""
+        return self.version is not None and not self.version.gone and self.version.entry != FOLDER
 
     @property
     def blob(self) -> bytes:
@@ -89,6 +90,8 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
     while on_the_way:
         on_the_way = False
         for version in later:
+            if version.entry == FOLDER and not before.present:
+                continue  # an empty folder came or went where no file was: that is nobody's life
             if not before.present and version.seq != seq:
                 others = not _goes_on(version, before, others)
                 if others:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from checkout import file_now, put
-from quire_daemon.handlers.base import Make, Move, Remove, Write
+from quire_daemon.handlers.base import Clear, Make, Move, Remove, Write
 from quire_daemon.workspace import Lost, Workspace
 from quire_journal.events import FOLDER, LINK
 
@@ -89,6 +89,12 @@ def make_folder(workspace: Workspace, fuse: Fuse) -> None:
     write(workspace, Make(7, "a/folder", FOLDER, b"", 0o751, file_now(workspace, "a/folder")))
 
 
+def clear(workspace: Workspace, fuse: Fuse) -> None:
+    """As an undo does, where a file is to be."""
+    (workspace.root / "empty").mkdir()
+    write(workspace, Clear(7, "empty", file_now(workspace, "empty")))
+
+
 def in_place(workspace: Workspace, fuse: Fuse) -> None:
     os.link(workspace.root / "f", workspace.root / "f2")
     write(workspace, put(workspace, "f", NEW, seq=7))
@@ -130,6 +136,7 @@ STORIES = {
         edit_and_rename,
         make_link,
         make_folder,
+        clear,
         in_place,
         race,
         race_of_three,

@@ -36,6 +36,7 @@ PASSED = {
     "edit_and_rename": "stage.synced perform.created perform.base_held perform.removed",
     "make_link": "perform.folders_made perform.made",
     "make_folder": "perform.folders_made perform.made",
+    "clear": "perform.cleared",
     "in_place": "stage.named in_place.marked in_place.half in_place.written in_place.synced",
     "race": "perform.exchanged perform.conflict perform.put_back",
     "race_of_three": "perform.conflict perform.put_back discard.unlinked",
@@ -176,6 +177,10 @@ def recover_making(root: Path, path: str, entry: int, target: bytes, mode: int) 
         workspace.close()
 
 
+def check_clear(root: Path, after: After, step: str) -> None:
+    assert not (root / "empty").exists()
+
+
 def check_in_place(root: Path, after: After, step: str) -> None:
     """A mixture only where the mark says so, and then the new bytes are beside it."""
     assert read_if_there(root / "f2") == after.path
@@ -213,6 +218,7 @@ CHECKS = {
     "edit_and_rename": check_edit_and_rename,
     "make_link": check_make_link,
     "make_folder": check_make_folder,
+    "clear": check_clear,
     "in_place": check_in_place,
     "race": check_race,
     "race_of_three": check_race_of_three,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import (
+    Clear,
     Decision,
     FileNow,
     Implied,
@@ -37,7 +38,7 @@ from quire_journal.events import (
     WriterIntroduced,
 )
 from quire_journal.history import History
-from quire_journal.ids import OUTSIDE, BatchId, WriterId, blob_id
+from quire_journal.ids import OUTSIDE, BatchId, WriterId, above, blob_id
 from quire_journal.journal import Entry, Journal
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
@@ -188,12 +189,17 @@ class Desk:
     def _now(self, path: str, history: History) -> FileNow:
         lying, head = self.files.get(path), history.file(path)
         if lying is None:
-            return FileNow(path, "missing", version=head)
+            inside = tuple(sorted(self._inside(path)))
+            return FileNow(path, "folder" if inside else "missing", version=head, inside=inside)
         why = head.uncaptured if head is not None else ""
         size, links = len(lying.data), lying.links
         return FileNow(
             path, "file", Text.of(lying.data), head, lying.mode, inode=7, size=size, uncaptured=why, links=links
         )
+
+    def _inside(self, folder: str) -> list[str]:
+        """Files in it. Folders are there as long as something is in them."""
+        return [path for path in self.files if path.startswith(f"{folder}/")]
 
     def _act(self, decision: Decision, who: Who) -> None:
         """What the app does: the events into the log, then the writes, each against what it was decided on."""
@@ -209,12 +215,18 @@ class Desk:
             assert (lying.data if lying is not None else None) == seen
             match write:
                 case Put():
+                    assert not self._inside(write.path)
+                    assert not self.files.keys() & {*above(write.path)}
                     self.files[write.path] = OnDesk(write.data, write.mode)
                 case Remove():
                     del self.files[write.path]
                 case Move():
                     assert write.to not in self.files
+                    assert not self.files.keys() & {*above(write.to)}
                     self.files[write.to] = self.files.pop(write.path)
+                    assert not self._inside(write.to)
+                case Clear():
+                    assert not self._inside(write.path)
         if decision.writes:
             self._require_agreement()
 

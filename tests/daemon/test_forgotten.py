@@ -142,6 +142,26 @@ def test_a_file_in_a_folder_that_took_the_place_of_a_file_is_made_again(scene: S
     assert scene.read("a/b/f.txt") == V1
 
 
+def test_a_file_that_took_the_place_of_a_folder_is_made_again(scene: Scene) -> None:
+    """What was in there has gone, and so has the file from where that was."""
+    inner, outer = scene.stood("d/in/x", V0), scene.stood("z", V1)
+    scene.told(FileMoved("d/in/x", "y", blob_id(V0), len(V0), 0o644, inner, inode=scene.inode("d/in/x")))
+    scene.told(FileMoved("z", "d", blob_id(V1), len(V1), 0o644, outer, inode=scene.inode("z")))
+    assert scene.bring_back() == 4
+    assert (scene.read("d"), scene.read("y")) == (V1, V0)
+    assert not (scene.root / "z").exists()
+    assert scene.bring_back() == 0
+
+
+def test_a_folder_that_somebody_has_used_since_stays_where_a_file_was_to_be(scene: Scene) -> None:
+    inner, outer = scene.stood("d/x", V0), scene.stood("z", V1)
+    scene.told(FileMoved("d/x", "y", blob_id(V0), len(V0), 0o644, inner, inode=scene.inode("d/x")))
+    scene.told(FileMoved("z", "d", blob_id(V1), len(V1), 0o644, outer, inode=scene.inode("z")))
+    (scene.root / "d/theirs").write_bytes(THEIRS)
+    scene.bring_back()
+    assert scene.read("d/theirs") == THEIRS
+
+
 def test_a_link_and_an_empty_folder_are_made_again(scene: Scene) -> None:
     scene.told(FileWritten("empty", blob_id(b""), 0, 0o750, entry=FOLDER))
     scene.told(FileWritten("link", blob_id(b"empty"), 5, 0o777, entry=LINK), b"empty")

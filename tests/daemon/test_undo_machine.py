@@ -18,9 +18,9 @@ from live import LONG
 from quire_daemon.handlers.base import Tool, Who
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import FileMoved
-from quire_journal.ids import blob_id
+from quire_journal.ids import above, blob_id
 
-PATHS = ("a", "b", "c")
+PATHS = ("a", "b", "c", "c/d")
 WRITERS = ("ann", "ben", "cal")
 ANY = st.integers(0, 999)
 WHO = st.sampled_from(range(3))
@@ -67,7 +67,8 @@ class Undoing(RuleBasedStateMachine):
 
     @property
     def free(self) -> list[str]:
-        return [path for path in PATHS if path not in self.desk.files]
+        there = {name for path in self.desk.files for name in (path, *above(path))}
+        return [path for path in PATHS if path not in there and not {*above(path)} & self.desk.files.keys()]
 
     def line(self, file: str) -> str:
         self.lines += 1

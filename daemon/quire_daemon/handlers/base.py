@@ -61,7 +61,7 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
     links: int = 1
     proof: tuple[int, ...] = ()  # the inode's signature, where `text` is proved and any later change would move it
     as_folder: bool = False  # the caller's name for it ends with a "/"
-    inside: tuple[str, ...] = ()  # of a folder, for a tool that shows it (`crawl.names_in`)
+    inside: tuple[str, ...] = ()  # of a folder, for who shows it (`crawl.names_in`), or needs its place (`all_in`)
     inside_cut: bool = False  # and that is not all
 
 
@@ -164,7 +164,15 @@ class Make(msgspec.Struct, frozen=True):
     over: FileNow  # of kind "missing"
 
 
-Write = Put | Remove | Move | Make
+class Clear(msgspec.Struct, frozen=True):
+    """Remove the folder at `path`, in which nothing is any more: a file is to have its name."""
+
+    seq: int  # of the record that tells of its end; of a folder that the journal does not know, that of the file
+    path: str
+    over: FileNow  # of kind "folder"
+
+
+Write = Put | Remove | Move | Make | Clear
 
 
 def names(write: Write) -> tuple[str, ...]:

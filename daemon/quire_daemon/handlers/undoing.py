@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -13,6 +13,7 @@ from quire_journal.events import (
     FOLDER,
     REGULAR,
 )
+from quire_journal.ids import above
 from quire_journal.lives import State
 from quire_journal.merging import Conflict
 from quire_journal.text import Text
@@ -41,6 +42,7 @@ class Action(msgspec.Struct, frozen=True, gc=False):
     skipped: str = ""  # why nothing is done
     conflicts: tuple[Conflict, ...] = ()
     waits: bool = False  # it makes or moves something to where another file is, that goes from there first
+    clears: FileNow | None = None  # or to where this folder is, which goes when all files in it have gone
 
     @property
     def path(self) -> str:
@@ -72,27 +74,30 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
 def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
     """As they can be carried out: what goes from a name before what comes to it. Files that go round in a circle have
-    one among them that steps aside first: it stands there twice, the first time marked so. What is made where a file
-    was that goes is made last.
+    one among them that steps aside, before anything else is done: it stands there twice, the first time marked so.
     """
     goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
-    ordered: list[tuple[Action, bool]] = []
-    last: list[tuple[Action, bool]] = []
-    done: set[str] = set()
+    aside: dict[str, Action] = {}
+    ordered: list[Action] = []
+    begun: set[int] = set()
+    done: set[int] = set()
     for action in actions:
-        if action.do not in ("move", "delete"):
-            (ordered if _goes_first(action, goes_from) is None else last).append((action, False))
-            continue
-        chain: list[Action] = []
-        one: Action | None = action
-        while one is not None and one.path not in done:
-            done.add(one.path)
-            chain.append(one)
-            one = _goes_first(one, goes_from)
-        if chain and one is chain[0]:
-            ordered.append((chain[0], True))
-        ordered += [(each, False) for each in reversed(chain)]
-    return ordered + last
+        todo = [action]  # without recursion: thousands of files may each wait for the next
+        while todo:
+            one = todo[-1]
+            if id(one) in begun:
+                todo.pop()
+                if id(one) not in done:
+                    done.add(id(one))
+                    ordered.append(one)
+                continue
+            begun.add(id(one))
+            for first in _go_first(one, goes_from):
+                if id(first) not in begun:
+                    todo.append(first)
+                elif id(first) not in done:  # it waits for this one
+                    aside[first.path] = first
+    return [*((one, True) for one in aside.values()), *((one, False) for one in ordered)]
 
 
 def _linked(action: Action) -> tuple[int, int]:
@@ -101,15 +106,31 @@ def _linked(action: Action) -> tuple[int, int]:
     return (now.inode, now.links) if now is not None and now.links > 1 and action.do in ("write", "mode") else (0, 0)
 
 
-def _goes_first(action: Action, goes_from: Mapping[str, Action]) -> Action | None:
+def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Action]:
     """What has to go before this can be done: from where it comes to, or from where a folder has to be for it."""
+    if action.do not in ("create", "make", "move"):
+        return
     path = action.unwound.path
     if action.waits:
-        return goes_from[path]
-    if action.do == "delete":
-        return None
-    folders = (path[:at] for at, c in enumerate(path) if c == "/")
-    return next((goes_from[folder] for folder in folders if folder in goes_from), None)
+        yield goes_from[path]
+    for name in action.clears.inside if action.clears is not None else ():
+        if name in goes_from:
+            yield goes_from[name]
+    yield from (goes_from[folder] for folder in above(path) if folder in goes_from)
+
+
+class _Room(msgspec.Struct, frozen=True):
+    """That something can come to a path: what is seen there then, and what has to go before."""
+
+    then: FileNow
+    waits: bool = False
+    clears: FileNow | None = None
+
+    def given_to(self, action: Action) -> Action:
+        """What comes there, unless it does not."""
+        if action.do == "none":
+            return action
+        return msgspec.structs.replace(action, waits=self.waits, clears=self.clears)
 
 
 class Planning(msgspec.Struct):
@@ -122,6 +143,8 @@ class Planning(msgspec.Struct):
     left: set[str] = msgspec.field(default_factory=set)  # from where something goes
     reached: set[str] = msgspec.field(default_factory=set)  # to where something is moved
     leaving: set[str] = msgspec.field(default_factory=set)  # paths that become free
+    coming: set[str] = msgspec.field(default_factory=set)  # where something is made, or moved to
+    needed: set[str] = msgspec.field(default_factory=set)  # folders above those
 
     def actions(self, found: Sequence[Unwound]) -> list[Action]:
         """What is to be done for all of the files."""
@@ -153,10 +176,11 @@ class Planning(msgspec.Struct):
     def _unless_stuck(self, action: Action) -> Action:
         """The action, if it can be done with only those files gone that do go."""
         u = action.unwound
-        if action.waits and u.path not in self.leaving:
+        stays = action.clears is not None and not self._empties(action.clears)
+        if stays or (action.waits and u.path not in self.leaving):
             return self._occupied(u, self.world.files.get(u.path))
-        above = self._file_above(u.path) if action.do in ("create", "make", "move") else None
-        return action if above is None else self._skip(u, "occupied", Conflict(above.seq, "occupied"))
+        file = self._file_above(u.path) if action.do in ("create", "make", "move") else None
+        return action if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def action(self, u: Unwound) -> Action:
         """What is to be done for one file."""
@@ -176,6 +200,9 @@ class Planning(msgspec.Struct):
             self.reached.add(u.path)
         elif not action.skipped:
             self.taken |= {u.now.path, u.path}
+        if action.do in ("create", "make", "move"):
+            self.coming.add(u.path)
+            self.needed.update(above(u.path))
         return action
 
     def _is_taken(self, u: Unwound) -> bool:
@@ -184,11 +211,17 @@ class Planning(msgspec.Struct):
         What is moved or made may come to where another goes from: two files that were swapped.
         """
         here, there, taken, left, reached = u.now.path, u.path, self.taken, self.left, self.reached
+        if u.present and (not u.now.present or here != there) and self._is_in_the_way(there):
+            return True
         if not u.now.present:
             return here in taken or there in taken or here in reached or there in reached
         if u.present and here == there:
             return here in taken or here in left or here in reached
         return here in taken or here in left or (u.present and (there in taken or there in reached))
+
+    def _is_in_the_way(self, path: str) -> bool:
+        """Does another one come to where a folder would have to be for this, or need one where this would be?"""
+        return path in self.needed or any(folder in self.coming for folder in above(path))
 
     def _as_then(self, now: State) -> bool:
         """Is the file as it was at the point?"""
@@ -209,27 +242,37 @@ class Planning(msgspec.Struct):
         there = self.world.files.get(u.path)
         if there is None and self._protected(u.path):
             return self._skip(u, "protected")
-        waits = self._leaves(u.path, there) and u.entry == REGULAR
-        if there is None or there.path != u.path or not (waits or there.kind == "missing"):
-            if there is not None and there.kind == "folder" and u.entry == FOLDER:
-                return Action("none", u)
+        if there is not None and there.kind == "folder" and u.entry == FOLDER:
+            return Action("none", u)
+        room = self._room(u.path, there)
+        if room is None or (room.waits and u.entry != REGULAR):
             return self._occupied(u, there)
-        above = self._file_above(u.path)
-        if above is not None:
-            return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
+        file = self._file_above(u.path)
+        if file is not None:
+            return self._skip(u, "occupied", Conflict(file.seq, "occupied"))
         if u.entry != REGULAR:
-            return Action("make", u, there)
-        made = self._with_data("create", u, FileNow(u.path, "missing") if waits else there)
-        return msgspec.structs.replace(made, waits=waits and made.do == "create")
+            return Action("make", u, room.then, clears=room.clears)
+        return room.given_to(self._with_data("create", u, room.then))
 
-    def _leaves(self, path: str, there: FileNow | None) -> bool:
-        """Does the file that stands at `path` go from there?"""
-        return there is not None and there.kind == "file" and path in self.leaving
+    def _room(self, path: str, there: FileNow | None) -> _Room | None:
+        """Can something come to `path`, where `there` is now?"""
+        if there is None or there.path != path:
+            return None
+        if there.kind == "missing":
+            return _Room(there)
+        if there.kind == "file" and path in self.leaving:
+            return _Room(FileNow(path, "missing"), waits=True)
+        if there.kind == "folder" and self._empties(there):
+            return _Room(FileNow(path, "missing"), clears=there)
+        return None
+
+    def _empties(self, folder: FileNow) -> bool:
+        """Is there nothing in the folder but folders, when what goes has gone?"""
+        return not folder.inside_cut and all(name in self.leaving or name.endswith("/") for name in folder.inside)
 
     def _file_above(self, path: str) -> Version | None:
         """What is no folder where one of the folders of `path` would be, and does not go either."""
-        names = path.split("/")
-        for folder in ("/".join(names[:count]) for count in range(1, len(names))):
+        for folder in above(path):
             head = standing(self.world.history.file(folder))
             if head is not None and head.entry != FOLDER and folder not in self.leaving:
                 return head
@@ -259,14 +302,13 @@ class Planning(msgspec.Struct):
             there = self.world.files.get(u.path)
             if there is None and self._protected(u.path):
                 return self._skip(u, "protected")
-            waits = self._leaves(u.path, there)
-            if there is None or there.path != u.path or not (waits or there.kind == "missing"):
+            room = self._room(u.path, there)
+            if room is None:
                 return self._occupied(u, there)
-            above = self._file_above(u.path)
-            if above is not None:
-                return self._skip(u, "occupied", Conflict(above.seq, "occupied"))
-            moved = self._with_data("move", u, now, FileNow(u.path, "missing") if waits else there)
-            return msgspec.structs.replace(moved, waits=waits and moved.do == "move")
+            file = self._file_above(u.path)
+            if file is not None:
+                return self._skip(u, "occupied", Conflict(file.seq, "occupied"))
+            return room.given_to(self._with_data("move", u, now, room.then))
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:

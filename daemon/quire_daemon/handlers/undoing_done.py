@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quire_daemon.handlers.base import Decision, FileNow, Make, Move, Put, Remove, World, Write
+from quire_daemon.handlers.base import Clear, Decision, FileNow, Make, Move, Put, Remove, World, Write
 from quire_daemon.handlers.choosing import Choice, How
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
@@ -22,6 +22,7 @@ from quire_daemon.handlers.undoing_told import (
 )
 from quire_journal.diff import diff
 from quire_journal.events import (
+    FOLDER,
     LINK,
     BatchUndone,
     Event,
@@ -30,7 +31,7 @@ from quire_journal.events import (
     FileWritten,
     ModeChanged,
 )
-from quire_journal.ids import version_token
+from quire_journal.ids import above, version_token
 from quire_journal.lives import State
 from quire_journal.sentences import counted
 from quire_journal.unwind import Unwound
@@ -71,10 +72,12 @@ class CarryingOut:
         self.blobs: list[bytes] = []
         self.shown = 0
         self.aside: dict[str, tuple[str, int]] = {}  # files that stepped aside: where to, and the record of it
+        self.cleared: set[str] = set()  # folders that go
 
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
         files, changed = [], []
+        self.cleared = {action.clears.path for action in actions if action.clears is not None}
         for action, aside in in_order(actions):
             if aside:
                 self._step_aside(action)
@@ -140,6 +143,8 @@ class CarryingOut:
         u, now = action.unwound, action.now
         if now is None:
             raise ValueError(f"{action.do} of {action.path} without a look at it")
+        if action.clears is not None:
+            self._clear(action.clears)
         match action.do:
             case "delete":
                 return self._remove(u.now.path, _seq(u.now), now)
@@ -190,12 +195,27 @@ class CarryingOut:
         self.writes.append(Remove(seq, path, over))
         return seq
 
+    def _clear(self, folder: FileNow) -> None:
+        """Remove a folder and those in it. Those that the journal knows, as it found them empty once, have records."""
+        found = [*(name[:-1] for name in folder.inside if name.endswith("/")), folder.path]
+        seqs: dict[str, int] = {}
+        for path in found:
+            head = self.world.history.file(path)
+            if head is not None and not head.gone and head.entry == FOLDER:
+                seqs[path] = self._note(FileDeleted(path, head.seq, "undo"))
+        coming = self.world.next_seq + len(self.events)  # the record of what is to have the name
+        self.writes += [Clear(seqs.get(path, coming), path, FileNow(path, "folder")) for path in found]
+
     def _step_aside(self, action: Action) -> None:
-        """Move a file to a name that nobody has, in its folder, until its own name to be is free."""
+        """Move a file to a name that nobody has, in its folder (or where that goes, above it), until its own name to be
+        is free.
+        """
         now, head = action.now, action.unwound.now.version
         if now is None or head is None:
             raise ValueError(f"{action.path} cannot step aside without a look at it")
-        folder = action.path.rpartition("/")[0]
+        own = action.path.rpartition("/")[0]
+        going = next((name for name in (*above(own), own) if name in self.cleared), None)
+        folder = own if going is None else going.rpartition("/")[0]
         aside = f"{folder}/{ASIDE}" if folder else ASIDE
         aside += str(self.world.next_seq + len(self.events))
         moved = FileMoved(action.path, aside, head.blob, head.size, head.mode, head.seq, "undo", now.inode, head.entry)

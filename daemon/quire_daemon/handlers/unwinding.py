@@ -39,12 +39,12 @@ from quire_journal.events import (
     WritesSettled,
 )
 from quire_journal.history import History
-from quire_journal.ids import caller_name, version_token
+from quire_journal.ids import above, caller_name, version_token
 from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Marked, mark, place_after
 from quire_journal.refusals import Refused
 from quire_journal.unwind import Unwound, unwind
-from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version
+from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
 MOST_STEPS: Final = 2000
 """Steps of files that one undo goes through anew to tell what stays; a batch that is not asked about is undone."""
@@ -90,11 +90,9 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
     states = {
         path: (State(path, history.file(path)), State(path, history.version_at(path, choice.at))) for path in paths
     }
-    inhabited = {
-        path[:at] for path, (_, then) in states.items() if then.present for at, c in enumerate(path) if c == "/"
-    }
+    inhabited = {folder for path, (_, then) in states.items() if standing(then.version) for folder in above(path)}
     for path, (now, then) in states.items():
-        if then.version is None or not then.present:
+        if then.version is None or then.version.gone:
             found.append(_left_alone(now, "not_there_then"))
         elif then.version.entry == FOLDER and path in inhabited:
             continue  # it was empty once, and at the point no more: it comes with what is in it
@@ -133,7 +131,7 @@ def _restore_paths(history: History, choice: Choice) -> list[str]:
             continue
         fits = path_filter(asked, history)
         there = [
-            path for path in history.names() if fits(path) and State(path, history.version_at(path, choice.at)).present
+            path for path in history.names() if fits(path) and standing(history.version_at(path, choice.at)) is not None
         ]
         if not there:
             if not any(map(fits, history.names())):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable
@@ -34,6 +35,23 @@ def make(beneath: Beneath, write: Make, step: Callable[[str], None] = lambda nam
     finally:
         os.close(made)
     return Swapped(None)
+
+
+def clear(beneath: Beneath, path: str) -> int | Lost:
+    """Remove the folder at `path`, if nothing is in it; the mode that it had. Raises OSError, Refused, Vanished."""
+    with beneath.parent(path) as (above, name):
+        try:
+            seen = os.stat(name, dir_fd=above, follow_symlinks=False)
+            os.rmdir(name, dir_fd=above)
+        except FileNotFoundError:
+            return Lost("missing")
+        except NotADirectoryError:
+            return Lost("not_a_file")
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+                return Lost("changed")
+            raise
+    return stat.S_IMODE(seen.st_mode)
 
 
 def finish(beneath: Beneath, path: str, mode: int) -> bool:

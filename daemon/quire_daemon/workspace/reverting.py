@@ -5,17 +5,18 @@ A revert is a write like any other: what stands at the path by now, if it is not
 
 from __future__ import annotations
 
-from quire_daemon.handlers.base import Make, Move, Put
+from quire_daemon.handlers.base import FileNow, Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.in_place import InPlace
-from quire_daemon.workspace.making import unmake
+from quire_daemon.workspace.making import make, unmake
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.new_folders import NewFolders
 from quire_daemon.workspace.reading import Held, read_all
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.trading import Trading
 from quire_daemon.workspace.values import Lost, NotRegular, Swapped, Vanished
+from quire_journal.events import FOLDER
 
 
 class Reverting:
@@ -35,6 +36,7 @@ class Reverting:
             "remove": self._unremove,
             "move": self._unmove,
             "make": self._unmake,
+            "clear": self._unclear,
         }
         try:
             result = ways[staged.how](staged)
@@ -124,3 +126,9 @@ class Reverting:
         write = staged.write
         assert isinstance(write, Make)
         return unmake(self._beneath, write)
+
+    def _unclear(self, staged: Staged) -> Swapped | Lost:
+        """The folder again, with the mode that it had."""
+        write = staged.write
+        again = Make(write.seq, write.path, FOLDER, b"", staged.mode, FileNow(write.path, "missing"))
+        return make(self._beneath, again, self._step)

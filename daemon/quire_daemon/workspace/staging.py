@@ -36,7 +36,7 @@ from typing import Final
 
 import msgspec
 
-from quire_daemon.handlers.base import Make, Put, Remove, Write
+from quire_daemon.handlers.base import Clear, Make, Move, Put, Remove, Write
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath, refusal
@@ -69,16 +69,21 @@ _ABOUT_CONTENT: Final = ("security.capability", "security.ima", "security.evm")
 """Attributes that vouch for the old bytes; a write in place drops or invalidates them too."""
 
 
+_HOW: Final[dict[type[Write], str]] = {Remove: "remove", Move: "move", Make: "make", Clear: "clear"}
+"""How a write without new bytes is performed."""
+
+
 class Staged(msgspec.Struct, gc=False):
     """A write that is ready to be performed. It belongs to `Swapping` from then on."""
 
     write: Write
     name: str  # in `.quire/tmp`: the new file, and after the swap the displaced one
-    how: str  # "create", "swap", "in_place", "remove", "move", "make"
+    how: str  # "create", "swap", "in_place", "remove", "move", "make", "clear"
     inode: tuple[int, int] = (0, 0)  # (dev, ino) of the new file
     base: Signature | None = None  # of the file whose owner, mode and attributes were copied
     proven: bool = False  # `base` proves the bytes that the decision saw
     folders: list[str] = msgspec.field(default_factory=list)  # made for it, outermost first
+    mode: int = 0  # of the folder that it removed
     performed: bool = False
 
 
@@ -171,8 +176,7 @@ class Staging:
                         raise refusal(error, write.path) from error
                     written.staged.append(written.unnamed[-1].staged)
                 else:
-                    how = "remove" if isinstance(write, Remove) else "make" if isinstance(write, Make) else "move"
-                    written.staged.append(Staged(write, self._new_name(write.seq, "old"), how))
+                    written.staged.append(Staged(write, self._new_name(write.seq, "old"), _HOW[type(write)]))
         return written
 
     def sync(self, written: Written) -> None:

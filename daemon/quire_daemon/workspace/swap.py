@@ -25,7 +25,7 @@ from quire_daemon.workspace.bases import Bases
 from quire_daemon.workspace.confine import refusal
 from quire_daemon.workspace.in_place import InPlace
 from quire_daemon.workspace.lingering import unlink
-from quire_daemon.workspace.making import make
+from quire_daemon.workspace.making import clear, make
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.new_folders import NewFolders
 from quire_daemon.workspace.reading import Held
@@ -49,6 +49,7 @@ STEPS: Final = (
     "perform.put_back",  # the path is as the others left it
     "perform.removed",  # the path is empty, what was there has a name in .quire/tmp
     "perform.moved",  # the file has its new path, nothing is checked yet
+    "perform.cleared",  # the empty folder is gone
     "in_place.marked",  # the temporary file carries the mark
     "in_place.half",  # the file holds a mixture
     "in_place.written",
@@ -79,6 +80,7 @@ class Swapping:
             "remove": self._remove,
             "move": self._move,
             "make": self._make,
+            "clear": self._clear,
         }
         result = self._guarded(staged, ways[staged.how], pinned)
         staged.performed = isinstance(result, Swapped)
@@ -187,6 +189,15 @@ class Swapping:
         assert isinstance(write, Make)
         self._folders.make(write.path, staged)
         return make(self._beneath, write, self._step)
+
+    def _clear(self, staged: Staged, pinned: bool) -> Swapped | Lost:
+        del pinned  # nothing is displaced
+        mode = clear(self._beneath, staged.write.path)
+        if isinstance(mode, Lost):
+            return mode
+        staged.mode = mode
+        self._step("perform.cleared")
+        return Swapped(None)
 
     def _write_in_place(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         written = self._in_place.write(staged)

@@ -1,0 +1,231 @@
+"""Files that come to the names of folders whose files go, and go from there again: on a real disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_turns import Daemon
+
+from quire_daemon.finishing import Finishing
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import recover
+from quire_daemon.workspace import Workspace
+from quire_journal.check import check
+from quire_journal.journal import Journal
+from quire_journal.views.files import standing
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    one = Daemon(tmp_path)
+    yield one
+    one.app.close()
+
+
+def call(daemon: Daemon, tool: str, **args: Any) -> dict[str, Any]:
+    return daemon.turn(ann=(tool, args))["ann"]
+
+
+def ok(reply: dict[str, Any]) -> dict[str, Any]:
+    assert reply["ok"], reply
+    return reply
+
+
+def tree(daemon: Daemon) -> dict[str, str | None]:
+    """What is on the disk; None stands for an empty folder."""
+    found: dict[str, str | None] = {}
+    for path in sorted(daemon.root.rglob("*")):
+        name = str(path.relative_to(daemon.root))
+        if name.split("/")[0] == ".quire":
+            continue
+        if path.is_file():
+            found[name] = path.read_text()
+        elif not any(path.iterdir()):
+            found[name] = None
+    return found
+
+
+def file_for_folder(daemon: Daemon) -> None:
+    """`mv d/x y; rmdir d; mv z d`, where `d/x` and `z` were."""
+    (daemon.root / "d").mkdir()
+    (daemon.root / "d/x").write_text("x\n")
+    (daemon.root / "z").write_text("z\n")
+    ok(call(daemon, "move_file", path="d/x", to="y"))
+    (daemon.root / "d").rmdir()
+    ok(call(daemon, "move_file", path="z", to="d"))
+
+
+MOVED = {"d": "z\n", "y": "x\n"}
+BEFORE = {"d/x": "x\n", "z": "z\n"}
+
+
+def test_a_file_comes_again_to_the_name_of_a_folder_when_its_files_have_gone(daemon: Daemon) -> None:
+    file_for_folder(daemon)
+    for _ in range(2):
+        ok(call(daemon, "undo", last=2))
+        assert tree(daemon) == BEFORE
+        ok(call(daemon, "redo"))
+        assert tree(daemon) == MOVED
+    assert list(check(daemon.store)) == []
+
+
+def test_a_file_that_was_made_in_the_place_of_a_folder_is_made_again(daemon: Daemon) -> None:
+    """`rm -r d; echo > d`."""
+    (daemon.root / "d/in").mkdir(parents=True)
+    for name in ("d/x", "d/in/y"):
+        (daemon.root / name).write_text("old\n")
+        ok(call(daemon, "delete_file", path=name))
+    (daemon.root / "d/in").rmdir()
+    (daemon.root / "d").rmdir()
+    ok(call(daemon, "write_file", path="d", content="file\n"))
+    for _ in range(2):
+        ok(call(daemon, "undo", last=3))
+        assert tree(daemon) == {"d/x": "old\n", "d/in/y": "old\n"}
+        ok(call(daemon, "redo"))
+        assert tree(daemon) == {"d": "file\n"}
+
+
+def test_a_file_comes_back_where_an_empty_folder_is(daemon: Daemon) -> None:
+    """And the journal knows of that folder by then."""
+    made = ok(call(daemon, "write_file", path="d", content="file\n"))["version"]
+    for tool, args in (("undo", {}), ("restore", {"at": made, "path": "d"})):
+        ok(call(daemon, "delete_file", path="d"))
+        (daemon.root / "d/in").mkdir(parents=True)
+        assert not call(daemon, "read_file", path="d/in")["ok"]
+        ok(call(daemon, tool, **args))
+        assert tree(daemon) == {"d": "file\n"}
+    with daemon.app.recorder.history() as history:
+        heads = {path: head.gone for path, head in history.paths() if path.startswith("d")}
+    assert heads == {"d": False, "d/in": True}
+    assert list(check(daemon.store)) == []
+
+
+def test_a_file_that_becomes_the_folder_that_it_was_in_steps_aside_outside_of_that(daemon: Daemon) -> None:
+    """`mv d/x t; rmdir d; mv t d`."""
+    (daemon.root / "d").mkdir()
+    (daemon.root / "d/x").write_text("x\n")
+    ok(call(daemon, "move_file", path="d/x", to="t"))
+    (daemon.root / "d").rmdir()
+    ok(call(daemon, "move_file", path="t", to="d"))
+    for _ in range(2):
+        ok(call(daemon, "undo", last=2))
+        assert tree(daemon) == {"d/x": "x\n"}
+        ok(call(daemon, "redo"))
+        assert tree(daemon) == {"d": "x\n"}
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_folder_in_which_something_stays_keeps_its_name(daemon: Daemon, ignored: bool) -> None:
+    """Also where it is ignored, so that the journal does not know it."""
+    if ignored:
+        (daemon.root / ".gitignore").write_text("theirs\n")
+    file_for_folder(daemon)
+    ok(call(daemon, "undo", last=2))
+    (daemon.root / "d/theirs").write_text("theirs\n")
+    ok(call(daemon, "redo"))
+    assert daemon.text("d/theirs") == "theirs\n"
+    assert daemon.text("y") == "x\n"
+    assert daemon.text("z") == "z\n"
+
+
+def test_two_of_which_one_is_to_be_where_the_other_needs_a_folder_do_not_both_come(daemon: Daemon) -> None:
+    ok(call(daemon, "write_file", path="d", content="file\n"))
+    ok(call(daemon, "delete_file", path="d"))
+    ok(daemon.turn(ben=("write_file", {"path": "d/w", "content": "w\n"}))["ben"])
+    ok(call(daemon, "delete_file", path="d/w"))
+    (daemon.root / "d").rmdir()
+    reply = ok(call(daemon, "undo", last=2))
+    assert sorted((f["action"], f["skipped"] or "") for f in reply["files"]) == [("create", ""), ("none", "occupied")]
+
+
+def test_somebody_who_puts_a_file_into_the_folder_meanwhile_keeps_it_and_its_folder(daemon: Daemon) -> None:
+    file_for_folder(daemon)
+    ok(call(daemon, "undo", last=2))
+    passed: list[str] = []
+
+    def meanwhile(step: str) -> None:
+        passed.append(step)
+        if step == "perform.moved" and passed.count(step) == 1:
+            (daemon.root / "d/new").write_text("new\n")
+
+    daemon.at_step = meanwhile
+    ok(call(daemon, "redo"))
+    daemon.at_step = lambda step: None
+    assert tree(daemon) == {"d/new": "new\n", "y": "x\n", "z": "z\n"}
+    assert list(check(daemon.store)) == []
+
+
+def test_a_folder_that_was_removed_comes_back_with_its_mode_when_all_goes_back(daemon: Daemon) -> None:
+    """Somebody writes the file that is to have its name; the undo is made on that, then."""
+    file_for_folder(daemon)
+    ok(call(daemon, "undo", last=2))
+    (daemon.root / "d").chmod(0o750)
+    taken_back: list[tuple[int, dict[str, str | None]]] = []
+
+    def meanwhile(step: str) -> None:
+        if step == "perform.cleared" and not taken_back:
+            (daemon.root / "z").write_text("z\nmore\n")
+        if step == "after_abandon":
+            taken_back.append(((daemon.root / "d").stat().st_mode & 0o7777, tree(daemon)))
+
+    daemon.at_step = meanwhile
+    ok(call(daemon, "redo"))
+    daemon.at_step = lambda step: None
+    assert taken_back == [(0o750, {**BEFORE, "z": "z\nmore\n"})]
+    assert tree(daemon) == {**MOVED, "d": "z\nmore\n"}
+
+
+class Killed(BaseException):
+    """The process is dead."""
+
+
+def test_a_kill_at_any_step_leaves_what_the_next_start_finishes(tmp_path: Path) -> None:
+    """There is a folder that the journal knows in the one that it does not know."""
+    steps = 100
+    for at in range(steps):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        daemon = Daemon(folder)
+        file_for_folder(daemon)
+        ok(call(daemon, "undo", last=2))
+        (daemon.root / "d/in").mkdir()
+        assert not call(daemon, "read_file", path="d/in")["ok"]
+        passed = kill_at(daemon, at)
+        if passed <= at:
+            break
+        assert passed == at + 1
+        workspace, store = Workspace(daemon.root), daemon.store.copy()
+        recorder = Recorder(Journal.open(store, daemon.clock.now_ns()), daemon.clock)
+        recover(Finishing(recorder, workspace, Log(), 1 << 20))
+        with recorder.history() as history:
+            assert not history.unsettled()
+            undone = history.file("d") is None or standing(history.file("d")) is None
+        assert tree(daemon) == ({**BEFORE, "d/in": None} if undone else MOVED), at
+        assert list(check(store)) == []
+        workspace.close()
+        daemon.app.close()
+    assert 10 < at < steps - 1
+    assert tree(daemon) == MOVED
+    daemon.app.close()
+
+
+def kill_at(daemon: Daemon, at: int) -> int:
+    """Redo, and die at the step of this number; how many were passed."""
+    passed = 0
+
+    def die(step: str) -> None:
+        nonlocal passed
+        passed += 1
+        if passed == at + 1:
+            raise Killed
+
+    daemon.at_step = die
+    with suppress(Killed):
+        ok(call(daemon, "redo"))
+    daemon.at_step = lambda step: None
+    return passed
