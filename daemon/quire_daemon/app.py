@@ -61,6 +61,7 @@ from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Perf
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
+from quire_daemon.scanning import RULES
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
@@ -178,7 +179,7 @@ class App:
         self.reserve.take()
         self.watcher.start()
         self._follow_spool()
-        self.outside.open()
+        self.outside.scanning.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
@@ -448,9 +449,9 @@ class App:
         self.workspace.read_at_most(capture.max_bytes)
         if msgspec.structs.replace(capture, scan_minutes=before.scan_minutes) != before:  # the rest is what is kept
             self._ignore.tune(capture.ignore, capture.secret_globs)
-            self.outside.scan("rules")
+            self.outside.scanning.scan(RULES)
         if capture.scan_minutes != before.scan_minutes:
-            self.outside.retime()
+            self.outside.scanning.retime()
 
     def settle(self) -> None:
         """Commit everything that is noted, and that the writes performed are on disk."""

@@ -424,7 +424,7 @@ class Deciding:
             return
         now = self._clock.mono_s()
         if not call.cookie:
-            self._outside.hurry()
+            self._outside.scanning.hurry()
             call.cookie = self._watcher.cookie()
             call.give_up_s = now + CATCH_UP_S
         told = self._watcher.seen(call.cookie)

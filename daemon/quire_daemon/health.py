@@ -88,7 +88,7 @@ def health(app: Told) -> dict[str, Any]:
         "state_dir": os.fspath(app.state_dir),
         "versions": {"daemon": VERSION, "journal_format": FORMAT, "wire": WIRE},
         "coverage": app.coverage(),
-        "capture": app.outside.progress(),
+        "capture": app.outside.scanning.progress(),
         "protection": _active(app.workspace.protection),
         "journal_bytes": app.recorder.journal.store.size_bytes(),
         "journal_versions": app.recorder.versions(),

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
-from typing import Any, Final, NamedTuple
 
 from quire_daemon.ahead import Ahead
-from quire_daemon.comparing import Compared, NotMounted, compare_all
+from quire_daemon.comparing import Compared
 from quire_daemon.config import WORKSPACE_FILE
 from quire_daemon.crawl import crawl
 from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen, Observation
@@ -23,12 +21,11 @@ from quire_daemon.linked import Linked, several_names
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, below
 from quire_daemon.reconcile import Renames, Seen, with_moves
+from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import FOLDER, Event, OutsideWritten, WatchLost, WorkspaceScanned, path_after
+from quire_journal.events import FOLDER, Event, OutsideWritten, WatchLost, path_after
 from quire_journal.ids import above, disk_path, journal_path
-from quire_journal.log import Damaged
-from quire_journal.path_names import PathNames
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.views.files import standing
@@ -43,23 +40,6 @@ UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 LONGEST_S = 60.0  # between two tries of what fails each time
 BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
-NAMES_AT_ONCE = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
-FIRST_S = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
-
-
-class _Scan(NamedTuple):
-    """A comparison of the whole tree with the journal, to come or under way."""
-
-    at_s: float  # when it is due, monotonic
-    reason: str  # as `WorkspaceScanned` tells it
-    awaited: bool = False  # it tells of what was not watched (no daemon, other rules): who asks for the tree waits
-    tries: int = 0  # that broke off
-    rewatch: bool = False  # other folders than before may have to be watched
-
-
-_PERIODIC: Final = _Scan(0.0, "periodic")
-_RULES: Final = "rules"
-_MOUNTS: Final = "mounts"
 
 
 class Outside:
@@ -70,15 +50,7 @@ class Outside:
         self._root, self._watcher, self._start_job = gather.workspace.root, watcher, start_job
         self._reload = reload  # the settings file changed
         self._named = Named()
-        self._next_scan: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
-        self._scanning: _Scan | None = None
-        self._scan_total = 0
-        self._scan_left: set[str] = set()
-        self._scan_files = -1  # -1: the crawl has not come back
-        self._scan_changed = 0
-        self._captured = False  # the first scan is over
-        self._broke_off = ""  # why the last comparison did
-        self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
+        self.scanning = Scanning(gather, watcher, start_job, self._take_compared)
         self._unseen: dict[str, str] = {}  # path that could not be looked at, and is tried again → why
         self._hidden: dict[str, set[str]] = {}  # folder → files that its mount hides, or that went with its disk
         self._stopped = False
@@ -89,7 +61,7 @@ class Outside:
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
             lambda path: self.name(path, "watched", self._now()),
-            lambda: self.scan("overflow"),
+            lambda: self.scanning.scan(OVERFLOW),
         )
         gather.other_names = self._linked.others
 
@@ -118,19 +90,16 @@ class Outside:
         A first capture does not count: it may take minutes, and replies say that it goes on. Nor does what was looked
         at and is looked at again until a program closes it, which may be never.
         """
-        awaited = any(scan is not None and scan.awaited for scan in (self._next_scan, self._scanning))
-        if awaited or self._crawling or self._linked.busy or self._watcher.has_news():
+        if self.scanning.awaited or self._crawling or self._linked.busy or self._watcher.has_news():
             return False
         waiting = self._named.waiting
-        return not waiting or (bool(self._scan_left) and waiting == len(self._scan_left))
+        return not waiting or waiting == self.scanning.left
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest."""
         if self._ahead.ready:
             return now
-        coming = self._next_scan if self._scanning is None else None  # one that is under way ends by a job
-        at = now + 60 if coming is None else coming.at_s
-        return min(at, self._named.next_s, self._linked.next_s)
+        return min(now + 60, self.scanning.next_s, self._named.next_s, self._linked.next_s)
 
     # ── looking ──
 
@@ -139,7 +108,7 @@ class Outside:
         self._take_hints(now)
         self._gather.mounts.look(self._recorder.next_seq - 1)
         if self._gather.mounts.take_news():
-            self.scan(_MOUNTS)
+            self.scanning.scan(MOUNTS)
         observed: list[Observation] = []
         try:
             self._look_at_due(observed, now, now + (SLICE_S if hurried else IDLE_SLICE_S))
@@ -148,10 +117,7 @@ class Outside:
                 with self._again_unless_taken([one.path for one in observed], now):
                     self._record(observed)
         self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
-        self._finish_scan()
-        scan = self._next_scan
-        if scan is not None and self._scanning is None and now >= scan.at_s:
-            self._begin_scan(scan)
+        self.scanning.look(now)
         self._linked.look(now)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
@@ -169,7 +135,7 @@ class Outside:
     def _look_later(self, path: str, now: float) -> None:
         """It cannot be looked at. It is tried again, the longer it lasts the more seldom, and nobody waits for it."""
         since, evidence = self._named.first(path)
-        self._scan_left.discard(path)
+        self.scanning.looked(path, False)
         self._ahead.forget(path)
         self._named.name(path, evidence, now, now + min(max(AGAIN_S, now - since), LONGEST_S), late=True)
 
@@ -247,9 +213,7 @@ class Outside:
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
         self._unseen.pop(path, None)
-        if path in self._scan_left:
-            self._scan_left.discard(path)
-            self._scan_changed += changed
+        self.scanning.looked(path, changed)
 
     def _record(self, observed: list[Observation]) -> None:
         """Commit what was found; two ends that the watcher's hints connect become one move."""
@@ -281,7 +245,7 @@ class Outside:
         try:
             self._take_batch(batch, now)
         except Exception:
-            self.scan("overflow")  # what else was in it is lost, as when the kernel drops events
+            self.scanning.scan(OVERFLOW)  # what else was in it is lost, as when the kernel drops events
             raise
 
     def _take_batch(self, batch: Batch, now: float) -> None:
@@ -303,10 +267,10 @@ class Outside:
         if batch.folders:
             self._take_folders({f: "scanned" if f in batch.unseen else "watched" for f in batch.folders}, now)
         if rules:
-            self.scan(_RULES)
+            self.scanning.scan(RULES)
         if batch.overflowed:
             self._recorder.note(WatchLost("overflow"))
-            self.scan("overflow")
+            self.scanning.scan(OVERFLOW)
         if settings:
             self._reload()  # when all that was told is named: whatever stands in the file, no hint is lost by it
 
@@ -346,110 +310,16 @@ class Outside:
 
         def failed(error: Exception) -> None:
             self._crawling.discard(crawling)  # there is nothing to wait for
-            self.scan("overflow")  # which finds what is in there
+            self.scanning.scan(OVERFLOW)  # which finds what is in there
             raise error
 
         self._start_job(work, "crawl", failed)
 
-    # ── scanning ──
-
-    def open(self) -> None:
-        """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched.
-
-        At once where that never came to its end, or the journal knows of no file: who makes a checkpoint of a tree that
-        Quire has just been shown means what is there.
-        """
-        with self._recorder.history() as history:
-            known = history.first_scan() is not None and next(history.path_list(), None) is not None
-            named = history.read_names(NAMES_AT_ONCE)
-        if known:
-            self._next_scan = _Scan(self._now() + FIRST_S, "start", awaited=True)
-            if not named:
-                self._start_job(self._read_names, "names")
-        else:
-            self._begin_scan(_Scan(self._now(), "start"))
-
-    def hurry(self) -> None:
-        """Somebody waits for what happened before the start: begin to look now, if that has not begun."""
-        scan = self._next_scan
-        if scan is not None and scan.awaited and not scan.tries and self._scanning is None:
-            self._begin_scan(scan)
-
-    def retime(self) -> None:
-        """The settings were read again: they say how often the tree is compared."""
-        if self._captured and self._scanning is None and (self._next_scan or _PERIODIC).reason == _PERIODIC.reason:
-            self._next_scan = self._periodic()
-
-    def _periodic(self) -> _Scan | None:
-        """The comparison that follows by itself on one that has ended; None: the settings want none."""
-        minutes = self._gather.settings.capture.scan_minutes
-        return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
-
-    def _read_names(self) -> Callable[[], None]:
-        """On a worker thread: all names, so that a question about many paths need not read them."""
-        names = PathNames()
-        with self._recorder.journal.store.reading() as reading:
-            names.all(reading)
-        return partial(self._recorder.know_names, names)
-
-    def scan(self, reason: str) -> None:
-        """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended.
-
-        After a change of the rules what is not ignored any more is watched before that, and the rest let go; after one
-        of the mounts what stands at the folders by now.
-        """
-        scan, rewatch = self._next_scan, reason in (_RULES, _MOUNTS)
-        if scan is None or scan.reason not in ("start", _RULES):  # these stay what they are
-            scan = _Scan(self._now(), reason, awaited=rewatch and self._captured)
-        scan = scan._replace(rewatch=scan.rewatch or rewatch)
-        if self._scanning is None:
-            self._begin_scan(scan)
-        else:
-            self._next_scan = scan
-
-    def _begin_scan(self, scan: _Scan) -> None:
-        """Compare, on a worker thread."""
-        self._scanning, self._next_scan = scan, None
-        saved, store = self._recorder.seen.all(), self._recorder.journal.store
-
-        def work() -> Callable[[], None]:
-            if scan.rewatch or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
-                self._watcher.rewatch()
-            could_keep = self._gather.withholding.could_keep
-            compared = compare_all(store, saved, self._root, self._ignore, could_keep, lambda: self._stopped)
-            self._watcher.cover(compared.folders)
-            self._ignore.keep({*compared.folders})
-            return partial(self._scanned, compared)
-
-        self._start_job(work, "scan", partial(self._not_compared, scan))
-
-    def _not_compared(self, scan: _Scan, error: Exception) -> None:
-        """The comparison broke off: it is made again soon, whatever the settings say of others.
-
-        A journal of which the first one cannot be made is of no use: the daemon ends, and the next start checks it.
-        """
-        wait_s = min(AGAIN_S * 2**scan.tries, LONGEST_S)
-        self._next_scan = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
-        self._scanning, self._scan_files, self._scan_total = None, -1, 0
-        self._scan_left.clear()
-        if isinstance(error, NotMounted):
-            self._not_mounted = str(error)
-            self._next_scan = self._next_scan._replace(awaited=False)  # nobody waits for a disk
-            return
-        self._broke_off = str(error)
-        if isinstance(error, Damaged) and not self._captured:
-            raise Damaged(str(error), everywhere=True) from error
-        raise error
-
-    def _scanned(self, compared: Compared) -> None:
-        """The comparison came back: look at what it named."""
-        self._not_mounted = self._broke_off = ""
+    def _take_compared(self, compared: Compared, evidence: str) -> None:
+        """A scan came back: look at what it names. Of a first capture most files are new, and are read ahead."""
         self._hidden.clear()  # all that is missing is looked at again
-        self._recorder.know_names(compared.names)
         self._linked.know(compared.linked)
         look_at, new, now = compared.look_at, compared.new, self._now()
-        first = self._scanning is not None and self._scanning.reason == "start"
-        evidence = "captured" if first and not self._captured else "scanned"
         ahead: dict[str, int] = {}
         if evidence == "captured":
             ahead = {path: new[path] for path in look_at if path in new and path not in self._named}
@@ -460,44 +330,12 @@ class Outside:
                 self.name(path, evidence, now)
         self._gather.begin_reading(len(ahead))
         self._ahead.begin(ahead)
-        self._scan_left = set(look_at)
-        self._scan_total = len(self._scan_left)
-        self._scan_files = compared.files
-        self._scan_changed = 0
-        self._finish_scan()
-
-    def _finish_scan(self) -> None:
-        """When all that a scan named has been looked at, say so in the log."""
-        scan = self._scanning
-        if scan is None or self._scan_files < 0 or self._scan_left:
-            return
-        self._recorder.note(WorkspaceScanned(scan.reason, self._scan_files, self._scan_changed))
-        self._captured = True
-        self._scanning, self._scan_total = None, 0
-        self._scan_files = -1
-        self._next_scan = self._next_scan or self._periodic()
 
     # ── telling ──
 
-    def progress(self) -> dict[str, Any]:
-        """How far the scan under way is."""
-        return {
-            "finished": self._captured and self._scanning is None,
-            "captured": self._captured,
-            "total": self._scan_total,
-            "done": self._scan_total - len(self._scan_left),
-            "waits_for": self._not_mounted or self._broke_off,
-        }
-
     def reasons(self) -> list[str]:
         """Why the journal does not see everything; empty: it does."""
-        found = list(self._watcher.health().reasons)
-        if self._not_mounted:
-            found.append(self._not_mounted)
-        elif not self._captured:
-            found.append("the first capture of the tree is under way")
-        if self._broke_off:
-            found.append(f"the comparison of tree and journal broke off, and is tried again: {self._broke_off}")
+        found = [*self._watcher.health().reasons, *self.scanning.reasons()]
         if self._unseen:
             first = next(iter(self._unseen.values()))
             found.append(f"{counted(len(self._unseen), 'path')} cannot be looked at; the first: {first}")
@@ -508,8 +346,9 @@ class Outside:
         return self._recorder.clock.mono_s()
 
     def stop(self) -> None:
-        """Let crawls, and what is read ahead, end early."""
+        """Let crawls, scans and what is read ahead end early."""
         self._stopped = True
+        self.scanning.stop()
         self._gather.end_reading()
 
 

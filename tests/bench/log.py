@@ -28,7 +28,7 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.handlers.base import Who, World
 from quire_daemon.handlers.log import LOG_TOOL, SINCE_TOOL
-from quire_daemon.outside import NAMES_AT_ONCE
+from quire_daemon.scanning import NAMES_AT_ONCE
 from quire_journal.blame import blame
 from quire_journal.events import (
     EditRefused,

@@ -24,8 +24,9 @@ from quire_daemon.in_force import InForce
 from quire_daemon.linked import EVERY_S
 from quire_daemon.mounts import Mounts
 from quire_daemon.noticed import FEW, Batch
-from quire_daemon.outside import AGAIN_S, FIRST_S, UNFINISHED_S, Outside
+from quire_daemon.outside import AGAIN_S, UNFINISHED_S, Outside
 from quire_daemon.recorder import Recorder
+from quire_daemon.scanning import FIRST_S, TRY_AGAIN_S
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Look, Workspace
 from quire_journal.events import FileWritten, OutsideDeleted, OutsideMoved, OutsideWritten, WorkspaceScanned
@@ -141,9 +142,9 @@ class Turns:
 
     def opened(self) -> Turns:
         """With the first capture behind it."""
-        self.outside.open()
+        self.outside.scanning.open()
         self.turns()
-        assert self.outside.progress()["finished"]
+        assert self.outside.scanning.progress()["finished"]
         return self
 
     def write(self, path: str, text: str) -> None:
@@ -235,7 +236,7 @@ def test_nobody_waits_for_what_the_store_does_not_take(turns: Turns) -> None:
 def test_a_first_capture_that_the_disk_does_not_take_is_made_when_it_takes_again(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.full()
-    turns.outside.open()
+    turns.outside.scanning.open()
     turns.turns()
     assert turns.texts("a") == []
     turns.store.fault = None
@@ -249,7 +250,7 @@ def test_a_comparison_forgets_the_rules_of_folders_that_are_gone(turns: Turns) -
     turns.opened()
     for number in range(50):
         assert not turns.gather.ignore.ignored(f"build{number}/file", False)
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert turns.gather.ignore.at_hand == 1
 
@@ -283,16 +284,16 @@ def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_h
     turns.opened()
     assert (turns.texts(".env"), turns.texts("code")) == ([], [])
     turns.gather.ignore.tune((), ())
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert (turns.texts(".env"), turns.texts("code"), turns.texts("more.env")) == (["plain\n"], [], [])
     capture = msgspec.structs.replace(turns.in_force.now.capture, scan_secrets=False)
     turns.in_force.now = msgspec.structs.replace(turns.in_force.now, capture=capture)
     before = turns.gather.looks
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert (turns.texts("code"), turns.texts("more.env")) == ([f"{token}\n"], [f"{token}\n"])
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert turns.gather.looks == before + 2, "what is kept is not read again"
 
@@ -300,8 +301,8 @@ def test_what_the_settings_kept_out_is_kept_when_they_allow_it_though_the_file_h
 def test_who_asks_during_a_first_capture_waits_for_no_change_of_the_rules(turns: Turns) -> None:
     """It may take minutes, and replies say that it goes on."""
     turns.write("a", "one\n")
-    turns.outside.open()
-    turns.outside.scan("rules")
+    turns.outside.scanning.open()
+    turns.outside.scanning.scan("rules")
     assert turns.outside.idle()
 
 
@@ -313,13 +314,13 @@ def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turn
     def compare_with(rules: str) -> None:
         turns.write(".gitignore", rules)
         turns.gather.ignore.forget()
-        turns.outside.scan("rules")
+        turns.outside.scanning.scan("rules")
         turns.turns(1)
 
     turns.write("a.db", "two two\n")
     compare_with("*.db\n")
     turns.write("a.db", "three three three\n")
-    turns.outside.scan("periodic")
+    turns.outside.scanning.scan("periodic")
     turns.turns(1)
     assert turns.texts("a.db") == ["one\n"]
     compare_with("")
@@ -335,11 +336,11 @@ def test_of_a_known_file_that_is_ignored_by_now_only_its_end_is_told(turns: Turn
 def test_a_first_capture_that_meets_an_error_goes_on(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.gather.fails_ahead.append(Damaged("a row cannot be read"))
-    turns.outside.open()
+    turns.outside.scanning.open()
     turns.turns(AGAIN_S)
     turns.turns(AGAIN_S)
     assert [str(error) for error in turns.errors] == ["a row cannot be read"]
-    assert (turns.texts("a"), turns.outside.progress()["finished"]) == (["one\n"], True)
+    assert (turns.texts("a"), turns.outside.scanning.progress()["finished"]) == (["one\n"], True)
 
 
 # ── a path that cannot be looked at ──
@@ -392,7 +393,7 @@ def test_a_scan_ends_though_a_path_cannot_be_looked_at(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.write("bad", "none\n")
     turns.gather.refuses["bad"] = OSError(5, "Input/output error")
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert turns.scans() == ["start", "rules"]
     assert turns.texts("a") == ["one\n"]
@@ -407,11 +408,11 @@ def test_a_comparison_that_breaks_off_is_made_again(turns: Turns, error: Excepti
     turns.opened()
     turns.write("a", "one\n")
     turns.jobs.fails["scan"] = error
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert turns.errors == [error]
-    assert 0 < turns.waits_s() <= AGAIN_S
-    turns.turns(AGAIN_S)
+    assert 0 < turns.waits_s() <= TRY_AGAIN_S
+    turns.turns(TRY_AGAIN_S)
     assert turns.texts("a") == ["one\n"]
     assert turns.scans() == ["start", "rules"]
 
@@ -440,32 +441,32 @@ def test_for_want_of_descriptors_nothing_is_taken_for_looked_at_nor_for_rules_th
         (turns.root / folder).mkdir()
         turns.write(f"{folder}/f", "one\n")
     with few_descriptors(more):
-        turns.outside.open()
+        turns.outside.scanning.open()
         turns.turns()
-        assert turns.outside.progress()["captured"] is (more == 4), "so many are enough"
+        assert turns.outside.scanning.progress()["captured"] is (more == 4), "so many are enough"
         assert any("Too many open files" in reason for reason in turns.outside.reasons()) is (more < 4)
-        assert bool(turns.outside.progress()["waits_for"]) is (more < 4)
-    turns.turns(2 * AGAIN_S)
-    turns.turns(2 * AGAIN_S)
+        assert bool(turns.outside.scanning.progress()["waits_for"]) is (more < 4)
+    turns.turns(2 * TRY_AGAIN_S)
+    turns.turns(2 * TRY_AGAIN_S)
     assert [turns.texts(f"{folder}/f") for folder in ("a", "b", "ignored")] == [["one\n"], ["one\n"], []]
-    assert turns.outside.progress()["finished"]
+    assert turns.outside.scanning.progress()["finished"]
     assert not any("broke off" in reason for reason in turns.outside.reasons())
 
 
 def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Turns) -> None:
     turns.write("a", "one\n")
     turns.jobs.fails["scan"] = OSError(24, "Too many open files")
-    turns.outside.open()
+    turns.outside.scanning.open()
     turns.turns()
-    assert not turns.outside.progress()["captured"]
-    turns.turns(AGAIN_S)
+    assert not turns.outside.scanning.progress()["captured"]
+    turns.turns(TRY_AGAIN_S)
     assert turns.scans() == ["start"]
     assert [e.evidence for e in turns.events() if isinstance(e, OutsideWritten)] == ["captured"]
 
 
 def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(turns: Turns) -> None:
     turns.opened()
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     for _ in range(600):
         turns.jobs.fails["scan"] = OSError(24, "Too many open files")
         turns.turn(1.0)
@@ -475,12 +476,12 @@ def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(tur
 def test_a_journal_that_the_first_comparison_cannot_read_ends_the_daemon(turns: Turns) -> None:
     """The next start checks it; a later comparison only tells of it."""
     turns.jobs.fails["scan"] = Damaged("a row cannot be read")
-    turns.outside.open()
+    turns.outside.scanning.open()
     turns.turns()
     assert [(type(e), getattr(e, "everywhere", False)) for e in turns.errors] == [(Damaged, True)]
-    turns.turns(AGAIN_S)
+    turns.turns(TRY_AGAIN_S)
     turns.jobs.fails["scan"] = Damaged("a row cannot be read")
-    turns.outside.scan("rules")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert [getattr(e, "everywhere", False) for e in turns.errors] == [True, False]
 
@@ -507,19 +508,19 @@ def test_with_scan_minutes_the_tree_is_compared_so_often(tmp_path: Path) -> None
 def test_scan_minutes_count_as_soon_as_the_settings_change(turns: Turns) -> None:
     turns.opened()
     turns.set(1.0)
-    turns.outside.retime()
+    turns.outside.scanning.retime()
     assert turns.waits_s() == 60
     turns.turns(60.0)
     assert turns.scans() == ["start", "periodic"]
     turns.set(0.0)
-    turns.outside.retime()
+    turns.outside.scanning.retime()
     turns.turns(1000.0)
     assert turns.scans() == ["start", "periodic"]
 
 
 def test_the_loop_sleeps_while_a_comparison_takes_longer_than_the_time_between_two(tmp_path: Path) -> None:
     turns = Turns(tmp_path, scan_minutes=0.1)
-    turns.outside.open()
+    turns.outside.scanning.open()
     for _ in range(3):
         turns.clock.at_s += 60
         assert turns.waits_s() >= 6
@@ -528,9 +529,9 @@ def test_the_loop_sleeps_while_a_comparison_takes_longer_than_the_time_between_t
 
 
 def test_a_comparison_that_is_asked_for_during_one_follows_it(turns: Turns) -> None:
-    turns.outside.open()
-    turns.outside.scan("overflow")
-    turns.outside.scan("rules")
+    turns.outside.scanning.open()
+    turns.outside.scanning.scan("overflow")
+    turns.outside.scanning.scan("rules")
     turns.turns()
     assert turns.scans() == ["start", "rules"]
 
@@ -548,10 +549,10 @@ def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns
     turns.opened()
     later = again(turns)
     turns.write("a", "two\n")
-    later.outside.open()
+    later.outside.scanning.open()
     assert not later.outside.idle()
     assert 0 < later.waits_s() < 2 * FIRST_S
-    later.outside.hurry()
+    later.outside.scanning.hurry()
     later.turns()
     assert later.outside.idle()
     assert later.texts("a") == ["one\n", "two\n"]
@@ -570,7 +571,7 @@ def emptied(turns: Turns, disks: int) -> Turns:
         (turns.root / path).unlink()
     turns.recorder.seen.save()
     later = again(turns)
-    later.outside.open()
+    later.outside.scanning.open()
     later.turns(FIRST_S)
     return later
 
@@ -584,7 +585,7 @@ def test_an_empty_folder_where_another_disk_was_mounted_is_not_taken_for_deletio
     later = emptied(turns, disks=1)
     assert (deletions(later), later.errors) == (set(), [])
     assert later.outside.idle(), "nobody waits for a disk"
-    assert "another disk" in later.outside.progress()["waits_for"]
+    assert "another disk" in later.outside.scanning.progress()["waits_for"]
     assert "another disk" in later.outside.reasons()[-1]
     later.write("c", "new\n")
     later.turns(later.waits_s())
@@ -609,7 +610,7 @@ def test_nobody_waits_for_a_first_capture_that_was_interrupted_and_goes_on(turns
     assert (turns.texts("a"), turns.scans()) == (["one\n"], [])
     turns.write("b", "bee\n")
     later = again(turns)
-    later.outside.open()
+    later.outside.scanning.open()
     assert later.outside.idle()
     assert later.outside.reasons()
     later.turns()
@@ -682,7 +683,7 @@ def test_the_first_question_about_many_paths_after_a_start_finds_their_names_rea
     assert isinstance(store, Counting)
     store.names_read = 0
     after = Turns(tmp_path, store)
-    after.outside.open()
+    after.outside.scanning.open()
     read = store.names_read
     assert read
     with after.recorder.history() as history:
@@ -872,7 +873,7 @@ def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are(turn
     disk.comes_or_goes()
     assert turns.texts("sub/own") == ["own\n"]
     (disk.at / "own").unlink()
-    turns.outside.scan("overflow")
+    turns.outside.scanning.scan("overflow")
     turns.turns()
     assert deletions(turns) == {"sub/own"}
     assert hidden(turns) == [

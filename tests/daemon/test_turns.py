@@ -305,12 +305,12 @@ def test_the_tree_is_compared_while_checks_and_collections_go_on_for_minutes(dae
     try:
         for _ in range(2):
             daemon.app.start_job(work, "verify")
-        daemon.app.outside.scan("rules")
+        daemon.app.outside.scanning.scan("rules")
         until = time.monotonic() + LONGEST_S / 2
-        while not daemon.app.outside.progress()["finished"] and time.monotonic() < until:
+        while not daemon.app.outside.scanning.progress()["finished"] and time.monotonic() < until:
             daemon.server.poll(0.01)
             daemon.app.turn([])
-        assert daemon.app.outside.progress()["finished"]
+        assert daemon.app.outside.scanning.progress()["finished"]
     finally:
         ended.set()
     with daemon.app.recorder.history() as history:

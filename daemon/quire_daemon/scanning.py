@@ -1,0 +1,234 @@
+"""Scans: the whole tree is compared with the journal, at the start, now and then, and when hints were lost.
+
+A scan runs on a worker thread (`comparing`) and only names paths: it has ended when each of them has been looked at
+(`outside`), which the log is told. One that breaks off is made again soon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from quire_daemon.comparing import Compared, NotMounted, compare_all
+from quire_daemon.gather import Gather
+from quire_daemon.jobs import StartJob
+from quire_daemon.watcher import Watcher
+from quire_journal.events import WorkspaceScanned
+from quire_journal.log import Damaged
+from quire_journal.path_names import PathNames
+
+NAMES_AT_ONCE: Final = 50_000  # paths whose names are read before anything is answered, in 25 ms; of more, beside it
+FIRST_S: Final = 0.1  # before the first scan: who waited for the daemon to start is answered meanwhile
+TRY_AGAIN_S: Final = 1.0  # after a scan that broke off; twice as long after each further one
+LONGEST_S: Final = 60.0  # but no longer
+
+
+class _Scan(NamedTuple):
+    """A comparison of the whole tree with the journal, to come or under way."""
+
+    at_s: float  # when it is due, monotonic
+    reason: str  # as `WorkspaceScanned` tells it
+    awaited: bool = False  # it tells of what was not watched (no daemon, other rules): who asks for the tree waits
+    tries: int = 0  # that broke off
+    rewatch: bool = False  # other folders than before may have to be watched
+
+
+_PERIODIC: Final = _Scan(0.0, "periodic")
+RULES: Final = "rules"  # other files than before are ignored, or kept
+MOUNTS: Final = "mounts"  # a disk below the checkout came or went
+OVERFLOW: Final = "overflow"  # hints of the watcher were lost
+
+
+class Scanning:
+    """The scan under way, and the next one."""
+
+    def __init__(
+        self, gather: Gather, watcher: Watcher, start_job: StartJob, found: Callable[[Compared, str], None]
+    ) -> None:
+        """`found`: has everything looked at that a comparison names; `looked` tells of each. With its evidence."""
+        self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
+        self._root, self._watcher, self._start_job, self._found = gather.workspace.root, watcher, start_job, found
+        self._next: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
+        self._under_way: _Scan | None = None
+        self._total = 0
+        self._left: set[str] = set()  # paths that it named and that have not been looked at
+        self._files = -1  # that it met; -1: the crawl has not come back
+        self._changed = 0
+        self._captured = False  # the first scan is over
+        self._broke_off = ""  # why the last comparison did
+        self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
+        self._stopped = False
+
+    # ── when ──
+
+    def open(self) -> None:
+        """Compare the tree with the journal for the first time, soon. What happens to it from now on is watched.
+
+        At once where that never came to its end, or the journal knows of no file: who makes a checkpoint of a tree that
+        Quire has just been shown means what is there.
+        """
+        with self._recorder.history() as history:
+            known = history.first_scan() is not None and next(history.path_list(), None) is not None
+            named = history.read_names(NAMES_AT_ONCE)
+        if known:
+            self._next = _Scan(self._now() + FIRST_S, "start", awaited=True)
+            if not named:
+                self._start_job(self._read_names, "names")
+        else:
+            self._begin(_Scan(self._now(), "start"))
+
+    def scan(self, reason: str) -> None:
+        """Compare the whole tree with the journal: now, or as soon as the comparison under way has ended.
+
+        After a change of the rules what is not ignored any more is watched before that, and the rest let go; after one
+        of the mounts what stands at the folders by now.
+        """
+        scan, rewatch = self._next, reason in (RULES, MOUNTS)
+        if scan is None or scan.reason not in ("start", RULES):  # these stay what they are
+            scan = _Scan(self._now(), reason, awaited=rewatch and self._captured)
+        scan = scan._replace(rewatch=scan.rewatch or rewatch)
+        if self._under_way is None:
+            self._begin(scan)
+        else:
+            self._next = scan
+
+    def hurry(self) -> None:
+        """Somebody waits for what happened before the start: begin to look now, if that has not begun."""
+        scan = self._next
+        if scan is not None and scan.awaited and not scan.tries and self._under_way is None:
+            self._begin(scan)
+
+    def retime(self) -> None:
+        """The settings were read again: they say how often the tree is compared."""
+        if self._captured and self._under_way is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
+            self._next = self._periodic()
+
+    def _periodic(self) -> _Scan | None:
+        """The comparison that follows by itself on one that has ended; None: the settings want none."""
+        minutes = self._gather.settings.capture.scan_minutes
+        return _PERIODIC._replace(at_s=self._now() + minutes * 60) if minutes > 0 else None
+
+    @property
+    def next_s(self) -> float:
+        """When `look` has something to begin. One that is under way comes to its end by a job."""
+        return self._next.at_s if self._next is not None and self._under_way is None else math.inf
+
+    def look(self, now: float) -> None:
+        """Finish the scan whose paths have all been looked at, and begin the one that is due."""
+        self._finish()
+        if self._next is not None and self._under_way is None and now >= self._next.at_s:
+            self._begin(self._next)
+
+    def stop(self) -> None:
+        """Let the comparison end early."""
+        self._stopped = True
+
+    # ── its way ──
+
+    def _begin(self, scan: _Scan) -> None:
+        """Compare, on a worker thread."""
+        self._under_way, self._next = scan, None
+        saved, store = self._recorder.seen.all(), self._recorder.journal.store
+
+        def work() -> Callable[[], None]:
+            if scan.rewatch or (scan.reason == _PERIODIC.reason and self._ignore.recheck()):
+                self._watcher.rewatch()
+            could_keep = self._gather.withholding.could_keep
+            compared = compare_all(store, saved, self._root, self._ignore, could_keep, lambda: self._stopped)
+            self._watcher.cover(compared.folders)
+            self._ignore.keep({*compared.folders})
+            return partial(self._compared, compared)
+
+        self._start_job(work, "scan", partial(self._not_compared, scan))
+
+    def _not_compared(self, scan: _Scan, error: Exception) -> None:
+        """The comparison broke off: it is made again soon, whatever the settings say of others.
+
+        A journal of which the first one cannot be made is of no use: the daemon ends, and the next start checks it.
+        """
+        wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
+        self._next = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
+        self._under_way, self._files, self._total = None, -1, 0
+        self._left.clear()
+        if isinstance(error, NotMounted):
+            self._not_mounted = str(error)
+            self._next = self._next._replace(awaited=False)  # nobody waits for a disk
+            return
+        self._broke_off = str(error)
+        if isinstance(error, Damaged) and not self._captured:
+            raise Damaged(str(error), everywhere=True) from error
+        raise error
+
+    def _compared(self, compared: Compared) -> None:
+        """The comparison came back: have looked at what it names."""
+        self._not_mounted = self._broke_off = ""
+        self._recorder.know_names(compared.names)
+        first = self._under_way is not None and self._under_way.reason == "start"
+        self._found(compared, "captured" if first and not self._captured else "scanned")
+        self._left = set(compared.look_at)
+        self._total = len(self._left)
+        self._files = compared.files
+        self._changed = 0
+        self._finish()
+
+    def looked(self, path: str, changed: bool) -> None:
+        """It has been looked at, or cannot be."""
+        if path in self._left:
+            self._left.discard(path)
+            self._changed += changed
+
+    def _finish(self) -> None:
+        """When all that a scan named has been looked at, say so in the log."""
+        scan = self._under_way
+        if scan is None or self._files < 0 or self._left:
+            return
+        self._recorder.note(WorkspaceScanned(scan.reason, self._files, self._changed))
+        self._captured = True
+        self._under_way, self._total = None, 0
+        self._files = -1
+        self._next = self._next or self._periodic()
+
+    def _read_names(self) -> Callable[[], None]:
+        """On a worker thread: all names, so that a question about many paths need not read them."""
+        names = PathNames()
+        with self._recorder.journal.store.reading() as reading:
+            names.all(reading)
+        return partial(self._recorder.know_names, names)
+
+    # ── telling ──
+
+    @property
+    def awaited(self) -> bool:
+        """Does a scan tell of what happened while nobody watched? It is to come, or under way."""
+        return any(scan is not None and scan.awaited for scan in (self._next, self._under_way))
+
+    @property
+    def left(self) -> int:
+        """How many of the paths that the scan under way named have not been looked at."""
+        return len(self._left)
+
+    def progress(self) -> dict[str, Any]:
+        """How far the scan under way is."""
+        return {
+            "finished": self._captured and self._under_way is None,
+            "captured": self._captured,
+            "total": self._total,
+            "done": self._total - len(self._left),
+            "waits_for": self._not_mounted or self._broke_off,
+        }
+
+    def reasons(self) -> list[str]:
+        """Why what stands in the journal may not be what is there; empty: it is, but for what is watched."""
+        found = []
+        if self._not_mounted:
+            found.append(self._not_mounted)
+        elif not self._captured:
+            found.append("the first capture of the tree is under way")
+        if self._broke_off:
+            found.append(f"the comparison of tree and journal broke off, and is tried again: {self._broke_off}")
+        return found
+
+    def _now(self) -> float:
+        return self._recorder.clock.mono_s()
