@@ -255,3 +255,15 @@ def test_a_rollback_to_a_point_within_a_batch_undoes_the_rest_of_it_and_no_more(
     assert texts(desk) == {"a": ONE}
     assert desk.call(REDO_TOOL, desk.ann)["ok"]
     assert texts(desk) == {"a": ONE, "b": TWO}
+
+
+def test_what_came_to_a_name_that_another_had_before_an_undo_goes_with_all_of_its_own_work(desk: Desk) -> None:
+    """That other one was looked at together with the undo, and of this one only what it did under that name."""
+    desk.outside("b", TWO)
+    desk.move("b", "a", desk.ann)
+    desk.call(UNDO_TOOL, desk.ann)
+    desk.write("c", ONE, desk.ann)
+    desk.move("c", "a", desk.ann)
+    desk.write_all({"b": TWO + b"more\n", "a": ONE + b"more\n"}, desk.ann)
+    assert desk.call(UNDO_TOOL, desk.ann, writer="*")["ok"]
+    assert texts(desk) == {"b": TWO}

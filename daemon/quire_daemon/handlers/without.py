@@ -168,24 +168,30 @@ def lives_without(known: Batches, choice: Choice) -> list[Life]:
     """
     found = _Without(known, choice).lives()
     others: set[int] = set()
-    wider = [life for life in found if _undoing_among_kept(known, [life])]
-    while more := _undoing_among_kept(known, wider) - others:
-        others |= more
+    names: set[str] = set()
+    wider = {life.now: life for life in found if _undoing_among_kept(known, [life])}
+    while wider:
+        doing, had = _undoing_among_kept(known, wider.values()), {n for life in wider.values() for n in life.paths}
+        if doing <= others and had <= names:
+            break
+        others |= doing
+        names |= had
         if len(others) > MOST_OTHERS or sum(len(known.history.batch_writes(b)) for b in others) > MOST_WRITES:
             return found
-        without = _Without(known, choice, others, {name for life in wider for name in life.paths})
-        wider = without.lives()
+        without = _Without(known, choice, others, names)
+        # Of files that had one of these names, too, not all is looked at: what they did under others is missing.
+        wider = {life.now: life for life in without.lives() if life.now in wider}
     if not others:
         return found
     explained = {
-        life.now: life
-        for life, now in zip(wider, without.as_they_are(), strict=True)
-        if unwind(known.history, now).is_now
+        now.now: wider[now.now]
+        for now in without.as_they_are()
+        if now.now in wider and unwind(known.history, now).is_now
     }
     return [explained.get(life.now, life) for life in found]
 
 
-def _undoing_among_kept(known: Batches, found: Sequence[Life]) -> set[int]:
+def _undoing_among_kept(known: Batches, found: Iterable[Life]) -> set[int]:
     """The batches that undid others, and are among the kept steps of these lives."""
     kept = (step.after.version for life in found for step in life.steps if not step.undone)
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
