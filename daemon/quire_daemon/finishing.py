@@ -17,6 +17,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.preparing import on_disk
 from quire_daemon.recorder import Recorder
 from quire_daemon.workspace import HeldOpen, Image, Lost, NotRegular, TooLarge, Vanished, Workspace
+from quire_journal.events import LINK
 from quire_journal.history import History
 from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -58,6 +59,19 @@ class Finishing(msgspec.Struct, frozen=True):
         if image is None or blob_id(image.data) != version.blob:
             return None
         return as_read(path, image, version)
+
+    def link_there(self, path: str, base: int, inode: int, history: History) -> FileNow | None:
+        """The link at `path` if that is the base, else None."""
+        look = self.workspace.look(disk_path(path))
+        version = standing(history.version(path, base)) if base else None
+        if look.signature is None or look.kind != "link" or version is None or version.entry != LINK:
+            return None
+        if inode not in (0, look.signature.ino):
+            return None
+        with contextlib.suppress(Vanished, NotRegular):
+            if blob_id(self.workspace.read_link(disk_path(path))) == version.blob:
+                return FileNow(path, "link", version=version, inode=look.signature.ino)
+        return None
 
     def make_room(self, path: str, seq: int) -> bool:
         """Remove the folder at `path`, where record `seq` promised a file, if there is nothing in it but folders."""

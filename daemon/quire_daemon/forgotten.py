@@ -193,6 +193,8 @@ def _step(start: Finishing, path: str, promises: list[_Promise], history: Histor
         return None
     if head.gone:
         return _leave(start, path, head, over, history)
+    if over.kind == "link":
+        return None  # no write ever comes to where one is
     data = b"" if head.entry not in (REGULAR, LINK) else history.bytes_held(head.blob)
     if data is None:
         return None  # a secret, or too large: the bytes were never kept
@@ -206,6 +208,8 @@ def _step(start: Finishing, path: str, promises: list[_Promise], history: Histor
 
 def _leave(start: Finishing, path: str, head: Version, over: FileNow, history: History) -> Remove | Move | None:
     """What takes the file away from `path` again. Never the only copy of bytes that the journal does not hold."""
+    if over.kind == "link" and over.version is not None and history.holds(over.version.blob):
+        return Remove(head.seq, path, over)
     if over.kind != "file" or over.text is None:
         return None
     if history.holds(over.text.blob):
@@ -233,11 +237,12 @@ def _as_before(start: Finishing, path: str, promises: list[_Promise], history: H
             changed_ns = max(look.signature.mtime_ns, look.signature.ctime_ns)
             was_made = any(changed_ns < p.at_ns and _nothing(path, p.base, history) for p in promises)
             return FileNow(path, "folder") if was_made else None
-        if look.kind != "file":
+        if look.kind not in ("file", "link"):
             return None
+        there_is = start.base_there if look.kind == "file" else start.link_there
         for promise in promises:
             if promise.inode in (0, look.signature.ino) and look.signature.ctime_ns < promise.at_ns:
-                there = start.base_there(path, promise.base, promise.inode, history)
+                there = there_is(path, promise.base, promise.inode, history)
                 if there is not None:
                     return there
     return None

@@ -142,15 +142,17 @@ class Gather:
                 return given
             raise
 
-    def file(self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False) -> FileNow:
+    def file(
+        self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
+    ) -> FileNow:
         """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.
 
-        `inside`: of a folder it is told what is in it, too.
+        `inside`: of a folder it is told what is in it, too. `followed`: of a link, what it leads to.
 
         Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file,
         `BeingWritten`.
         """
-        place = self._place(given, writing)
+        place = self._place(given, writing, followed)
         name = journal_path(place.path)
         observation = self.observe(place.path, "read", unfinished_ok, self.recorder.clock.now_ns(), place.look)
         if observation.hidden and writing:  # whoever makes a file there goes on without what was there
@@ -169,6 +171,7 @@ class Gather:
                 name,
                 sighting.disk.kind,
                 version=head,
+                inode=signature.ino if signature is not None else 0,
                 uncaptured="secret" if secret else "",
                 resolved_from=journal_path(place.resolved_from),
                 as_folder=given.endswith(("/", "/.")),
@@ -197,10 +200,16 @@ class Gather:
         found, cut = names_in(self.workspace.root, self.ignore, "" if path == "." else path, MOST_INSIDE)
         return tuple(journal_path(name) for name in found), cut
 
-    def with_all_inside(self, folder: FileNow) -> FileNow:
-        """A folder that was looked at, with all that is in it, ignored or not, as far as that can be told."""
-        found, cut = all_in(self.workspace.root, disk_path(folder.path), MOST_LISTED)
-        return msgspec.structs.replace(folder, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
+    def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
+        """A path that only the journal named. A link that it knows is looked at itself, and not where it leads; a
+        folder with all that is in it, ignored or not, as far as that can be told. Raises as `file`.
+        """
+        head = standing(self._head(name))
+        now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
+        if now.kind != "folder":
+            return now
+        found, cut = all_in(self.workspace.root, disk_path(now.path), MOST_LISTED)
+        return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
     def _text(self, sighting: _Sighting) -> Text | None:
         """What was read; or the journal's own copy, where a signature proved that it is what is on disk.
@@ -219,10 +228,10 @@ class Gather:
                 text = history.text_of(sighting.disk.blob)
         return text
 
-    def _place(self, given: str, writing: bool) -> Place:
+    def _place(self, given: str, writing: bool, followed: bool) -> Place:
         """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""
         given = mapped(given, self.settings.paths.folders)
-        place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy)
+        place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy, followed=followed)
         other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
         if other is None or self.workspace.look(place.path).kind != "missing" or self._head(journal_path(place.path)):
             return place

@@ -118,8 +118,8 @@ class Looking:
             if name in call.lost.left_out:
                 self._keep_off(name, looks)
                 return
-            now = self._gather.file(name, call.tool.writes, unfinished_ok=not patient and not call.tool.writes)
-            looks.files[name] = now if now.kind != "folder" else self._gather.with_all_inside(now)
+            unfinished_ok = not patient and not call.tool.writes
+            looks.files[name] = self._gather.implied(name, call.tool.writes, unfinished_ok)
         except HeldOpen:
             if patient:
                 raise NotYet(self._clock.mono_s() + RETRY_S) from None

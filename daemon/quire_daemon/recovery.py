@@ -178,8 +178,9 @@ def _planned(start: Finishing, record: Record, history: History, torn: set[int])
         there = start.workspace.look(disk_path(event.path)).kind == "folder"
         return (Clear(record.seq, event.path, FileNow(event.path, "folder")),) if there else ()
     if isinstance(event, FileDeleted):
-        over = start.base_there(event.path, event.base, event.inode, history)
-        return (Remove(record.seq, event.path, over),) if over is not None and over.kind == "file" else ()
+        at = event.path, event.base, event.inode
+        over = start.base_there(*at, history) or start.link_there(*at, history)
+        return (Remove(record.seq, event.path, over),) if over is not None and over.kind != "missing" else ()
     if isinstance(event, FileMoved):
         return _move(start, record.seq, event, history)
     return ()

@@ -50,6 +50,7 @@ class Rest(msgspec.Struct, frozen=True):
     blob: bytes = b""
     made: Text | None = None
     lacking: str = ""  # why the bytes are not in the journal
+    entry: int = REGULAR  # LINK: one that was not changed
 
     @classmethod
     def of(cls, state: State) -> Rest:
@@ -57,7 +58,7 @@ class Rest(msgspec.Struct, frozen=True):
         if v is None or not state.present:
             return cls(False, state.path)
         lacking = v.uncaptured if v.entry == REGULAR else "not_a_file"
-        return cls(True, state.path, v.mode, v.blob, lacking="uncaptured" if v.uncaptured else lacking)
+        return cls(True, state.path, v.mode, v.blob, lacking="uncaptured" if v.uncaptured else lacking, entry=v.entry)
 
     @property
     def held(self) -> bool:
@@ -103,7 +104,7 @@ class Merging:
             self._block("bytes", lambda s: s.after.blob != s.before.blob)
             return Rest.of(b)
         merged = self._content()
-        return Rest(True, self._path(), self._mode(), merged.blob, merged.made, merged.lacking)
+        return Rest(True, self._path(), self._mode(), merged.blob, merged.made, merged.lacking, merged.entry)
 
     def _after_deletion(self) -> Rest:
         a, rest = self.a, self.before

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.blobs import NotHeld
-from quire_journal.events import REGULAR
+from quire_journal.events import LINK, REGULAR
 from quire_journal.history import History
 from quire_journal.lives import Life, State, Step
 from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
@@ -83,6 +83,10 @@ def _unwind(history: History, life: Life) -> Unwound:
         return _unknown(life, kept, "uncaptured", lost.blob)
     if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
         return _unknown(life, kept, "creation_not_seen")
+    if rest.entry == LINK and history.holds(rest.blob):
+        return Unwound(
+            life.now, True, rest.path, rest.mode, rest.blob, kept=tuple(kept), conflicts=tuple(conflicts), entry=LINK
+        )
     if rest.present and rest.made is None and not rest.held:
         return _unknown(life, kept, rest.lacking or "uncaptured")
     return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))

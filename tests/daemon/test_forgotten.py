@@ -177,6 +177,18 @@ def test_a_file_that_is_there_again_is_removed_again(scene: Scene) -> None:
     assert not (scene.root / "f.txt").exists()
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_a_link_that_is_there_again_is_removed_again(scene: Scene, same: bool) -> None:
+    (scene.root / "l").symlink_to("nowhere")
+    there = scene.told(OutsideWritten("l", blob_id(b"nowhere"), 7, 0o777, "watched", entry=LINK), b"nowhere")
+    scene.told(FileDeleted("l", there, inode=(scene.root / "l").lstat().st_ino))
+    if not same:
+        (scene.root / "l").unlink()
+        (scene.root / "l").symlink_to("elsewhere")
+    assert scene.bring_back() == same
+    assert os.path.lexists(scene.root / "l") != same
+
+
 def test_a_file_that_has_its_old_name_again_gets_the_new_one(scene: Scene) -> None:
     v0 = scene.stood("old.txt")
     scene.told(FileMoved("old.txt", "new.txt", blob_id(V0), len(V0), 0o644, v0, inode=scene.inode("old.txt")))

@@ -11,6 +11,7 @@ import msgspec
 from quire_daemon.handlers.base import FileNow, World
 from quire_journal.events import (
     FOLDER,
+    LINK,
     REGULAR,
 )
 from quire_journal.ids import above
@@ -260,7 +261,7 @@ class Planning(msgspec.Struct):
             return None
         if there.kind == "missing":
             return _Room(there)
-        if there.kind == "file" and path in self.leaving:
+        if there.kind in ("file", "link") and path in self.leaving:
             return _Room(FileNow(path, "missing"), waits=True)
         if there.kind == "folder" and self._empties(there):
             return _Room(FileNow(path, "missing"), clears=there)
@@ -290,7 +291,9 @@ class Planning(msgspec.Struct):
             return self._skip(u, "not_a_file")
         if now is None or head is None:
             return self._skip(u, "changed_meanwhile")
-        if now.path != u.now.path or now.kind != "file" or head.entry != REGULAR:
+        is_link = now.kind == "link" and head.entry == LINK and not u.present  # it is made, or goes, and never edited
+        is_file = now.kind == "file" and head.entry == REGULAR and (not u.present or u.entry == REGULAR)
+        if now.path != u.now.path or not (is_file or is_link):
             return self._skip(u, "not_a_file")
         if (now.uncaptured or now.version is None) and not self.allow_uncaptured:
             return self._skip(u, "uncaptured")

@@ -186,7 +186,8 @@ class CarryingOut:
 
     def _make(self, u: Unwound, over: FileNow) -> int:
         target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""
-        seq = self._note(FileWritten(u.path, u.blob, len(target), u.mode, 0, "undo", entry=u.entry))
+        base = self._went_long_ago(u)
+        seq = self._note(FileWritten(u.path, u.blob, len(target), u.mode, base, "undo", entry=u.entry))
         self.writes.append(Make(seq, u.path, u.entry, target, u.mode, over))
         return seq
 

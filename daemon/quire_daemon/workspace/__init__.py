@@ -186,13 +186,13 @@ class Workspace:
 
     # --- seeing ----------------------------------------------------------------------------------------------------
 
-    def place(self, given: str, *, writing: bool, policy: Policy) -> Place:
+    def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
         """The place that `given` means: relative or absolute, links followed inside the workspace.
 
-        Raises Refused: schema_invalid, outside_workspace, permission_denied (protected, forbidden, too many links;
-        for `writing`, a link that leads to nothing).
+        Not `followed`: of a link, its own place. Raises Refused: schema_invalid, outside_workspace, permission_denied
+        (protected, forbidden, too many links; for `writing`, a link that leads to nothing).
         """
-        return self._places.place(given, writing, policy)
+        return self._places.place(given, writing, policy, followed)
 
     def below(self, given: str, policy: Policy) -> str:
         """The absolute path `given` as one below the workspace. Raises Refused (schema_invalid, outside_workspace)."""

@@ -55,11 +55,11 @@ class Places:
         self._own: tuple[tuple[int, int], frozenset[tuple[int, int]]] = ((0, 0), frozenset())
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
-    def place(self, given: str, writing: bool, policy: Policy) -> Place:
+    def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
         """Where `given` leads. Raises Refused (schema_invalid, outside_workspace, permission_denied)."""
         self._check_shape(given)
         names = self._relative(given, policy)
-        route = self._resolve(names, given)
+        route = self._resolve(names, given) if followed else self._resolve_above(names, given)
         path = "/".join(route.done) or "."
         for spelled in filter(None, (path, route.named)):
             self._check_names(spelled, given, policy)
@@ -125,6 +125,11 @@ class Places:
             if look.kind not in ("missing", "link"):
                 return _Route(plain, look=look)
         return self._walk(deque(plain), given)
+
+    def _resolve_above(self, names: Sequence[str], given: str) -> _Route:
+        """The name itself, whatever it leads to, in the folder that it is in."""
+        route = self._resolve(names[:-1], given)
+        return _Route([*route.done, names[-1]])
 
     def _walk(self, todo: deque[str], given: str) -> _Route:
         route = _Route([])

@@ -1,0 +1,122 @@
+"""Links that a restore made, or that went: on a real disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_turns import Daemon
+
+from quire_daemon.finishing import Finishing
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import recover
+from quire_daemon.workspace import Workspace
+from quire_journal.check import check
+from quire_journal.events import FileDeleted, WriterIntroduced
+from quire_journal.ids import WriterId
+from quire_journal.journal import Journal
+
+TARGETS = ["f", "nowhere", "/etc/passwd"]
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    one = Daemon(tmp_path)
+    (one.root / "f").write_text("f\n")
+    yield one
+    one.app.close()
+
+
+def call(daemon: Daemon, tool: str, **args: Any) -> dict[str, Any]:
+    return daemon.turn(ann=(tool, args))["ann"]
+
+
+def ok(reply: dict[str, Any]) -> dict[str, Any]:
+    assert reply["ok"], reply
+    return reply
+
+
+def seen(daemon: Daemon, path: str) -> int:
+    """What the watcher would tell of is looked at; the record that this came to."""
+    gather, recorder = daemon.app.gather, daemon.app.recorder
+    observation = gather.observe(path, "watched")
+    gather.note(observation, observation.event)
+    recorder.commit()
+    return recorder.journal.head
+
+
+def restored(daemon: Daemon, target: str) -> None:
+    """A link was there, went, and is restored."""
+    (daemon.root / "link").symlink_to(target)
+    there = seen(daemon, "link")
+    (daemon.root / "link").unlink()
+    seen(daemon, "link")
+    ok(call(daemon, "restore", at=f"seq:{there}", path="link"))
+    assert os.readlink(daemon.root / "link") == target
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_restored_link_goes_with_an_undo_and_comes_with_a_redo(daemon: Daemon, target: str) -> None:
+    """Wherever it leads; what it leads to stays."""
+    restored(daemon, target)
+    for _ in range(2):
+        undone = ok(call(daemon, "undo"))
+        assert [(f["path"], f["action"]) for f in undone["files"]] == [("link", "delete")]
+        assert not os.path.lexists(daemon.root / "link")
+        ok(call(daemon, "redo"))
+        assert os.readlink(daemon.root / "link") == target
+    assert daemon.text("f") == "f\n"
+    assert list(check(daemon.store)) == []
+
+
+def test_a_link_that_somebody_leads_elsewhere_since_stays(daemon: Daemon) -> None:
+    restored(daemon, "nowhere")
+    (daemon.root / "link").unlink()
+    (daemon.root / "link").symlink_to("f")
+    refused = call(daemon, "undo")
+    assert (refused["ok"], os.readlink(daemon.root / "link")) == (False, "f")
+
+
+def test_a_file_that_took_the_place_of_a_link_is_no_link_of_its_bytes_after_an_undo(daemon: Daemon) -> None:
+    (daemon.root / "link").symlink_to("nowhere")
+    seen(daemon, "link")
+    (daemon.root / "link").unlink()
+    (daemon.root / "link").write_text("file\n")
+    seen(daemon, "link")
+    refused = call(daemon, "undo", writer="outside", last=1)
+    assert (refused["ok"], daemon.text("link")) == (False, "file\n")
+
+
+def test_a_link_that_another_program_removed_is_made_again(daemon: Daemon) -> None:
+    (daemon.root / "link").symlink_to("nowhere")
+    seen(daemon, "link")
+    (daemon.root / "link").unlink()
+    seen(daemon, "link")
+    ok(call(daemon, "undo", writer="outside", last=1))
+    assert os.readlink(daemon.root / "link") == "nowhere"
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_link_that_was_to_go_when_the_daemon_was_killed_goes(daemon: Daemon, same: bool) -> None:
+    """Unless it leads elsewhere by now."""
+    restored(daemon, "nowhere")
+    store = daemon.store.copy()
+    recorder = Recorder(Journal.open(store, daemon.clock.now_ns()), daemon.clock)
+    with recorder.history() as history:
+        head = history.file("link")
+    assert head is not None
+    recorder.note(WriterIntroduced(5, agent="ann"))
+    recorder.note(FileDeleted("link", head.seq, "undo", (daemon.root / "link").lstat().st_ino), WriterId(5))
+    recorder.commit()
+    if not same:
+        (daemon.root / "link").unlink()
+        (daemon.root / "link").symlink_to("f")
+    for _ in range(2):
+        workspace = Workspace(daemon.root)
+        recover(Finishing(recorder, workspace, Log(), 1 << 20))
+        workspace.close()
+    assert os.path.lexists(daemon.root / "link") == (not same)
