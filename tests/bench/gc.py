@@ -23,7 +23,7 @@ import time
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -46,8 +46,15 @@ PROMISED_MS = 50.0
 SETTINGS = '[retention]\nkeep_last = 3\nkeep_within = ""\ndaily = 0\nthin_outside = ""\ngrace = "1s"\n'
 
 
-def make(at: Live, events: int, files: int) -> int:
-    """A journal of so many events, and the files as it has them; its bytes."""
+class Begun(NamedTuple):
+    """The journal that is collected, as it is at the beginning."""
+
+    events: int
+    size_bytes: int
+
+
+def make(at: Live, events: int, files: int) -> Begun:
+    """A journal of so many events, and the files as it has them."""
     place = place_of(at.root, at.state_dir)
     make_private_folder(place.state)
     with hold_lock(place.lock):
@@ -63,16 +70,16 @@ def make(at: Live, events: int, files: int) -> int:
                 maker.flush()
         maker.flush()
         store.sync()
-        size = store.size_bytes()
+        begun = Begun(maker.journal.head, store.size_bytes())
         store.close()
     for number in range(files):
         at.write(path_of(number), b"\n".join(maker.texts[number]) + b"\n")
         (at.root / path_of(number)).chmod(0o644)
-    return size
+    return begun
 
 
-def take(at: Live, kept: Path) -> int:
-    """A copy of the journal in the folder `kept`, and the files as it has them; its bytes."""
+def take(at: Live, kept: Path) -> Begun:
+    """A copy of the journal in the folder `kept`, and the files as it has them."""
     place = place_of(at.root, at.state_dir)
     make_private_folder(place.state)
     with hold_lock(place.lock):
@@ -88,10 +95,10 @@ def take(at: Live, kept: Path) -> int:
                 if version.blob:
                     at.write(path, history.bytes_of(version.blob))
                     (at.root / path).chmod(version.mode)
-        size = store.size_bytes()
+        begun = Begun(journal.head, store.size_bytes())
         journal.close()
         soundness.leave_mark(place.journal)
-    return size
+    return begun
 
 
 def edit_until_told(root: str, state: str, name: str) -> None:
@@ -138,7 +145,7 @@ def measure(events: int, files: int, seconds: float, kept: Path | None = None) -
         folder = Path(os.environ["XDG_CONFIG_HOME"]) / "quire"
         folder.mkdir()
         (folder / "config.toml").write_text(SETTINGS)
-        size = make(at, events, files) if kept is None else take(at, kept)
+        journal = make(at, events, files) if kept is None else take(at, kept)
         boss = at.connect("boss", "boss", timeout_s=3600.0)
         eventually("the first look", lambda: ok(boss.call("status", {}))["capture"]["finished"], 600.0)
         for n in range(CLIENTS):
@@ -175,8 +182,8 @@ def measure(events: int, files: int, seconds: float, kept: Path | None = None) -
         if (found := [took for ended, took in rows if since <= ended < min(until, phases[2])])
     }
     return {
-        "events": events,
-        "journal_bytes": size,
+        "events": journal.events,
+        "journal_bytes": journal.size_bytes,
         "gc_seconds": round(phases[2] - phases[1], 2),
         "dropped": done["dropped"]["blobs"],
         "kept": done["kept"],
