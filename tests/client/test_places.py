@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import live
 import rights
 from quire_journal.identities import read_identity, settle, workspace_id
 from quire_journal.locks import Running, hold_lock, running, take_lock
@@ -253,17 +251,14 @@ def test_a_folder_that_is_closed_to_us_is_a_reason_and_no_fault(tmp_path: Path) 
     for closed in (place.state, inside.parent):
         closed.chmod(0)
 
-    def say() -> int:
-        rights.be_anybody()
+    def say() -> None:
         for folder in (place.root, inside):
             try:
                 find_workspace(folder)
             except WorkspaceRefused as refused:
                 print(refused)
-        return 0
 
-    with contextlib.closing(live.Fork(say)) as fork, fork.stdin, fork.stdout:
-        said = fork.stdout.read()
+    said = rights.printed(rights.be_anybody, say)
     for closed in (place.state, inside.parent):
         closed.chmod(0o700)
     assert said == f"{place.identity_file} cannot be read: Permission denied.\n{inside} is not a folder.\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from watching import PATIENCE_S, Start
 
-import live
 import rights
 from quire_daemon.watcher import Watcher
 
@@ -51,30 +49,14 @@ def noticed(watcher, path):
 """
 
 
-NOT_HERE = 77
-"""The exit status of a fork that could not become what it should be."""
-
-
 def elsewhere(become: Callable[[], None], root: Path, script: str) -> list[Any]:
     """What `script` prints behind `BEFORE` in a fork that has become so; skips where that is not to be had."""
-    with contextlib.closing(live.Fork(lambda: run(become, root, script))) as fork:
-        printed = fork.stdout.read()
-        status = fork.wait(PATIENCE_S)
-    if status == NOT_HERE:
-        pytest.skip(f"{become.__name__} does not work here")
-    assert status == 0
-    return [json.loads(line) for line in printed.splitlines()]
 
+    def act() -> None:
+        sys.argv[1:] = [os.fspath(root)]
+        exec(BEFORE + script, {})
 
-def run(become: Callable[[], None], root: Path, script: str) -> int:
-    try:
-        become()
-    except OSError as error:
-        print(error, file=sys.stderr)
-        return NOT_HERE
-    sys.argv[1:] = [os.fspath(root)]
-    exec(BEFORE + script, {})
-    return 0
+    return [json.loads(line) for line in rights.printed(become, act, PATIENCE_S).splitlines()]
 
 
 def test_folders_beyond_the_watch_limit_are_told_and_watched_once_it_is_raised(tmp_path: Path) -> None:
