@@ -56,7 +56,7 @@ class Outside:
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
-        self._ahead = Ahead(gather.read_ahead, start_job, lambda path: self.name(path, "captured", self._now()))
+        self._ahead = Ahead(gather.read_ahead, start_job, self._not_read_ahead)
         self._linked = Linked(
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
@@ -194,16 +194,19 @@ class Outside:
             for path in self._hidden.pop(folder, ()):
                 self.name(path, "scanned", now)
 
+    def _not_read_ahead(self, path: str) -> None:
+        self.name(path, self.scanning.evidence, self._now())
+
     def _record_ahead(self, now: float, most: int) -> None:
         """Commit new files that the workers have read."""
         found = self._ahead.take(most) if self._ahead.ready else []
         if not found:
             return
         with self._again_unless_taken([one.path for one in found], now):
-            left = set(self._gather.note_ahead(found, "captured"))
+            left = set(self._gather.note_ahead(found, self.scanning.evidence))
             for one in found:
                 if one.path in left:
-                    self.name(one.path, "captured", now)
+                    self.name(one.path, self.scanning.evidence, now)
                 else:
                     self._looked(one.path, True)
             self._recorder.commit()
@@ -315,13 +318,14 @@ class Outside:
 
         self._start_job(work, "crawl", failed)
 
-    def _take_compared(self, compared: Compared, evidence: str) -> None:
-        """A scan came back: look at what it names. Of a first capture most files are new, and are read ahead."""
+    def _take_compared(self, compared: Compared) -> None:
+        """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
+        evidence = self.scanning.evidence
         self._hidden.clear()  # all that is missing is looked at again
         self._linked.know(compared.linked)
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
-        if evidence == "captured":
+        if not self.scanning.captured:
             ahead = {path: new[path] for path in look_at if path in new and path not in self._named}
             for path in ahead:
                 self._named.keep(path, evidence, now)

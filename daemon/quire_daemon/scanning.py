@@ -45,9 +45,9 @@ class Scanning:
     """The scan under way, and the next one."""
 
     def __init__(
-        self, gather: Gather, watcher: Watcher, start_job: StartJob, found: Callable[[Compared, str], None]
+        self, gather: Gather, watcher: Watcher, start_job: StartJob, found: Callable[[Compared], None]
     ) -> None:
-        """`found`: has everything looked at that a comparison names; `looked` tells of each. With its evidence."""
+        """`found`: has everything looked at that a comparison names; `looked` tells of each."""
         self._gather, self._recorder, self._ignore = gather, gather.recorder, gather.ignore
         self._root, self._watcher, self._start_job, self._found = gather.workspace.root, watcher, start_job, found
         self._next: _Scan | None = None  # a single one: whatever is asked for meanwhile, it compares everything
@@ -56,7 +56,8 @@ class Scanning:
         self._left: set[str] = set()  # paths that it named and that have not been looked at
         self._files = -1  # that it met; -1: the crawl has not come back
         self._changed = 0
-        self._captured = False  # the first scan is over
+        self.captured = False  # the first scan is over
+        self.evidence = "captured"  # of what a scan finds; what it finds later was not there when the journal began
         self._broke_off = ""  # why the last comparison did
         self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
         self._stopped = False
@@ -70,8 +71,11 @@ class Scanning:
         Quire has just been shown means what is there.
         """
         with self._recorder.history() as history:
-            known = history.first_scan() is not None and next(history.path_list(), None) is not None
+            captured = history.first_scan() is not None
+            known = captured and next(history.path_list(), None) is not None
             named = history.read_names(NAMES_AT_ONCE)
+        if captured:
+            self.evidence = "scanned"
         if known:
             self._next = _Scan(self._now() + FIRST_S, "start", awaited=True)
             if not named:
@@ -87,7 +91,7 @@ class Scanning:
         """
         scan, rewatch = self._next, reason in (RULES, MOUNTS)
         if scan is None or scan.reason not in ("start", RULES):  # these stay what they are
-            scan = _Scan(self._now(), reason, awaited=rewatch and self._captured)
+            scan = _Scan(self._now(), reason, awaited=rewatch and self.captured)
         scan = scan._replace(rewatch=scan.rewatch or rewatch)
         if self._under_way is None:
             self._begin(scan)
@@ -102,7 +106,7 @@ class Scanning:
 
     def retime(self) -> None:
         """The settings were read again: they say how often the tree is compared."""
-        if self._captured and self._under_way is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
+        if self.captured and self._under_way is None and (self._next or _PERIODIC).reason == _PERIODIC.reason:
             self._next = self._periodic()
 
     def _periodic(self) -> _Scan | None:
@@ -157,7 +161,7 @@ class Scanning:
             self._next = self._next._replace(awaited=False)  # nobody waits for a disk
             return
         self._broke_off = str(error)
-        if isinstance(error, Damaged) and not self._captured:
+        if isinstance(error, Damaged) and not self.captured:
             raise Damaged(str(error), everywhere=True) from error
         raise error
 
@@ -165,8 +169,7 @@ class Scanning:
         """The comparison came back: have looked at what it names."""
         self._not_mounted = self._broke_off = ""
         self._recorder.know_names(compared.names)
-        first = self._under_way is not None and self._under_way.reason == "start"
-        self._found(compared, "captured" if first and not self._captured else "scanned")
+        self._found(compared)
         self._left = set(compared.look_at)
         self._total = len(self._left)
         self._files = compared.files
@@ -185,7 +188,7 @@ class Scanning:
         if scan is None or self._files < 0 or self._left:
             return
         self._recorder.note(WorkspaceScanned(scan.reason, self._files, self._changed))
-        self._captured = True
+        self.captured, self.evidence = True, "scanned"
         self._under_way, self._total = None, 0
         self._files = -1
         self._next = self._next or self._periodic()
@@ -212,8 +215,8 @@ class Scanning:
     def progress(self) -> dict[str, Any]:
         """How far the scan under way is."""
         return {
-            "finished": self._captured and self._under_way is None,
-            "captured": self._captured,
+            "finished": self.captured and self._under_way is None,
+            "captured": self.captured,
             "total": self._total,
             "done": self._total - len(self._left),
             "waits_for": self._not_mounted or self._broke_off,
@@ -224,7 +227,7 @@ class Scanning:
         found = []
         if self._not_mounted:
             found.append(self._not_mounted)
-        elif not self._captured:
+        elif not self.captured:
             found.append("the first capture of the tree is under way")
         if self._broke_off:
             found.append(f"the comparison of tree and journal broke off, and is tried again: {self._broke_off}")

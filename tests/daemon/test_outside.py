@@ -559,6 +559,24 @@ def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns
     later.workspace.close()
 
 
+def test_what_came_about_while_no_daemon_ran_was_not_there_when_the_journal_began(turns: Turns) -> None:
+    """It was told as first seen, by nobody knew whom: also what the journal has known for long, and what went."""
+    for path in ("a", "b"):
+        turns.write(path, "one\n")
+    turns.opened()
+    turns.write("a", "two\n")
+    (turns.root / "b").unlink()
+    turns.write("new", "one\n")
+    later = again(turns)
+    later.outside.scanning.open()
+    later.turns(FIRST_S)
+    assert {(e.path, e.evidence) for e in later.events() if isinstance(e, OutsideWritten | OutsideDeleted)} == {
+        *(("a", "captured"), ("b", "captured")),
+        *(("a", "scanned"), ("b", "scanned"), ("new", "scanned")),
+    }
+    later.workspace.close()
+
+
 def emptied(turns: Turns, disks: int) -> Turns:
     """Another daemon over the journal of two files, in a folder where nothing is; so many disks further than before."""
     for path in ("a", "b"):
