@@ -107,12 +107,12 @@ def _write(change: Change) -> None:
                 file.flush()
                 os.fsync(file.fileno())
                 if not temporary.exists():
-                    _name(file.fileno(), temporary)
-            _require_unchanged(change)
-            if change.before is None:
-                os.link(temporary, path)  # fails where somebody has just made it
-            else:
+                    _name(file.fileno(), path if change.before is None else temporary)
+            if change.before is not None:
+                _require_unchanged(change)
                 os.replace(temporary, path)
+            elif temporary.exists():
+                os.link(temporary, path)
         finally:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
@@ -124,7 +124,7 @@ def _write(change: Change) -> None:
 
 
 def _beside(temporary: Path) -> BinaryIO:
-    """A new file that gets this name, where the disk and the system can do so, only when it is complete.
+    """A new file, which has no name while it is written, where the disk and the system can do so; else this one.
 
     In a workspace the daemon watches: a name that stands for as long as a sync takes would come into the journal.
     """
@@ -135,7 +135,7 @@ def _beside(temporary: Path) -> BinaryIO:
 
 
 def _name(descriptor: int, name: Path) -> None:
-    """Give an open file without a name this one."""
+    """Give an open file without a name this one. Raises FileExistsError where somebody has just made such a file."""
     folder = os.open(name.parent, os.O_PATH | os.O_CLOEXEC)
     try:  # with a folder's descriptor Python asks the kernel to follow the link, without one it does not
         os.link(f"{_DESCRIPTORS}/{descriptor}", name.name, dst_dir_fd=folder)
