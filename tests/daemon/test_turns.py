@@ -70,12 +70,13 @@ class Hearing(Server):
 
 
 class Hasty(SystemClock):
-    """The machine's clock, and a test can have time pass."""
+    """The machine's clock, and a test can have time pass, or stand still."""
 
     passed_s = 0.0
+    stands_s = 0.0  # 0.0: it does not
 
     def mono_s(self) -> float:  # type: ignore[override]  # there it is the very function, for speed
-        return time.monotonic() + self.passed_s
+        return self.stands_s or time.monotonic() + self.passed_s
 
     def now_ns(self) -> int:
         return super().now_ns() + int(self.passed_s * 1e9)
@@ -545,6 +546,7 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outsi
 
     (daemon.root / "a").write_text("old\n")
     base = daemon.turn(ann=read("a"))["ann"]["version"]
+    daemon.clock.stands_s = daemon.clock.mono_s()  # after a time the log is told by itself that Joe's write is on disk
     assert daemon.turn(joe=write("c"))["joe"]["ok"]
     daemon.store.fault = all_but_the_first
     edit = ("write_file", {"path": "a", "content": "new\n", "base": base})
