@@ -128,9 +128,15 @@ def _help(options: dict[str, str], words: list[str], opener: Opener) -> int:
 def _load(name: str) -> Command:
     """The command called `name`. Raises Usage."""
     if name not in COMMANDS:
+        from quire_client.calls.asking import Asking
+        from quire_client.calls.editing import Editing
         from quire_journal.refusals import did_you_mean
 
-        raise Usage(f"There is no command {name!r}; `quire help` lists them.{did_you_mean(name, COMMANDS)}")
+        tools = {tool for tool in (*vars(Asking), *vars(Editing)) if not tool.startswith("_")}
+        if name in tools:
+            raise Usage(f"{name} is a tool: `quire call {name} JSON` calls it, `quire call {name} --help` explains it.")
+        known = (*COMMANDS, *tools)
+        raise Usage(f"There is no command {name!r}; `quire help` lists them.{did_you_mean(name, known)}")
     command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
     return command
 

@@ -76,6 +76,8 @@ def test_the_version_is_one_line(quire: Quire) -> None:
     [
         (["fly"], "There is no command 'fly'; `quire help` lists them."),
         (["lgo"], "There is no command 'lgo'; `quire help` lists them. Did you mean log?"),
+        (["edit"], "edit is a tool: `quire call edit JSON` calls it, `quire call edit --help` explains it."),
+        (["write"], "There is no command 'write'; `quire help` lists them. Did you mean write_file?"),
         (["log", "--limit"], "--limit wants N: at most so many; 50 if not said."),
         (["undo", "--token", ""], "--token wants TOKEN: carry out this plan, unless something moved."),
         (["undo", "--from="], "--since wants POINT: batches after it."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -106,6 +107,16 @@ def test_since_a_cursor_prints_all_that_came_after_it_and_the_next_cursor(quire:
     assert (ran.status, ran.out, ran.err) == (0, row * 2, "The next cursor is c4\n")
     told = json.loads(quire(*words, "--json", since=answer).out)
     assert (len(told["records"]), told["cursor"]) == (2, "c4")
+
+
+def test_since_a_path_leads_to_what_tells_of_that_path(quire: Quire, site: Path) -> None:
+    """Who asks what became of a file since it was read has no cursor."""
+    (site / "a.py").touch()
+    message = "There is no checkpoint 'a.py'; a point is a version."
+    refused = {"ok": False, "error": "not_found", "suggested_action": "name_a_point", "message": message}
+    ran = quire("since", "a.py", since=refused)
+    says = "a.py is a path: `quire log a.py` tells what became of it, `quire since CURSOR a.py` what came after CURSOR."
+    assert (ran.status, ran.err.splitlines()[-1]) == (3, says)
 
 
 def test_more_than_a_page_is_asked_for_page_by_page(quire: Quire) -> None:

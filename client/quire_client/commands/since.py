@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +32,12 @@ def run(call: Invocation) -> int:
         reply = _all(client, arguments, limit, call.timeout_s(30.0))
         nowhere = call.nowhere(client, call.arguments[1]) if call.arguments[1:] and not reply.get("records") else None
     status = call.answer(reply, _text if call.arguments else _cursor)
+    if reply.get("suggested_action") == "name_a_point" and os.path.lexists(call.arguments[0]):
+        from shlex import quote
+
+        path = quote(render.one_line(call.arguments[0]))
+        call.say(f"{path} is a path: `quire log {path}` tells what became of it, `quire since CURSOR {path}` what "
+            "came after CURSOR.")
     if reply.get("ok") and call.arguments:
         if reply.get("fresh"):
             call.say("The cursor is of no use here; this is everything from the beginning.")
