@@ -14,6 +14,7 @@ _PLACE: Final = re.compile(r" - at `\$(?P<place>[^`]*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[[^\]]*\]")
 _VALUE: Final = re.compile(r"Invalid (?:enum )?value '(?P<given>[^']*)'")
 _FIELD: Final = re.compile(r"Object contains unknown field `(?P<given>[^`]*)`")
+_MISSING: Final = re.compile(r"Object missing required field `")
 
 
 def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refused:
@@ -36,6 +37,8 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refuse
             there_are = f"{'It is one of' if value else 'It takes'} {', '.join(choices)}."
             message = f"{message}. {there_are}{did_you_mean(given, choices)}"
             details["choices"] = choices
+    if _MISSING.match(said) and (taken := _below(flat(params), steps).get("properties")):
+        message = f"{message}. It takes {', '.join(taken)}."
     message = message if message.endswith((".", "?")) else f"{message}."
     return Refused("schema_invalid", message, "fix_arguments", **details)
 

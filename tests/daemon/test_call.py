@@ -71,6 +71,12 @@ def test_a_missing_argument_is_named() -> None:
         decode(TOOL, msgspec.msgpack.encode({}))
 
 
+def test_with_a_missing_argument_all_are_named_that_there_are() -> None:
+    with pytest.raises(Refused) as caught:
+        decode(TOOLS["edit"], msgspec.msgpack.encode({}))
+    assert caught.value.message.startswith("edit: Object missing required field `operations`. It takes path, base, ")
+
+
 def test_an_unknown_argument_is_named() -> None:
     with pytest.raises(Refused, match="`pth`"):
         decode(TOOL, msgspec.msgpack.encode({"path": "a", "pth": "b"}))
