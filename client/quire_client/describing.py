@@ -67,8 +67,11 @@ def _bounds(schema: Mapping[str, Any]) -> str:
 
 
 def _wrapped(text: object, indent: str, width: int) -> Iterator[str]:
+    example = False
     for paragraph in render.clean_text(text or "").splitlines():
-        if paragraph.startswith("|"):  # a row of a table
+        fence = paragraph.startswith("```")
+        example ^= fence
+        if example or fence or paragraph.startswith("|"):  # to be copied as it is, or a row of a table
             yield indent + paragraph
             continue
         yield from textwrap.wrap(paragraph, width, initial_indent=indent, subsequent_indent=indent) or [""]

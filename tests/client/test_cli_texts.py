@@ -100,10 +100,17 @@ def test_the_help_of_help_is_the_list(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr().out == listed
 
 
+EXAMPLE = """
+
+```json
+{"path": "src/app.py", "reason": "what is to be copied stays as it is, however long it is"}
+```
+"""
+
 CLAIM = {
     "name": "claim",
     "title": "Claim ground",
-    "description": "Say that you work on a file.\n\n| a | table |\n" + "It ends by itself after a time. " * 5,
+    "description": "Say that you work on a file.\n\n| a | table |\n" + "It ends by itself after a time. " * 5 + EXAMPLE,
     "writes": True,
     "schema": {
         "type": "object",
