@@ -278,7 +278,7 @@ class Watcher:
         if tree is None or self._ignored(path, True):
             return
         hint = tree.pair(event, path)
-        if event.is_moved_from:
+        if event.is_moved_from or (event.is_delete and tree.failed(path)):
             tree.remove(path)
         elif event.is_create or event.is_moved_to or tree.failed(path):
             tree.add(path)

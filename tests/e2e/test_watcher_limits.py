@@ -115,6 +115,22 @@ noticed(watcher, "locked/in/f")
     assert seen is True
 
 
+def test_a_folder_whose_path_is_too_long_is_told_until_it_is_removed(tmp_path: Path, watch: Start) -> None:
+    name, levels = "k" * 200, 4096 // 200 + 1
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=folder)
+        below = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    watched = watch(tmp_path)
+    assert watched.health().reasons == ("not watchable: File name too long",)
+    shutil.rmtree(tmp_path / name)
+    watched.catch_up()
+    assert watched.health().full
+
+
 # ── the root ─────────────────────────────────────────────────────────────────
 
 
