@@ -15,8 +15,8 @@ from quire_daemon.crawl import Entry
 from quire_daemon.jobs import StartJob
 from quire_daemon.workspace import Signature
 
-EVERY_S: Final = 5.0
-"""Between two crawls for names, at least: one takes 0.1 s for 20,000 files."""
+REST: Final = 10.0
+"""How often as long as a crawl for names took nothing is looked for: 0.1 s for 20,000 files."""
 
 Inode = tuple[int, int]
 """Device and number."""
@@ -36,9 +36,13 @@ class Linked:
         start_job: StartJob,
         name: Callable[[str], None],
         failed: Callable[[], None],
+        now: Callable[[], float],
     ) -> None:
-        """`crawl`: all of the tree's `several_names`. `name`: look at this path soon. `failed`: a crawl did."""
-        self._crawl, self._start_job, self._name, self._failed = crawl, start_job, name, failed
+        """`crawl`: all of the tree's `several_names`. `name`: look at this path soon. `failed`: a crawl did.
+
+        `now`: monotonic, in seconds.
+        """
+        self._crawl, self._start_job, self._name, self._failed, self._now = crawl, start_job, name, failed, now
         self._inodes: dict[str, Inode] = {}
         self._names: dict[Inode, list[str]] = {}
         self._wanted = self._begun = False
@@ -66,8 +70,8 @@ class Linked:
 
     @property
     def busy(self) -> bool:
-        """Are names being looked for?"""
-        return self._begun
+        """Are there names to be looked for?"""
+        return self._wanted or self._begun
 
     @property
     def next_s(self) -> float:
@@ -78,13 +82,13 @@ class Linked:
         """Look for the names of what turned up, if it is time."""
         if not self._wanted or self._begun or now < self._next_s:
             return
-        self._wanted, self._begun, self._next_s = False, True, now + EVERY_S
+        self._wanted, self._begun = False, True
 
         def work() -> Callable[[], None]:
             entries = self._crawl()
 
             def then() -> None:
-                self._begun = False
+                self._begun, self._next_s = False, self._now() + REST * (self._now() - now)
                 for path in self.know(entries):
                     self._name(path)
 

@@ -62,6 +62,7 @@ class Outside:
             start_job,
             lambda path: self.name(path, "watched", self._now()),
             lambda: self.scanning.scan(OVERFLOW),
+            self._now,
         )
         gather.other_names = self._linked.others
 
