@@ -20,7 +20,7 @@ from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION
 from quire_journal.locks import Running, hold_lock, running
 from quire_journal.messages import Request, encode
-from quire_journal.places import Place, make_private_folder
+from quire_journal.places import Place, make_private_folder, open_own
 from quire_journal.spooled import FOLDER as SPOOL
 from quire_journal.workspaces import checked
 
@@ -256,9 +256,12 @@ def _spawn(place: Place) -> Child:
 
     if not sys.executable:
         raise NoDaemon("This Python does not know its own path, so it cannot start the daemon; run `quired` yourself.")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-    errors = os.open(place.start_error, flags | os.O_TRUNC, 0o600)
-    log = os.open(place.log, flags | os.O_APPEND, 0o600)
+    errors = open_own(place.start_error, os.O_WRONLY | os.O_TRUNC)
+    try:
+        log = open_own(place.log, os.O_WRONLY | os.O_APPEND)
+    except BaseException:
+        os.close(errors)
+        raise
     try:
         child = apart(command(place), log, errors)
     except OSError as error:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import traceback
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
+
+from quire_journal.places import open_own
 
 MAX_BYTES = 4 * 1024 * 1024
 
@@ -37,6 +40,8 @@ class Log:
 
     @classmethod
     def to(cls, path: Path) -> Log:
+        """Raises WorkspaceRefused where something else than a file stands there, and OSError."""
+        os.close(open_own(path, os.O_WRONLY))
         handler = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=2)
         handler.setFormatter(JsonLines())
         return cls(handler)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_journal.places import Place
+from quire_journal.places import Place, open_own
 
 LOCK_PATIENCE_S: Final = 0.5
 """How long `hold_lock` tries again: readers test the lock by taking it shared for a few microseconds."""
@@ -52,9 +52,10 @@ def take_lock(path: Path, patience_s: float = LOCK_PATIENCE_S) -> Lock | None:
     """Take the flock on `path`, trying for `patience_s`; None when another process keeps it.
 
     What an earlier holder announced is wiped. The file goes only with its whole folder (`quire forget`), and who
-    waited for it meanwhile takes it as gone: a lock on a removed file locks nothing.
+    waited for it meanwhile takes it as gone: a lock on a removed file locks nothing. Raises WorkspaceRefused where
+    something else stands there.
     """
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    fd = open_own(path, os.O_RDWR)
     until = time.monotonic() + patience_s
     while True:
         try:

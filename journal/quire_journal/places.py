@@ -21,6 +21,7 @@ State folders and locks belong to one user; nothing here follows a symbolic link
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -135,6 +136,24 @@ def make_private_folder(path: Path) -> None:
             path.chmod(0o700)
     except OSError as error:
         raise WorkspaceRefused(f"{path} cannot be used: {error.strerror}.") from error
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open the file `path` of the state folder, which is made where there is none; no FIFO keeps anybody waiting.
+
+    Raises WorkspaceRefused where something else stands there, and OSError.
+    """
+    wanted = flags | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        fd = os.open(path, wanted, 0o600)
+    except OSError as error:
+        if error.errno not in (errno.EISDIR, errno.ELOOP, errno.ENXIO):
+            raise
+    else:
+        if stat.S_ISREG(os.fstat(fd).st_mode):
+            return fd
+        os.close(fd)
+    raise WorkspaceRefused(f"{path} must be a plain file of our own, and is none: move it away, and call again.")
 
 
 def at_home(path: Path | str) -> Path:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import rights
+from quire_daemon.logfile import Log
 from quire_journal.identities import read_identity, settle, workspace_id
 from quire_journal.locks import Running, hold_lock, running, take_lock
 from quire_journal.places import (
@@ -18,11 +21,18 @@ from quire_journal.places import (
     Place,
     WorkspaceRefused,
     make_private_folder,
+    open_own,
     place_of,
     runtime_dir,
     state_home,
 )
 from quire_journal.workspaces import adopt, checked, find_workspace
+
+
+def as_socket(path: Path) -> None:
+    """A socket that nobody listens on."""
+    with socket.socket(socket.AF_UNIX) as one, contextlib.chdir(path.parent):  # its whole path may be too long for one
+        one.bind(path.name)
 
 
 def project(path: Path, git: bool = False) -> Path:
@@ -91,6 +101,16 @@ def test_a_link_in_place_of_a_private_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(project(tmp_path / "target"))
     with pytest.raises(WorkspaceRefused, match="is a link or a file"):
         make_private_folder(tmp_path / "link")
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/nowhere/x", path), as_socket])
+def test_what_is_no_file_where_one_of_ours_must_be_keeps_nobody_waiting_and_is_named(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    put(tmp_path / "lock")
+    for asked in (take_lock, Log.to, lambda path: open_own(path, os.O_WRONLY | os.O_TRUNC)):
+        with pytest.raises(WorkspaceRefused, match=r"/lock must be a plain file of our own"):
+            asked(tmp_path / "lock")
 
 
 # -- finding -----------------------------------------------------------------------------------------------------
