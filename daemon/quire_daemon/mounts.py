@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from quire_journal.ids import above
+from quire_journal.places import at_once
 from quire_journal.sentences import counted
 
 Sides = list[tuple[int, str]]
@@ -188,7 +189,8 @@ def _side_at(sides: Sides, seq: int) -> str:
 
 def _saved(file: Path) -> dict[str, Sides] | None:
     try:
-        found = json.loads(file.read_text("ascii"))
+        with open(file, encoding="ascii", opener=at_once) as opened:
+            found = json.load(opened)
         return {str(folder): [(int(after), str(what)) for after, what in sides] for folder, sides in found.items()}
     except (OSError, ValueError, TypeError, AttributeError):
         return None

@@ -32,7 +32,7 @@ class Reserve:
         try:
             if free_bytes(self._path.parent) < self._size + ROOM_BYTES:
                 return
-            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
             try:
                 if hasattr(os, "posix_fallocate"):  # not on macOS
                     os.posix_fallocate(descriptor, 0, self._size)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from quire_journal.lasting import sync_path
-from quire_journal.places import Place, WorkspaceRefused, make_private_folder, state_home
+from quire_journal.places import Place, WorkspaceRefused, at_once, make_private_folder, state_home
 
 _ID: Final = re.compile(r"[0-9a-f]{32}")
 
@@ -32,7 +32,8 @@ class Identity(NamedTuple):
 def read_identity(place: Place) -> Identity | None:
     """Whose journal lives in the state folder; None when none does. Raises WorkspaceRefused when it is unreadable."""
     try:
-        fields = json.loads(place.identity_file.read_bytes())
+        with open(place.identity_file, "rb", opener=at_once) as file:
+            fields = json.loads(file.read())
         return Identity(str(fields["id"]), str(fields["root"]), str(fields["created"]))
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -156,6 +156,11 @@ def open_own(path: Path, flags: int) -> int:
     raise WorkspaceRefused(f"{path} must be a plain file of our own, and is none: move it away, and call again.")
 
 
+def at_once(path: str, flags: int) -> int:
+    """An opener (of `open`) that does not wait for the other end of a FIFO."""
+    return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+
+
 def at_home(path: Path | str) -> Path:
     """A real path as the daemon's side calls it: who runs in a container has QUIRE_PATH_MAP=/THERE=/HERE.
 

@@ -14,6 +14,8 @@ import pytest
 
 import rights
 from quire_daemon.logfile import Log
+from quire_daemon.mounts import KernelTable, Mounts
+from quire_daemon.reserve import Reserve
 from quire_journal.identities import read_identity, settle, workspace_id
 from quire_journal.locks import Running, hold_lock, running, take_lock
 from quire_journal.places import (
@@ -256,6 +258,17 @@ def test_a_state_folder_on_a_network_file_system_is_refused(tmp_path: Path, monk
     monkeypatch.setattr("quire_journal.workspaces._file_system", lambda path: "nfs4")
     with pytest.raises(WorkspaceRefused, match=r"is on a network file system \(nfs4\)"):
         checked(place_of(project(tmp_path / "site")))
+
+
+def test_a_fifo_in_place_of_what_is_kept_in_the_state_folder_keeps_nobody_waiting(tmp_path: Path) -> None:
+    place = place_of(project(tmp_path / "project"), tmp_path)
+    for name in ("workspace.json", "mounts", "reserve"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(WorkspaceRefused, match=r"workspace\.json is damaged"):
+        read_identity(place)
+    assert Mounts("/", KernelTable(), tmp_path / "mounts").hiding("a/b", 1) == ""
+    Reserve(tmp_path / "reserve", 4096).take()
+    assert not (tmp_path / "reserve").exists(), "the next start takes it"
 
 
 def test_a_damaged_description_is_a_reason_and_not_a_new_workspace(tmp_path: Path) -> None:
