@@ -294,15 +294,16 @@ def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:
 def _keep_unread(start: Finishing, left: Sequence[Unread]) -> None:
     """Temporary files that were not read: those whose bytes nobody lacks go, and large ones of others go aside.
 
-    The log tells of these from now on. What is only closed to us stays, for its owner to see.
+    The log tells of these from now on. What is only closed to us stays, for its owner to see. Of what a program has
+    open for writing nobody knows what will be in it: it goes nowhere but aside.
     """
     noted, recorder, workspace = [], start.recorder, start.workspace
     for one in left:
         large = one.size > start.limit
         with _unless_closed(start.log, one.seq):
             with recorder.history() as history:
-                to_go = _was_to_be_lost(one.seq, one.ino, history) or (large and _is_known(one, workspace, history))
-            if to_go:
+                unwanted = _was_to_be_lost(one.seq, one.ino, history) or (large and _is_known(one, workspace, history))
+            if unwanted and not one.written:
                 workspace.remove(one.name)
             elif large:
                 kept = Kept(one.name, "", b"", one.seq, large=one.size)

@@ -623,14 +623,24 @@ def test_a_large_file_of_others_that_a_kill_left_is_put_aside_unread_and_the_log
         assert not history.holds(blob_id(bytes(LIMIT + 1)))
 
 
-def test_a_large_file_that_a_kill_left_and_whose_bytes_the_journal_has_is_put_nowhere(scene: Scene) -> None:
+@pytest.mark.parametrize("written", [False, True])
+def test_a_large_file_that_a_kill_left_and_whose_bytes_the_journal_has_is_put_nowhere_unless_it_is_written(
+    scene: Scene, written: bool
+) -> None:
     """`max_bytes` was larger when it was captured."""
     large = b"large\n" * LIMIT
     scene.promise(FileWritten("new", blob_id(large), len(large), 0o644), large)
     left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
     left.write_bytes(large)
-    scene.recover()
-    assert (displaced(scene), left.exists()) == ([], False)
+    with left.open("ab") as late:
+        if not written:
+            late.close()
+        scene.recover()
+        if written:
+            late.write(b"late\n")
+    assert not left.exists()
+    aside = [(scene.root / told.kept).read_bytes()[-5:] for told in displaced(scene)]
+    assert aside == ([b"late\n"] if written else [])
 
 
 def test_the_part_of_a_secret_that_a_kill_left_in_the_folder_of_what_is_put_aside_is_removed(scene: Scene) -> None:

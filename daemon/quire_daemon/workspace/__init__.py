@@ -408,7 +408,19 @@ class Workspace:
     def unread(self) -> list[Unread]:
         """The files that `leftovers` left there, for `remove` or `move_aside`."""
         looks = ((name, seq, self.look(f"{TMP}/{name}").signature) for name, seq in self._of_dead_runs())
-        return [Unread(name, seq, s.ino, s.size) for name, seq, s in looks if s is not None and s.kind == "file"]
+        files = ((name, seq, s) for name, seq, s in looks if s is not None and s.kind == "file")
+        return [Unread(name, seq, s.ino, s.size, self._is_written(name)) for name, seq, s in files]
+
+    def _is_written(self, name: str) -> bool:
+        if not self.protection.lease:
+            return False
+        try:
+            held = self._swapping.hold_temporary(name)
+        except PermissionError:  # closed to us
+            return False
+        free = held.leased and held.stands()
+        held.drop()
+        return not free
 
     def address(self, name: str) -> BlobId:
         """Of the bytes of a file in `.quire/tmp`, however many there are. Raises OSError."""

@@ -109,6 +109,7 @@ class Unread(NamedTuple):
     seq: int  # of the intent, as in `Kept`
     ino: int
     size: int
+    written: bool = False  # a program has it open for writing, or nobody can tell
 
 
 class Swapped(msgspec.Struct, frozen=True, gc=False):
