@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,27 @@ def test_a_move_to_another_mount_is_refused_by_both_names(tmp_path: Path) -> Non
         subprocess.run(["umount", "-l", str(tmp_path / "src")], check=True)
     assert refused.value.code == "permission_denied"
     assert (tmp_path / "a").read_bytes() == b"a"
+
+
+def test_a_file_at_which_another_is_mounted_is_not_replaced_moved_or_removed(tmp_path: Path) -> None:
+    """As containers have their settings. It was told as something unexpected."""
+    at, other = tmp_path / "a", tmp_path / "other"
+    for file in (at, other):
+        file.write_bytes(b"old")
+    command = ["mount", "--bind", str(other), str(at)]
+    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
+        pytest.skip("only root can mount")
+    try:
+        with closing(Workspace(tmp_path)) as workspace:
+            over = file_now(workspace, "a")
+            for write in (put(workspace, "a", b"new"), Remove(2, "a", over), Move(3, "a", "b", over)):
+                with pytest.raises(Refused, match="a is in use by the system, as where a file is mounted") as refused:
+                    do(workspace, write)
+                assert refused.value.code == "permission_denied"
+            assert in_tmp(workspace) == []
+    finally:
+        subprocess.run(["umount", "-l", str(at)], check=True)
+    assert (at.read_bytes(), other.read_bytes()) == (b"old", b"old")
 
 
 def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
