@@ -84,6 +84,7 @@ class Outside:
         if exchanged and self._ignore.governs(path) is None and path != WORKSPACE_FILE:  # what these say is news
             self._watcher.exchanged(path, signature)
         self._recorder.seen.tell({path: Seen.of(signature, blob, self._recorder.clock.now_ns())})
+        self._look_behind(path, self._now())
 
     def idle(self) -> bool:
         """Has everything been looked at that the watcher told of, or that happened while nobody watched?
@@ -178,8 +179,10 @@ class Outside:
             return []
         self._looked(path, observation.event is not None)
         self._linked.looked(path, observation.sighting.signature)
-        if self._hidden or observation.hidden:
-            self._look_behind(observation, now)
+        if observation.hidden:
+            self._hidden.setdefault(observation.hidden, set()).add(path)
+        elif observation.event is not None:
+            self._look_behind(path, now)
         parent = path.rpartition("/")[0]
         if observation.sighting.disk.kind == "missing" and parent:
             self.name(parent, evidence, now)  # it may be empty now, or gone as well
@@ -187,13 +190,17 @@ class Outside:
             self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
         return [observation]
 
-    def _look_behind(self, observation: Observation, now: float) -> None:
-        """Keep what a mount hides; where something comes about below its folder, all of that is looked at again."""
-        if observation.hidden:
-            self._hidden.setdefault(observation.hidden, set()).add(observation.path)
-        for folder in above(observation.path) if observation.event is not None else ():
-            for path in self._hidden.pop(folder, ()):
-                self.name(path, "scanned", now)
+    def _look_behind(self, path: str, now: float) -> None:
+        """Something came about at `path`, and where a disk went from above it, what went along is looked at again.
+
+        Behind one that is mounted nothing is to be seen.
+        """
+        for folder in above(path) if self._hidden else ():
+            if not self._gather.mounts.mounted(folder):
+                for other in self._hidden.pop(folder, ()):
+                    self.name(other, "scanned", now)
+            elif folder in self._hidden:
+                self._hidden[folder].discard(path)
 
     def _not_read_ahead(self, path: str) -> None:
         self.name(path, self.scanning.evidence, self._now())
@@ -344,7 +351,7 @@ class Outside:
         if self._unseen:
             first = next(iter(self._unseen.values()))
             found.append(f"{counted(len(self._unseen), 'path')} cannot be looked at; the first: {first}")
-        found += [self._gather.mounts.told(folder, len(paths)) for folder, paths in self._hidden.items()]
+        found += [self._gather.mounts.told(folder, len(paths)) for folder, paths in self._hidden.items() if paths]
         return found
 
     def _now(self) -> float:

@@ -882,6 +882,33 @@ def test_who_works_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: T
     assert (deletions(turns), hidden(turns)) == ({"sub/a", "sub/b", "sub/c"}, [])
 
 
+def test_a_tool_that_makes_a_file_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: Turns) -> None:
+    """The watcher tells of what a tool wrote, but that is known, and nobody looks at it again."""
+    disk = Disk(turns, "sub")
+    disk.holds("a", "b")
+    disk.comes_or_goes()
+    turns.write("sub/new", "new\n")
+    signature = turns.workspace.look("sub/new").signature
+    turns.outside.landed("sub/new", signature, blob_id(b"new\n"))
+    turns.turns()
+    assert (deletions(turns), hidden(turns)) == ({"sub/a", "sub/b"}, [])
+
+
+def test_behind_what_is_mounted_nothing_is_looked_for_whatever_is_written_there(turns: Turns) -> None:
+    disk = Disk(turns, "sub")
+    for name in ("a", "b", "c"):
+        (disk.at / name).write_text(f"{name}\n")
+    turns.opened()
+    disk.comes_or_goes()
+    looks = turns.gather.looks
+    turns.told("sub/a", "another\n")
+    turns.turns()
+    assert turns.gather.looks == looks + 1
+    assert hidden(turns) == [
+        "what is mounted at sub hides 2 files of before: not taken for deleted until it is unmounted"
+    ]
+
+
 def test_files_that_a_mount_hides_are_not_taken_for_deleted_and_its_own_are(turns: Turns) -> None:
     disk = Disk(turns, "sub")
     for name in ("a", "b"):
