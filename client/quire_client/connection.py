@@ -31,6 +31,8 @@ LAST_WAIT_S: Final = 2.0
 """How long the end of its socket is waited for once a daemon holds its lock no more, which it lets go of first. All
 that it has sent comes before that, on a busy machine much later than the news of the lock."""
 
+_POLLIN: Final = int(zmq.POLLIN)  # as a number: zmq's enums take longer than what is asked with them
+
 
 class Connection:
     """A connection to the run of the daemon that `found` describes. One thread at a time."""
@@ -135,7 +137,7 @@ class Connection:
     def _look(self) -> bool:
         """Take what ZeroMQ tells of the connection. Has one ended?"""
         ended = False
-        while int(self._told.get(zmq.EVENTS)) & zmq.POLLIN:
+        while int(self._told.get(zmq.EVENTS)) & _POLLIN:
             event = int.from_bytes(self._told.recv_multipart(zmq.NOBLOCK)[0][:2], sys.byteorder)
             self._shaken = event == zmq.EVENT_HANDSHAKE_SUCCEEDED
             ended |= not self._shaken

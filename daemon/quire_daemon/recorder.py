@@ -48,7 +48,7 @@ class _Asking:
         self._snapshot = self._reading.__enter__()
         self._outer = recorder._asking, recorder._asking_at
         history = History(self._snapshot, self._text_of, recorder._recent, recorder._names)
-        recorder._asking, recorder._asking_at = history, recorder._commits
+        recorder._asking, recorder._asking_at = nullcontext(history), recorder._commits
         return history
 
     def __exit__(self, *raised: Any) -> None:
@@ -81,7 +81,7 @@ class Recorder:
         self._refusals = Refusals()
         self._numbers = WriterNumbers(journal.store)
         self.purges = 0  # of this run: the numbers of writers stand for others since
-        self._asking: History | None = None  # of the block that is open
+        self._asking: nullcontext[History] | None = None  # for who asks within the block that is open
         self._asking_at = 0  # how many commits there had been when it began
         self._commits = 0
         self._failed: OrderedDict[int, Exception] = OrderedDict()  # the last commits that did, by their numbers
@@ -237,7 +237,7 @@ class Recorder:
         thousands of times, and a transaction of its own for each took a tenth of the time of such an undo.
         """
         if self._asking is not None and self._asking_at == self._commits:
-            return nullcontext(self._asking)
+            return self._asking
         return _Asking(self)
 
     def know_names(self, names: PathNames) -> None:

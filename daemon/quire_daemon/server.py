@@ -16,7 +16,7 @@ import resource
 import socket
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import zmq
@@ -31,6 +31,11 @@ quarter of it. Only a caller that does not read makes it last so long."""
 
 DRAIN_LIMIT = 256
 """Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
+
+# As numbers: zmq's enums take longer than what is asked with them.
+_POLLIN: Final = int(zmq.POLLIN)
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_NOBLOCK_MORE: Final = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 
 class Peer(msgspec.Struct, frozen=True):
@@ -140,10 +145,12 @@ class Server:
 
     def _drain(self) -> Iterable[Incoming]:
         for taken in range(DRAIN_LIMIT):
-            if taken and not int(self._router.getsockopt(zmq.EVENTS)) & zmq.POLLIN:  # cheaper than to try and fail
+            if taken and not int(self._router.getsockopt(zmq.EVENTS)) & _POLLIN:  # cheaper than to try and fail
                 return
             try:
-                frames = self._router.recv_multipart(zmq.NOBLOCK, copy=False)
+                frames = [self._router.recv(_NOBLOCK, copy=False)]
+                while frames[-1].more:
+                    frames.append(self._router.recv(_NOBLOCK, copy=False))
             except zmq.Again:
                 return
             identity, body = frames[0].bytes, frames[-1]
@@ -161,9 +168,13 @@ class Server:
                 self.undeliverable += 1
             return
         try:
-            self._router.send_multipart([identity, frame], zmq.NOBLOCK)
+            self._send(identity, frame)
         except zmq.ZMQError:
             self.undeliverable += 1
+
+    def _send(self, identity: bytes, frame: bytes) -> None:
+        self._router.send(identity, _NOBLOCK_MORE)
+        self._router.send(frame, _NOBLOCK)
 
     def reaches(self, identity: bytes) -> bool:
         """Is the other end of this connection still there?
@@ -174,7 +185,7 @@ class Server:
         if identity.startswith(PREFIX):
             return self.spool is not None and self.spool.reaches(identity)
         try:
-            self._router.send_multipart([identity, encode(Reply(0, {}, self.epoch, WIRE, VERSION))], zmq.NOBLOCK)
+            self._send(identity, encode(Reply(0, {}, self.epoch, WIRE, VERSION)))
         except zmq.Again:
             return True
         except zmq.ZMQError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 
 from quire_daemon.workspace import kernel
@@ -162,7 +163,7 @@ class Beneath:
     def _open_seen(self, path: str, flags: int) -> int:
         seen = self.reach(path)
         try:
-            if Signature.of(os.fstat(seen)).kind != "file":
+            if not stat.S_ISREG(os.fstat(seen).st_mode):
                 raise NotRegular(path)
             return kernel.reopen(seen, flags)
         finally:
