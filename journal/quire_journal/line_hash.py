@@ -39,8 +39,8 @@ COMMON_ABOVE: Final = 3
 
 _POOR: Final = b" \t\v\f{}()[]<>,;'\"`"
 _SLOT: Final = "line_hashes"
-_PITCH: Final = FULL_DIGITS + 1
-"""Characters of a hash in `_joined`, with the break before it."""
+_PACKED: Final = FULL_DIGITS // 2
+"""Bytes of a hash in `LineHashes.packed`."""
 
 
 def hash8(line: bytes) -> str:
@@ -150,19 +150,19 @@ class LineHashes:
     @cached_property
     def full(self) -> Sequence[str]:
         """The hash of every line."""
-        return (
-            self._joined[1:].split("\n") if len(self.lines) and "_joined" in self.__dict__ else hash8_each(self.lines)
-        )
+        if not len(self.lines) or "packed" not in self.__dict__:
+            return hash8_each(self.lines)
+        return self.packed.hex("\n", _PACKED).split("\n")
 
     @property
     def _made(self) -> bool:
-        return "full" in self.__dict__ or "_joined" in self.__dict__
+        return "full" in self.__dict__ or "packed" in self.__dict__
 
     def digits(self, line: int) -> str:
-        """The hash of one line. Of a text that was edited there may be no list of them, only `_joined`."""
-        if "full" in self.__dict__ or "_joined" not in self.__dict__:
+        """The hash of one line. Of a text that was edited there may be no list of them, only `packed`."""
+        if "full" in self.__dict__ or "packed" not in self.__dict__:
             return self.full[line]
-        return self._joined[line * _PITCH + 1 : (line + 1) * _PITCH]
+        return self.packed[line * _PACKED : (line + 1) * _PACKED].hex()
 
     def carry(self, splices: Sequence[Splice], result: Text) -> LineHashes:
         """The hashes of `result`, which is this text after `splices`; only new lines are hashed.
@@ -176,8 +176,8 @@ class LineHashes:
         if len(self.lines) + sum(s.shift for s in splices) != len(result):  # a CR and an LF met and are one break now
             return LineHashes.of(result)
         made = result.__dict__[_SLOT] = LineHashes(result.lines)
-        if "_joined" in self.__dict__:
-            made.__dict__["_joined"] = self._joined_after(splices, new)
+        if "packed" in self.__dict__:
+            made.__dict__["packed"] = self._packed_after(splices, new)
         else:
             made.__dict__["full"] = spliced(self.full, splices, new)
         if "counts" in self.__dict__:
@@ -187,18 +187,18 @@ class LineHashes:
             self._carry_shown(splices, made, {*gone, *come})
         return made
 
-    def _joined_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> str:
-        """`_joined` of a text that is this one after splices; `new` are the hashes of the new lines of each.
+    def _packed_after(self, splices: Sequence[Splice], new: Sequence[Sequence[str]]) -> bytes:
+        """`packed` of a text that is this one after splices; `new` are the hashes of the new lines of each.
 
         A list of the hashes is not kept along with it: to copy one of 2,000 takes ten times as long as these bytes.
         """
-        parts: list[str] = []
+        parts: list[bytes] = []
         at = 0
         for s, come in zip(splices, new, strict=True):
-            parts += self._joined[at * _PITCH : s.start * _PITCH], *(f"\n{digits}" for digits in come)
+            parts += self.packed[at * _PACKED : s.start * _PACKED], pack(come)
             at = s.stop
-        parts.append(self._joined[at * _PITCH :])
-        return "".join(parts)
+        parts.append(self.packed[at * _PACKED :])
+        return b"".join(parts)
 
     def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
         """What reads of the whole text show goes along, where no other line is shown otherwise than before.
@@ -232,8 +232,9 @@ class LineHashes:
         return Occurrences(Counter(self.full))
 
     @cached_property
-    def _joined(self) -> str:
-        return "".join([f"\n{digits}" for digits in self.full])
+    def packed(self) -> bytes:
+        """The hashes as `pack` writes them down: what is looked through for one, and goes along with an edit."""
+        return pack(self.full)
 
     def matching(self, prefix: str) -> list[int]:
         """The lines whose hash begins with `prefix` (lower-case hex, at least 4 digits), in order."""
@@ -241,11 +242,13 @@ class LineHashes:
             alike = self._having(prefix[:4])
             return list(merge(*(lines for digits, lines in alike.items() if digits.startswith(prefix))))
         found: list[int] = []
-        wanted = "\n" + prefix
-        at = self._joined.find(wanted)
+        packed, whole = self.packed, bytes.fromhex(prefix[: len(prefix) // 2 * 2])
+        at = packed.find(whole)
         while at >= 0:
-            found.append(at // _PITCH)
-            at = self._joined.find(wanted, at + 1)
+            line, within = divmod(at, _PACKED)
+            if not within and self.digits(line).startswith(prefix):
+                found.append(line)
+            at = packed.find(whole, at + 1)
         return found
 
     def expect_many(self) -> None:
@@ -329,9 +332,9 @@ class LineHashes:
         text = self.lines
         if self._made or len(text) < MANY_LINES or len(lines) > len(text) // 8:
             counts = self.counts
-            full, joined = self.__dict__.get("full"), self.__dict__.get("_joined", "")
-            if full is None and joined and len(lines) <= len(text) // 8:
-                known = [(i, joined[i * _PITCH + 1 : (i + 1) * _PITCH]) for i in lines]
+            full, packed = self.__dict__.get("full"), self.__dict__.get("packed", b"")
+            if full is None and packed and len(lines) <= len(text) // 8:
+                known = [(i, packed[i * _PACKED : (i + 1) * _PACKED].hex()) for i in lines]
             else:
                 known = [(i, self.full[i]) for i in lines]
             return [self._row(text[i], i, digits, quality(text[i], counts[digits]), most) for i, digits in known]
@@ -381,6 +384,11 @@ def _last_non_blank(lines: Sequence[bytes]) -> list[bytes]:
         out.append(last)
         last = line if line.strip() else last
     return out
+
+
+def pack(hashes: Iterable[str]) -> bytes:
+    """Hashes as bytes, four for each."""
+    return bytes.fromhex("".join(hashes))
 
 
 def hash8_each(lines: Sequence[bytes]) -> list[str]:

@@ -61,6 +61,14 @@ def test_lines_are_found_by_any_prefix_of_their_hash() -> None:
     assert hashes.matching_context(context8(b"b", b"a", b"")) == [2]
 
 
+def test_no_line_is_found_by_digits_that_stand_across_two_hashes() -> None:
+    hashes = LineHashes.of(Text.of(b"".join(b"%d\n" % n for n in range(2000))))
+    for digits in hashes.full[:20]:
+        for count in range(4, 9):
+            prefix = digits[:count]
+            assert hashes.matching(prefix) == [n for n, found in enumerate(hashes.full) if found.startswith(prefix)]
+
+
 def test_context_skips_blank_neighbours() -> None:
     hashes = LineHashes.of(Text.of(b"a\n\n  \nx\n\nb\n"))
     assert hashes.context(3) == context8(b"a", b"x", b"b")

@@ -35,7 +35,7 @@ from quire_journal.events import (
     ReadServed,
     WritesAbandoned,
 )
-from quire_journal.line_hash import hash8_each
+from quire_journal.line_hash import hash8_each, pack
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.records import Record
 from quire_journal.text import BOM, Text
@@ -358,7 +358,7 @@ def _runs(lines: Iterable[int]) -> Runs:
 
 
 def _pack(lines: Iterable[bytes]) -> bytes:
-    return bytes.fromhex("".join(hash8_each([*lines])))
+    return pack(hash8_each([*lines]))
 
 
 def _lines(data: bytes, start: int, stop: int) -> Sequence[bytes]:
