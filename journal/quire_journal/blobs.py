@@ -310,7 +310,7 @@ def _long_link(
     """
     at, first = _back(r, number, row, lambda one: one.run == 0)
     made = frames.delta(data, _checked(r, at), whole)
-    if made is None or len(made[1]) > _WORTH_A_LONG_LINK * len(whole()[1]):
+    if made is None or not frames.is_part(made[1], _WORTH_A_LONG_LINK, data, whole):
         return None
     return Stored(at, first.links + 1, len(data), *made)
 

@@ -93,7 +93,7 @@ _WORTH_A_LINK: Final = 0.8
 """A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
 history stood in keyframes that a delta would have saved. What saves less is not worth the link that readers follow."""
 _LINK_BYTES: Final = 4  # a stretch of an empty file, or of a word, is not worth one
-_SURE_GAIN: Final = 16  # a delta this many times smaller than the bytes needs no comparison with plain zstd
+_MOST_GAIN: Final = 16  # a keyframe is hardly ever this many times smaller than its bytes
 _FEW_BYTES: Final = 1 << 16  # of a keyframe that is packed in the loop, up to which `_DELTA_LEVEL` takes 0.3 ms more
 
 
@@ -157,10 +157,15 @@ def delta(data: bytes, base: bytes, whole: Callable[[], tuple[int, bytes]]) -> t
     if spliced is not None:
         return (STRETCH, spliced) if len(spliced) + _LINK_BYTES <= _WORTH_A_LINK * len(data) else None
     kind, packed = _packed_with(data, base, _DELTA_LEVEL)
-    # Compared with a keyframe only where the bytes themselves leave a doubt: that takes as long as the delta.
-    if len(packed) * _SURE_GAIN > len(data) and len(packed) > _WORTH_A_LINK * len(whole()[1]):
-        return None
-    return kind, packed
+    return (kind, packed) if is_part(packed, _WORTH_A_LINK, data, whole) else None
+
+
+def is_part(packed: bytes, part: float, data: bytes, whole: Callable[[], tuple[int, bytes]]) -> bool:
+    """Does a frame of `data` take at most this part of a keyframe?
+
+    `whole` makes that one, which takes as long as a delta: only where the bytes themselves leave a doubt.
+    """
+    return len(packed) * _MOST_GAIN <= part * len(data) or len(packed) <= part * len(whole()[1])
 
 
 def tighter(number: int, stored: Stored, data: bytes, base: bytes) -> Stored | None:

@@ -38,6 +38,19 @@ def changed(data: bytes, seed: int, count: int = 12) -> bytes:
     return b"".join(lines)
 
 
+def test_a_keyframe_is_made_only_where_it_is_in_doubt_how_long_a_frame_is_beside_it() -> None:
+    made: list[bytes] = []
+
+    def whole() -> tuple[int, bytes]:
+        made.append(bytes(1000))
+        return frames.PACKED, made[-1]
+
+    assert frames.is_part(bytes(200), 0.35, bytes(10_000), lambda: pytest.fail("nobody needs it"))
+    assert frames.is_part(bytes(350), 0.35, bytes(10_000), whole)
+    assert not frames.is_part(bytes(351), 0.35, bytes(10_000), whole)
+    assert len(made) == 2
+
+
 def delta(data: bytes, base: bytes) -> Stored:
     made = frames.delta(data, base, frames.Whole(data))
     assert made is not None
