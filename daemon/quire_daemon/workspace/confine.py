@@ -39,7 +39,7 @@ def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
     if error.errno == errno.EXDEV:
         return Refused("permission_denied", f"{path} is on another mount than the workspace.", path=path)
     if error.errno == errno.EBUSY:
-        message = f"{path} is in use by the system, as where a file is mounted: it cannot be replaced, moved or removed."
+        message = f"{path} is in use by the system, as where a file is mounted: it stays as it is."
         return Refused("permission_denied", message, path=path)
     if error.errno == errno.ENAMETOOLONG:
         return Refused("schema_invalid", "A name in the path is too long for the disk.", argument="path", path=path)
