@@ -75,6 +75,20 @@ def test_a_change_by_another_writer_shuts_the_gate_and_is_told() -> None:
     assert any(row.endswith("|theirs") for row in reply["lines"])
 
 
+@every("gate", ["base", "expectedSha256"])
+def test_an_edit_of_ones_own_since_shuts_the_gate_too_and_a_rebase_keeps_it(gate: str) -> None:
+    """Two calls of one agent session at a time: each wrote the whole of what it knew, and the later one won."""
+    book = Playbook({"f.txt": FIVE})
+    known = {gate: version(book) if gate == "base" else sha(book)}
+    edit = book.call("edit_replace", {"path": "f.txt", "old_text": "two 2", "new_text": "TWO"})
+    reply = write(book, FIVE.replace("five 5", "FIVE"), **known)
+    assert (reply["ok"], reply["error"]) == (False, "write_conflict" if gate == "base" else "stale_file")
+    assert [change["writer"]["agent"] for change in reply["changes"]] == ["ann"]
+    rebased = write(book, FIVE.replace("five 5", "FIVE"), **known, on_stale="rebase")
+    assert (rebased["ok"], rebased["rebased_over"]) == (True, [int(edit["version"][1:])])
+    assert book.text("f.txt") == FIVE.replace("two 2", "TWO").replace("five 5", "FIVE")
+
+
 def test_the_sha256_of_the_file_opens_the_gate() -> None:
     book = Playbook({"f.txt": "old\n"})
     assert write(book, "new\n", expectedSha256=sha(book))["ok"]

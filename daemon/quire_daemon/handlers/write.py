@@ -97,19 +97,29 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
     if params.expectedSha256 and params.expectedSha256 != before.blob.hex():
         version = version_with(world.history, now.path, params.expectedSha256)
         if version is not None:
-            return "stale_file", basis_at(version, now, before, world, "stale_file")
+            return "stale_file", _with_own(basis_at(version, now, before, world, "stale_file"))
         message = f"{now.path} does not hold the bytes that are to be replaced."
         hashes = both_hashes(params.expectedSha256, before.blob.hex())
         raise Refused("stale_file", message, "re-read_file", path=now.path, **hashes, **current_version(now))
     if params.stated_base:
         basis = find_basis(params, now, before, world, CONFLICT)
-        return CONFLICT if basis.others else "", basis
+        return (CONFLICT, _with_own(basis)) if basis.behind else ("", basis)
     if params.expectedSha256 and now.version is not None:
         return "", basis_at(now.version, now, before, world, CONFLICT)
     if params.expectedSha256:
         return "", knowing_nothing(now, before, world.history)
     message = f"{now.path} exists; say which version is to be replaced (`expected_file_version`, `expectedSha256`)."
     raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
+
+
+def _with_own(basis: Basis) -> Basis:
+    """The basis with what was written since by whomever: a whole file takes the place of the caller's own edits, too.
+
+    It does not know of them where it was thought out before they were made, as that of two calls at a time is.
+    """
+    if basis.version is None:
+        return basis
+    return replace(basis, others=tuple(basis.history.changed_since(basis.path, basis.version.seq, b"")))
 
 
 def in_the_style_of(before: Text, content: bytes) -> Text:
