@@ -31,8 +31,10 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refuse
     if value or field:
         below = _below(flat(params), steps)
         choices = [str(choice) for choice in (below.get("enum" if value else "properties") or ())]
-        if choices:
-            given = (value or field)["given"]  # type: ignore[index]  # one of them matched
+        given = (value or field)["given"]  # type: ignore[index]  # one of them matched
+        if field and given in choices:  # of several shapes, which `below` has all in one, another one has it
+            message = f"{message}. {below.get('description', '')}"
+        elif choices:
             details = {"argument": given, **details} if field else details
             there_are = f"{'It is one of' if value else 'It takes'} {', '.join(choices)}."
             message = f"{message}. {there_are}{did_you_mean(given, choices)}"

@@ -121,6 +121,18 @@ def test_an_argument_that_there_is_not_is_answered_with_those_that_there_are() -
     assert refused.message.endswith(" Did you mean path?")
 
 
+def test_a_field_of_another_shape_is_answered_with_the_shapes() -> None:
+    """`content` of a `delete_line` was called unknown, and then offered."""
+    operation = {"op": "delete_line", "hash": "abcdef", "content": "x"}
+    with pytest.raises(Refused) as caught:
+        decode(TOOLS["edit"], msgspec.msgpack.encode({"path": "a", "operations": [operation]}))
+    message = caught.value.message
+    assert message.startswith("edit: Object contains unknown field `content` - at `$.operations[0]`. One of: {op: ")
+    assert "{op: delete_line, hash, occurrence?, line?}" in message
+    assert "Did you mean" not in message
+    assert caught.value.details == {"argument": "operations"}
+
+
 def test_a_wrong_word_without_an_end_is_compared_with_nothing() -> None:
     with pytest.raises(Refused) as caught:
         decode(TOOLS["claim"], msgspec.msgpack.encode({"path": "a", "kind": "e" * 1_000_000}))
