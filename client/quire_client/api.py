@@ -20,8 +20,9 @@ stands in it is said at each method. What all of them share:
     others' work    `changed_since_your_read`: what somebody else changed since this caller read it
 
 Exceptions are left for what goes wrong before anything was sent: no daemon (`NoDaemon`), a folder that cannot be a
-workspace (`WorkspaceRefused`), arguments that no message can carry (`TypeError`, `ValueError`). A call that was sent
-and not answered is a reply with `outcome: "unknown"`. "Source" names the module that answers.
+workspace (`WorkspaceRefused`), arguments that no message can carry (`TypeError`, `ValueError`, `OverflowError` for a
+number of more than 64 bits). A call that was sent and not answered is a reply with `outcome: "unknown"`. "Source" names
+the module that answers.
 """
 
 from __future__ import annotations
