@@ -10,6 +10,7 @@ import msgspec
 from quire_daemon.arguments import Writing
 from quire_daemon.handlers.base import Decision, FileNow, Implied, OriginsOf, Tool, Who
 from quire_daemon.lost_races import LostRaces
+from quire_daemon.nulls import without_nulls
 from quire_daemon.search import Answer, Search
 from quire_daemon.server import Incoming
 from quire_daemon.wrong_arguments import refusal
@@ -92,7 +93,13 @@ def decode(tool: Tool[Any], raw: bytes) -> Any:
             raise Refused(
                 "schema_invalid", f"{tool.name}: the arguments are nested {depth} deep; {MAX_DEPTH} is the limit."
             )
-        return msgspec.msgpack.decode(raw, type=tool.params)
+        try:
+            return msgspec.msgpack.decode(raw, type=tool.params)
+        except msgspec.ValidationError:
+            plain = without_nulls(tool.params, msgspec.msgpack.decode(raw))
+            if plain is None:
+                raise
+            return msgspec.msgpack.decode(msgspec.msgpack.encode(plain), type=tool.params)
     except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise refusal(tool.name, tool.params, error) from None
 

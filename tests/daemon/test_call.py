@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import live
+from cases import every
 from letters import texts
 from quire_daemon.call import decode, nesting
 from quire_daemon.handlers import TOOLS
@@ -131,6 +132,58 @@ def test_a_field_of_another_shape_is_answered_with_the_shapes() -> None:
     assert "{op: delete_line, hash, occurrence?, line?}" in message
     assert "Did you mean" not in message
     assert caught.value.details == {"argument": "operations"}
+
+
+@every(
+    ("tool", "args", "nulls"),
+    [
+        ("edit_replace", {"old_text": "a", "new_text": "b"}, {"count": None, "dry_run": None, "base": None}),
+        ("log", {}, {"since": None, "limit": None, "cursor": None, "order": None}),
+        ("undo", {}, {"last": None, "writer": None, "plan": None}),
+        ("hashline_edit", {"edits": []}, {"delete": None, "rename": None}),
+    ],
+)
+def test_null_is_an_argument_that_is_left_out_whatever_its_type(
+    tool: str, args: dict[str, Any], nulls: dict[str, None]
+) -> None:
+    """Programs that have to name every argument say so; what took it and what did not went by the types within."""
+
+    def said(more: dict[str, None]) -> Any:
+        return decode(TOOLS[tool], msgspec.msgpack.encode({"path": "a", **args, **more}))
+
+    assert said(nulls) == said({})
+
+
+def test_null_is_a_field_that_is_left_out_in_operations_and_edits_too() -> None:
+    def said(tool: str, **args: object) -> Any:
+        return decode(TOOLS[tool], msgspec.msgpack.encode({"path": "a", **args}))
+
+    line = {"op": "delete_line", "hash": "abcdef"}
+    nulls = {"content": None, "start_hash": None, "line": None, "occurrence": None}
+    assert said("edit", operations=[{**line, **nulls}]) == said("edit", operations=[line])
+    text = {"oldText": "a", "newText": "b"}
+    more = {"expectedSha256": "0" * 64}
+    known = said("edit_file", edits=[text], **more)
+    assert said("edit_file", edits=[{**text, "replaceAll": None, "expectedOccurrences": None}], **more) == known
+
+
+@every(
+    ("args", "named"),
+    [
+        ({"path": None, "old_text": "a", "new_text": "b"}, "`path`"),
+        ({"path": "a", "old_text": None, "new_text": "b"}, "`old_text`"),
+        ({"path": "a", "old_text": "a", "new_text": "b", "nope": None}, "`nope`"),
+    ],
+)
+def test_null_does_not_stand_for_what_a_call_needs_or_does_not_have(args: dict[str, Any], named: str) -> None:
+    with pytest.raises(Refused, match=named):
+        decode(TOOLS["edit_replace"], msgspec.msgpack.encode(args))
+
+
+def test_null_is_no_state_of_a_file_that_a_patch_is_about() -> None:
+    args = {"patch": "x", "expectedSha256ByPath": {"a": None}, "dry_run": None}
+    with pytest.raises(Refused, match="expectedSha256ByPath"):
+        decode(TOOLS["apply_patch"], msgspec.msgpack.encode(args))
 
 
 def test_a_wrong_word_without_an_end_is_compared_with_nothing() -> None:

@@ -103,6 +103,17 @@ def test_of_equal_lines_the_one_with_the_number_is_meant() -> None:
     assert book.text("f.txt") == "}\nhere\n}\n"
 
 
+@every("variant", [put(TWO, "x"), after(TWO, "x"), span(TWO, THREE, "x")])
+def test_a_field_that_is_null_is_left_out(variant: dict[str, Any]) -> None:
+    fields = ("target", "first", "last", "before", "after", "new_content", "inserted_lines", "old_text", "new_text")
+    book, other = opened(), opened()
+    assert edit(book, {**dict.fromkeys(fields), **variant})["ok"]
+    assert edit(other, variant)["ok"]
+    assert book.text("f.txt") == other.text("f.txt")
+    assert edit(opened(), {"target": TWO, "new_content": None, "first": None})["error"] == "invalid_variant"
+    assert edit(opened(), {**put(TWO, "x"), "note": None})["error"] == "invalid_variant"
+
+
 @every("said", ["+1 for this", "- item", "# Note: keep me", "3#abcd|three", ">>> 2#ab|x", "  deep", "\t"])
 def test_content_is_taken_as_it_is(said: str) -> None:
     book = opened()

@@ -82,6 +82,8 @@ _VARIANTS: Final[tuple[tuple[type[Edit], frozenset[str], frozenset[str]], ...]] 
 )
 """Each variant with the fields that it must have and those that it may have."""
 
+_FIELDS: Final = frozenset[str]().union(*(needed | optional for _, needed, optional in _VARIANTS))
+
 
 def variants(allow_replace_text: bool) -> tuple[type[Edit], ...]:
     """The shapes that an edit can have."""
@@ -100,7 +102,7 @@ def proof(params: HashlineParams) -> Proof:
     """The lines that are named; of a call that removes or renames the file, all of it; or the texts to be replaced."""
     if params.delete or params.rename is not None:
         return "base"
-    return "text" if params.edits and all("old_text" in edit for edit in params.edits) else "lines"
+    return "text" if params.edits and all(edit.get("old_text") is not None for edit in params.edits) else "lines"
 
 
 def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ...]:
@@ -114,8 +116,10 @@ def edits_of(params: HashlineParams, allow_replace_text: bool) -> tuple[Edit, ..
 
 
 def _edit(index: int, fields: dict[str, Any], allow_replace_text: bool) -> Edit:
-    given = fields.keys()
-    shape = next((s for s, needed, optional in _VARIANTS if needed <= given <= needed | optional), None)
+    shape = _shape(fields)
+    if shape is None:
+        fields = {name: said for name, said in fields.items() if said is not None or name not in _FIELDS}
+        shape = _shape(fields)
     if shape is None:
         names = (", ".join(sorted(fields)) or "nothing")[:MOST_SHOWN]
         message = f"Edit {index} ({names}) is not exactly one of the variants: {_shapes(allow_replace_text)}."
@@ -131,6 +135,11 @@ def _edit(index: int, fields: dict[str, Any], allow_replace_text: bool) -> Edit:
         message = f'Edit {index} inserts no line; a blank one is [""].'
         raise Refused("empty_insert", message, "fix_content", edit_index=index)
     return edit
+
+
+def _shape(fields: dict[str, Any]) -> type[Edit] | None:
+    given = fields.keys()
+    return next((s for s, needed, optional in _VARIANTS if needed <= given <= needed | optional), None)
 
 
 def _shapes(allow_replace_text: bool) -> str:
