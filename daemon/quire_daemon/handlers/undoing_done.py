@@ -10,7 +10,7 @@ from quire_daemon.handlers.choosing import Choice, How
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
-from quire_daemon.handlers.outcome import withheld
+from quire_daemon.handlers.outcome import OFF, withheld
 from quire_daemon.handlers.read import seen_with
 from quire_daemon.handlers.undoing import Action, in_order
 from quire_daemon.handlers.undoing_told import (
@@ -20,7 +20,7 @@ from quire_daemon.handlers.undoing_told import (
     lacking_sentence,
     places_marked,
 )
-from quire_journal.diff import diff
+from quire_journal.diff import diff, first_difference
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -35,6 +35,7 @@ from quire_journal.ids import above, version_token
 from quire_journal.lives import State
 from quire_journal.sentences import counted
 from quire_journal.unwind import Unwound
+from quire_journal.views.files import standing
 
 MOST_SHOWN: Final = 50
 """Files of which one reply shows the diff, with fresh anchors; of the rest it tells which lines changed."""
@@ -48,13 +49,20 @@ _ALSO_ABOVE: Final = (
     "sha256",
     "sizeBytes",
     "baseline_continuity",
+    "operations_applied",
     "lines_before",
     "lines_after",
     "net_lines",
     "changed",
+    "anchors_valid_through",
+    "must_refresh_from_line",
     "diff",
     "diff_truncated",
+    "safety_status",
+    "warnings",
     "binary",
+    "changed_since_your_read",
+    "changed_since_your_read_more",
 )
 """What a reply about one file has at its top, too, as that of every writing tool."""
 
@@ -262,7 +270,19 @@ class CarryingOut:
         elif action.do != "delete":
             result["sha256"] = action.after.blob.hex()
             result["sizeBytes"] = len(action.after.data)
+        through = self._valid_through(action)
+        result |= {"operations_applied": 1, "safety_status": OFF, "warnings": []}
+        result |= {"anchors_valid_through": through, "must_refresh_from_line": through + 1}
         return result | news(self.world, path)
+
+    def _valid_through(self, action: Action) -> int:
+        """How many lines at the beginning are those that the caller knew."""
+        before, history = action.before, self.world.history
+        seen = history.shown(self.world.who.key, action.path)
+        version = None if seen is None else standing(history.version(action.path, seen.version))
+        if version is None or version.blob == before.blob:
+            return first_difference(before, action.after)
+        return first_difference(history.text_held(version.blob) or before, action.after)
 
     def _showing(self, action: Action, version: int) -> dict[str, Any]:
         """The localised diff with fresh anchors, which the caller is thereby shown; nothing for a binary file."""
