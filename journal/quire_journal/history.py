@@ -12,9 +12,9 @@ import msgspec
 from quire_journal import blobs
 from quire_journal.events import BatchUndone, Event, WriterIntroduced
 from quire_journal.ids import OUTSIDE, PathId, Seq, WriterId, caller_name, writer_name
-from quire_journal.log import Damaged, Reading, last_number, u32, u64
+from quire_journal.log import Reading, last_number, u32, u64
 from quire_journal.path_names import PathNames
-from quire_journal.records import Record, decode_record
+from quire_journal.records import Record, read_record
 from quire_journal.text import Text
 from quire_journal.views import (
     anchors,
@@ -350,7 +350,7 @@ class History:
     def record(self, seq: int) -> Record | None:
         """Record `seq`."""
         stored = self._reading.get("records", u64(seq)) if 0 < seq < 1 << 64 else None
-        return None if stored is None else _decoded(seq, stored)
+        return None if stored is None else read_record(seq, stored)
 
     def event(self, seq: int) -> Event | None:
         """The event of record `seq`; None where there is none, or of a kind that this version does not know."""
@@ -361,7 +361,7 @@ class History:
         """Records with after < seq <= upto."""
         stop = None if upto is None else u64(max(upto, 0) + 1)
         for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
-            yield _decoded(int.from_bytes(key, "big"), stored)
+            yield read_record(int.from_bytes(key, "big"), stored)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
         """The newest batches of file changes by a caller, newest first. Undone ones too: see `undone_by`."""
@@ -510,10 +510,3 @@ class History:
 
     def _head(self, number: int) -> Version | None:
         return files.head(self._reading, number)
-
-
-def _decoded(seq: int, stored: bytes) -> Record:
-    try:
-        return decode_record(stored)
-    except msgspec.MsgspecError as wrong:
-        raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong

@@ -20,7 +20,7 @@ from quire_journal.frames import Frame
 from quire_journal.ids import BatchId, PathId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate
-from quire_journal.records import GENESIS, Record, decode_record, encode_record, record_hash, seal
+from quire_journal.records import GENESIS, Record, encode_record, read_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
 from quire_journal.views.paths import path_id
@@ -224,10 +224,7 @@ def _last(r: Reading) -> tuple[Record | None, bytes]:
     """The newest record, and its hash as stored. Raises `Damaged` when it is not one, or others are missing."""
     for key, stored in r.scan("records", reverse=True):
         seq = int.from_bytes(key, "big")
-        try:
-            record = decode_record(stored)
-        except msgspec.MsgspecError as error:
-            raise Damaged(f"record {seq}, the newest, cannot be decoded ({error}); run `quire verify`") from error
+        record = read_record(seq, stored)
         if record.seq != seq or r.count("records") != seq:
             raise Damaged(f"the log ends with record {record.seq} at {seq}, and holds {r.count('records')} records")
         last_hash = record_hash(stored)

@@ -38,7 +38,7 @@ from quire_journal.events import (
 )
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, last_number, u64
-from quire_journal.records import Record, decode_record, encode_record, link, record_hash
+from quire_journal.records import Record, decode_record, encode_record, link, read_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed
 from quire_journal.views.files import abandoned_writes, record_before, version_at
@@ -306,10 +306,7 @@ def _taken_back(r: Reading, going: Collection[bytes]) -> dict[bytes, set[str]]:
 def _records(r: Reading, after: int) -> Iterator[tuple[int, Record, bytes]]:
     for key, stored in r.scan("records", u64(after + 1)):
         seq = int.from_bytes(key, "big")
-        try:
-            yield seq, decode_record(stored), stored
-        except msgspec.MsgspecError as error:
-            raise Damaged(f"record {seq} cannot be decoded ({error}); run `quire verify`") from error
+        yield seq, read_record(seq, stored), stored
 
 
 def _secret_lines(data: bytes, wanted: Wanted) -> Iterator[bytes]:

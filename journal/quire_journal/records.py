@@ -19,6 +19,7 @@ import msgspec
 
 from quire_journal.events import BY_KIND, EVENTS, Event
 from quire_journal.ids import BatchId, Seq, WriterId
+from quire_journal.log import Damaged
 from quire_journal.upcast import lift
 
 
@@ -117,6 +118,26 @@ def decode_record(stored: bytes) -> Record:
     if batch <= 0:
         batch += row.seq
     return Record(row.seq, row.at_ns, row.writer, batch, kind, row.body, row.prev, row.op)
+
+
+def read_record(seq: int, stored: bytes) -> Record:
+    """The record that is stored at `seq`. Raises `log.Damaged` when the bytes there are not one."""
+    try:
+        return decode_record(stored)
+    except msgspec.MsgspecError as wrong:
+        raise _undecodable(seq, wrong) from wrong
+
+
+def read_event(record: Record) -> Event | None:
+    """`record.event()`. Raises `log.Damaged` when the body is not what its kind says."""
+    try:
+        return record.event()
+    except msgspec.MsgspecError as wrong:
+        raise _undecodable(record.seq, wrong) from wrong
+
+
+def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> Damaged:
+    return Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`")
 
 
 def record_hash(stored: bytes) -> bytes:

@@ -11,12 +11,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final
 
-import msgspec
-
 from quire_journal import watermarks
 from quire_journal.events import BY_KIND, EVENTS, Event
-from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, last_number, u64
-from quire_journal.records import Record, decode_record
+from quire_journal.log import OutOfOrder, Reading, Store, Writing, last_number, u64
+from quire_journal.records import Record, read_event, read_record
 from quire_journal.views import TABLES, VIEWS, View, of_kind
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.newcomers import WORTH, Newcomers
@@ -158,13 +156,10 @@ def _fold_chunk(w: Writing, limit: int) -> int:
     last = 0
     for key, row in rows:
         last = int.from_bytes(key, "big")
-        try:
-            record = decode_record(row)
-            if wanted is not None and record.kind in BY_KIND and BY_KIND[record.kind] not in wanted:
-                continue
-            event = record.event()
-        except msgspec.MsgspecError as wrong:
-            raise Damaged(f"record {last} cannot be decoded ({wrong}); run `quire verify`") from wrong
+        record = read_record(last, row)
+        if wanted is not None and record.kind in BY_KIND and BY_KIND[record.kind] not in wanted:
+            continue
+        event = read_event(record)
         records.append((record, event))
         for view in _OF_KIND[type(event)]:
             if marks[view.name] < last:

@@ -28,7 +28,7 @@ from quire_journal.events import (
     WritesAbandoned,
 )
 from quire_journal.log import Damaged, Reading, Writing, u32, u64
-from quire_journal.records import Record, decode_record
+from quire_journal.records import Record, read_event, read_record
 from quire_journal.upcast import parse_tag
 from quire_journal.views.paths import path_id
 
@@ -246,10 +246,7 @@ def _place_in(key: bytes, row: bytes) -> _Place:
 def _version_of(r: Reading, key: bytes, place: _Place) -> Version:
     seq = int.from_bytes(key[4:], "big")
     record = record_before(r, seq, seq + 1)
-    try:
-        made = None if record is None else _made(record, record.event(), place)
-    except msgspec.MsgspecError as wrong:
-        raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong
+    made = None if record is None else _made(record, read_event(record), place)
     if made is None:
         raise Damaged(f"record {seq} does not tell of the version {key.hex()}; run `quire verify`")
     return made
@@ -261,12 +258,7 @@ def record_before(r: Reading, seq: int, before: int) -> Record | None:
     Raises `log.Damaged` when the bytes there are not a record.
     """
     stored = r.get("records", u64(seq)) if 0 < seq < before else None
-    if stored is None:
-        return None
-    try:
-        return decode_record(stored)
-    except msgspec.MsgspecError as wrong:
-        raise Damaged(f"record {seq} cannot be decoded ({wrong}); run `quire verify`") from wrong
+    return None if stored is None else read_record(seq, stored)
 
 
 def abandoned_writes(r: Reading, record: Record, event: WritesAbandoned) -> list[tuple[int, ToolWrite]]:
