@@ -17,13 +17,12 @@ from quire_journal.beside import Row
 from quire_journal.blobs import Addressed, BlobCache
 from quire_journal.events import Event, FileMoved, OutsideMoved
 from quire_journal.frames import Frame
-from quire_journal.ids import BatchId, PathId, Seq, WriterId
+from quire_journal.ids import BatchId, Seq, WriterId
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate
 from quire_journal.records import GENESIS, Record, encode_record, read_record, record_hash, seal
 from quire_journal.stores import random_id
 from quire_journal.text import Text
-from quire_journal.views.paths import path_id
 
 CACHE_BYTES: Final = 12 * 1024 * 1024
 """Bytes of recent versions that are held, so that the next delta need not unpack the one before."""
@@ -102,11 +101,6 @@ class Journal:
     def last_hash(self) -> bytes:
         """sha256 of the newest record as stored: `prev` of the next. Who remembers it can tell a changed past."""
         return self._last_hash
-
-    @property
-    def last_at_ns(self) -> int:
-        """When the newest record is dated; 0 for an empty log."""
-        return self._last_at_ns
 
     def append(
         self,
@@ -189,10 +183,6 @@ class Journal:
     def at_hand(self, blob: bytes) -> bytes | None:
         """The bytes of a blob that was stored or used a short while ago, without a look into the store."""
         return self._cache.find(blob)
-
-    def path_id(self, r: Reading, path: str) -> PathId | None:
-        """The number of `path`; None when the log does not name it."""
-        return path_id(r, path)
 
     def close(self) -> None:
         """Close the store. Idempotent."""

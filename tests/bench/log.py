@@ -227,7 +227,7 @@ def ask(folder: Path, rounds: int, to_the_end: bool) -> dict[str, Any]:
         with store.reading() as reading:
             history = History(reading, names=names)
             world = World(
-                now_ns=journal.last_at_ns,
+                now_ns=time.time_ns(),
                 who=Who(WriterId(0), b""),
                 settings=Settings(),
                 files={},

@@ -115,8 +115,8 @@ def test_bytes_records_and_views_are_there_together(journal: Journal) -> None:
         head = history.file("a.py")
         assert head is not None
         assert (head.seq, history.bytes_of(head.blob)) == (record.seq, b"print()\n")
-        assert journal.path_id(r, "a.py") == 1
-        assert journal.path_id(r, "b.py") is None
+        assert history.path_id("a.py") == 1
+        assert history.path_id("b.py") is None
 
 
 def test_bytes_may_be_made_ready_outside_of_the_commit(journal: Journal) -> None:
