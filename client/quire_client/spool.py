@@ -24,7 +24,7 @@ from quire_journal.locks import running
 from quire_journal.messages import Reply, decode_reply
 from quire_journal.places import Place
 from quire_journal.refusals import Refused
-from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES, caller_name, reply_name, request_name, unfinished_name
+from quire_journal.spooled import FOLDER, LOCK, MAX_BYTES, caller_file, reply_file, request_file, unfinished_file
 
 FIRST_PAUSE_S: Final = 0.001
 LONGEST_PAUSE_S: Final = 0.02
@@ -60,7 +60,7 @@ class SpoolLine:
         self._folder = folder
         self._pid = os.getpid()
         self._client = os.urandom(8).hex()
-        self._caller = self._create(caller_name(self._client))
+        self._caller = self._create(caller_file(self._client))
         with contextlib.suppress(OSError):  # it only tells that we are there
             fcntl.flock(self._caller, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -80,7 +80,7 @@ class SpoolLine:
             message = f"The call has {len(frame)} bytes; as a file it may have {MAX_BYTES}. Nothing was sent."
             refused = Refused("file_too_large", message, "split_the_call", sizeBytes=len(frame), limit=MAX_BYTES)
             return Reply(request_id, refused.reply(), self.epoch)
-        name = request_name(self._client, request_id)
+        name = request_file(self._client, request_id)
         self._leave(name, frame)
         pause_s, look_at = FIRST_PAUSE_S, time.monotonic() + _LOOK_S
         while (reply := self._fetch(request_id)) is None:
@@ -102,7 +102,7 @@ class SpoolLine:
         if self._pid != os.getpid() or self._folder < 0:
             return
         with contextlib.suppress(OSError):
-            os.unlink(caller_name(self._client), dir_fd=self._folder)
+            os.unlink(caller_file(self._client), dir_fd=self._folder)
         os.close(self._caller)
         os.close(self._folder)
         self._folder = -1
@@ -112,7 +112,7 @@ class SpoolLine:
         return os.open(name, flags, 0o600, dir_fd=self._folder)
 
     def _leave(self, name: str, frame: bytes) -> None:
-        part = unfinished_name(name)
+        part = unfinished_file(name)
         try:
             with os.fdopen(self._create(part), "wb") as file:
                 file.write(frame)
@@ -129,7 +129,7 @@ class SpoolLine:
 
     def _fetch(self, request_id: int) -> Reply | None:
         """The reply, if it is there. Raises NoReply for what is none."""
-        name = reply_name(self._client, request_id)
+        name = reply_file(self._client, request_id)
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=self._folder)
         except FileNotFoundError:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from quire_journal.locks import Running
-from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_name, reply_name, unfinished_name
+from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_file, reply_file, unfinished_file
 
 PREFIX: Final = b"spool:"
 """How the identities of these callers begin; those of sockets begin with a NUL."""
@@ -93,8 +93,8 @@ class Spool:
 
     def reply(self, identity: bytes, request_id: int, frame: bytes) -> bool:
         """Put the reply where its caller looks; False when that cannot be."""
-        name = reply_name(identity.removeprefix(PREFIX).decode("ascii"), request_id)
-        part = unfinished_name(name)
+        name = reply_file(identity.removeprefix(PREFIX).decode("ascii"), request_id)
+        part = unfinished_file(name)
         try:
             fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600, dir_fd=self._folder)
             with os.fdopen(fd, "wb") as file:
@@ -108,7 +108,7 @@ class Spool:
 
     def reaches(self, identity: bytes) -> bool:
         """Does the caller still hold its file?"""
-        return self._held(caller_name(identity.removeprefix(PREFIX).decode("ascii")))
+        return self._held(caller_file(identity.removeprefix(PREFIX).decode("ascii")))
 
     def close(self) -> None:
         """Give the folder up. Replies that nobody has fetched yet stay in it."""

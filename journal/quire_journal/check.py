@@ -37,7 +37,7 @@ from quire_journal.records import GENESIS, Record, decode_record, link, record_h
 from quire_journal.sentences import capitalised
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import TABLES, VIEWS, losses
-from quire_journal.views.files import version_at
+from quire_journal.views.files import version_in_row
 
 Progress = Callable[[str, int, int], None]
 """Told from time to time: what is being checked ("records", "blobs", "views"), how many are done, of how many."""
@@ -227,8 +227,8 @@ class _Log:
         except msgspec.MsgspecError as error:
             tell(f"The body of record {seq} is not a {record.kind!r} ({error}).")
             return None
-        self.overtaken |= seq > self._began_at and bool(losses.replacing(event))
-        self._standing.update((of, (there, seq)) for of, there in losses.standing(event))
+        self.overtaken |= seq > self._began_at and bool(losses.hashes_before(event))
+        self._standing.update((of, (there, seq)) for of, there in losses.links_since(event))
         if isinstance(event, CaptureFailed | FileWritten) and _never_kept(event):
             self.uncaptured.add(event.blob)
         return None if gap else (record, event)
@@ -376,7 +376,7 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
     """Do the versions name bytes that can be had?"""
     for key, value in r.scan("versions"):
         try:
-            version = version_at(r, key, value)
+            version = version_in_row(r, key, value)
         except Damaged as error:
             yield Finding(f"The version {key.hex()} cannot be told: {error}.", "versions", key)
             continue

@@ -52,7 +52,7 @@ def _records(r: Reading) -> Iterator[Finding]:
             elif link(stands_for) != link(wanted):
                 yield Finding(f"Record {seq + 1} does not hold the hash of the record before it.", "records", key, seq)
             record = decode_record(stored)
-            for of, there in losses.standing(record.event()):
+            for of, there in losses.links_since(record.event()):
                 standing.setdefault(of, (there, seq))
         except (Damaged, msgspec.MsgspecError) as error:
             yield Finding(f"Record {seq} is not what it must be ({error}).", "records", key, seq)

@@ -176,12 +176,12 @@ class History:
                 last = seq
 
     def with_terms(
-        self, wanted: Sequence[terms.AnyOf], after: int, upto: int, reverse: bool = False
+        self, wanted: Sequence[terms.Alternatives], after: int, upto: int, reverse: bool = False
     ) -> Iterator[tuple[int, Sequence[int]]]:
         """The records that may have a term of each of `wanted`; see `views.terms.find`."""
         return terms.find(self._reading, wanted, after, upto, reverse)
 
-    def term_filter(self, wanted: Sequence[terms.AnyOf]) -> terms.Filter:
+    def term_filter(self, wanted: Sequence[terms.Alternatives]) -> terms.Filter:
         """The same question, of single records."""
         return terms.Filter(self._reading, wanted)
 

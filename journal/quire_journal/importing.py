@@ -53,7 +53,7 @@ from quire_journal.records import GENESIS, Record, decode_record, link, record_h
 from quire_journal.reserved import is_reserved
 from quire_journal.salvage import not_held
 from quire_journal.views import losses
-from quire_journal.views.files import version_at
+from quire_journal.views.files import version_in_row
 
 _CHUNK_LINES: Final = 500
 _CHUNK_BYTES: Final = 8 << 20
@@ -225,7 +225,7 @@ class _Import:
                     raise NotAnExport(f"line {number}: {said}")
             lacking = [blob for blob in not_held(r)[0] if blob not in self._missing]
             if lacking:
-                named = (version_at(r, key, value) for key, value in r.scan("versions"))
+                named = (version_in_row(r, key, value) for key, value in r.scan("versions"))
                 seq = next(version.seq for version in named if version.blob == lacking[0])
                 raise NotAnExport(f"the bytes {lacking[0].hex()}, which record {seq} tells of, are on no line")
 
@@ -257,7 +257,7 @@ class _Import:
                     raise ValueError(f"record {line.seq} tells of {path!r}, which is git's or Quire's own")
         if isinstance(event, (*_PLACED, CaptureFailed)):
             _require_sense(line.seq, event)
-        self._standing.update((of, (there, line.seq, number)) for of, there in losses.standing(event))
+        self._standing.update((of, (there, line.seq, number)) for of, there in losses.links_since(event))
         self._waiting.append(_Waiting(number, None, stored, record, event))
         self._prev, self._at_ns = record_hash(stored), record.at_ns
         self._held += len(stored)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 
-def settle(new: Path, path: Path) -> None:
+def rename(new: Path, path: Path) -> None:
     """Rename `new` to `path` so that it lasts."""
     sync_path(new)
     os.rename(new, path)

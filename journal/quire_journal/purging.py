@@ -41,7 +41,7 @@ from quire_journal.log import Damaged, Reading, Store, last_number, u64
 from quire_journal.records import Record, decode_record, encode_record, link, read_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed
-from quire_journal.views.files import abandoned_writes, record_before, version_at
+from quire_journal.views.files import abandoned_writes, record_before, version_in_row
 from quire_journal.views.paths import path_of
 
 MASK: Final = "[purged]"
@@ -178,7 +178,7 @@ class Looking:
         found = self.found
         found.versions = {}
         for key, value in r.scan("versions"):
-            version = version_at(r, key, value)
+            version = version_in_row(r, key, value)
             if version.blob in found.blobs:
                 path = path_of(r, int.from_bytes(key[:4], "big")) or ""
                 found.versions.setdefault(version.blob, []).append((path, version.seq))

@@ -69,7 +69,7 @@ def _level_row(seq: int) -> bytes:
 
 def _require_level(r: Reading, seq: int) -> None:
     """Raise `OutOfOrder` where a view is not at record `seq`."""
-    if watermarks.stand(r, _level_row(seq)):
+    if watermarks.is_said(r, _level_row(seq)):
         return
     wanted = level(seq)
     at = watermarks.read(r)

@@ -1,11 +1,11 @@
 """Salvage: what a damaged journal still proves becomes a new one, and what is lost is said in it.
 
-Rows come from a source that cannot be believed (`stores.lmdb_pages`). A record is kept when the record after it holds
-its hash: the chain is followed from its end to its beginning, so one flipped bit costs one record. Where a record is
-lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still tell; where
-they tell of another, or of nothing and it stands nowhere else, that one is lost, too. The place of a lost record is
-kept by a `record_lost`, so that no later record gets its number: callers remember numbers as versions. Its hash, which
-the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end vouches for that.
+Rows come from what is left of a file, which cannot be believed (`stores.lmdb_pages`). A record is kept when the record
+after it holds its hash: the chain is followed from its end to its beginning, so one flipped bit costs one record. Where
+a record is lost, the chain is taken up again at the one before it, whose hash the remains of the lost one may still
+tell; where they tell of another, or of nothing and it stands nowhere else, that one is lost, too. The place of a lost
+record is kept by a `record_lost`, so that no later record gets its number: callers remember numbers as versions. Its
+hash, which the next record holds, goes into the `replaced` table, and a `journal_salvaged` at the end vouches for that.
 
 Bytes are kept when their sha256 is one that a kept record names; the others are named by a `bytes_gone`. What was
 purged is not, though records name it, and a file that was not compacted since has it on pages that are free: neither
@@ -33,7 +33,7 @@ from quire_journal.records import GENESIS, LINKS, Record, decode_record, encode_
 from quire_journal.sentences import counted
 from quire_journal.text import ranges_of
 from quire_journal.views import losses
-from quire_journal.views.files import version_at
+from quire_journal.views.files import version_in_row
 
 Progress = Callable[[str, int, int], None]
 
@@ -48,7 +48,7 @@ Parts = Mapping[bytes, list[bytes]]
 """Key of a piece → the values that were found there."""
 
 
-class Row(NamedTuple):
+class FoundRow(NamedTuple):
     """A row that was found: where its value stands, and whether the tree leads to it."""
 
     live: bool
@@ -57,7 +57,7 @@ class Row(NamedTuple):
     size: int
 
 
-class Source(Protocol):
+class Remains(Protocol):
     """Rows that nobody vouches for."""
 
     @property
@@ -72,10 +72,10 @@ class Source(Protocol):
     def ends(self) -> Iterable[bytes]:
         """Rows that told of the end of the log (`head_row`) after some of the last commits, where it is kept apart."""
 
-    def rows(self) -> Iterable[tuple[int, Iterable[Row]]]:
+    def rows(self) -> Iterable[tuple[int, Iterable[FoundRow]]]:
         """(page, its rows)."""
 
-    def value(self, row: Row) -> bytes: ...
+    def value(self, row: FoundRow) -> bytes: ...
 
 
 def sentence(event: JournalSalvaged) -> str:
@@ -100,7 +100,7 @@ def sentence(event: JournalSalvaged) -> str:
 
 
 def salvage(
-    source: Source,
+    remains: Remains,
     store: Store,
     workspace_id: str,
     now_ns: int,
@@ -109,15 +109,15 @@ def salvage(
     by: str = "",
     progress: Progress | None = None,
 ) -> JournalSalvaged:
-    """Make a journal in the empty `store` of what `source` still proves. Raises `NewerFormat`, or `StoreFailed`."""
+    """Make a journal in the empty `store` of what `remains` still proves. Raises `NewerFormat`, or `StoreFailed`."""
     tell = progress or (lambda what, done, total: None)
-    found = _Found.read(source, tell)
+    found = _Found.read(remains, tell)
     if found.format > FORMAT:
         raise NewerFormat(f"the damaged journal has format {found.format}; a newer Quire can salvage it")
-    kept = _Chain(source, found).kept()
+    kept = _Chain(remains, found).kept()
     Journal.open(store, now_ns, workspace_id)
-    _store_blobs(source, found, _Wanted.told(source, kept, found.purged), store, tell)
-    replaced = _store_records(source, kept, store, tell)
+    _store_blobs(remains, found, _Wanted.told(remains, kept, found.purged), store, tell)
+    replaced = _store_records(remains, kept, store, tell)
     journal = Journal.open(store, now_ns)
     with store.reading() as r:
         purged = sorted(b for b in found.purged if (known := losses.gone(r, b)) is None or known.why != losses.PURGED)
@@ -154,7 +154,7 @@ def not_held(r: Reading, purged: Collection[bytes] = ()) -> tuple[list[bytes], i
     never: set[bytes] = set()
     missing: dict[bytes, int] = {}
     for key, value in r.scan("versions"):
-        version = version_at(r, key, value)
+        version = version_in_row(r, key, value)
         if version.uncaptured:
             never.add(version.blob)
         elif version.blob and not blobs.holds(r, version.blob) and losses.gone(r, version.blob) is None:
@@ -170,9 +170,9 @@ class _Found:
     """The rows that may be records or blobs, by number: the ones that the tree leads to first."""
 
     def __init__(self) -> None:
-        self.records: dict[int, list[Row]] = {}
-        self.blobs: dict[int, list[Row]] = {}
-        self.pieces: dict[int, dict[bytes, list[Row]]] = {}  # blob → key of the piece → its rows
+        self.records: dict[int, list[FoundRow]] = {}
+        self.blobs: dict[int, list[FoundRow]] = {}
+        self.pieces: dict[int, dict[bytes, list[FoundRow]]] = {}  # blob → key of the piece → its rows
         self.replaced: dict[int, set[bytes]] = {}  # seq → links
         self.heads: dict[int, set[bytes]] = {}  # what the journal says of its last record: seq → links
         self.purged: set[bytes] = set()  # blobs, as the view tells it
@@ -180,18 +180,18 @@ class _Found:
         self.format = 0
 
     @classmethod
-    def read(cls, source: Source, tell: Progress) -> _Found:
+    def read(cls, remains: Remains, tell: Progress) -> _Found:
         found = cls()
-        for page, rows in source.rows():
+        for page, rows in remains.rows():
             for row in rows:
-                found._take(source, row)
+                found._take(remains, row)
             if page % CHUNK == 0:
-                tell("pages", page, source.count)
-        for end in source.ends:  # an older page may stand where the newest one did
+                tell("pages", page, remains.count)
+        for end in remains.ends:  # an older page may stand where the newest one did
             found._take_end(end, live=True)
-        if found.head > max(found.records, default=0) + source.count * _RECORDS_OF_A_PAGE:
+        if found.head > max(found.records, default=0) + remains.count * _RECORDS_OF_A_PAGE:
             found.head = 0  # damaged itself: the lost ones would not have had room
-        if not source.certain:
+        if not remains.certain:
             found.head = 0  # what the tree says may be what it said before the last commits
         several = [*found.records.values(), *found.blobs.values()]
         several += [rows for parts in found.pieces.values() for rows in parts.values()]
@@ -199,9 +199,9 @@ class _Found:
             rows.sort(key=lambda row: not row.live)
         return found
 
-    def _take(self, source: Source, row: Row) -> None:
+    def _take(self, remains: Remains, row: FoundRow) -> None:
         if len(row.key) == 8:
-            value, number = source.value(row), int.from_bytes(row.key, "big")
+            value, number = remains.value(row), int.from_bytes(row.key, "big")
             if not 0 < number < _FURTHEST:
                 return
             if len(value) in LINKS and row.live:
@@ -209,7 +209,7 @@ class _Found:
             record = record_at(number, value)
             if record is not None:
                 self.records.setdefault(number, []).append(row)
-                for seq, was in losses.replacing(record.event()) if row.live else ():
+                for seq, was in losses.hashes_before(record.event()) if row.live else ():
                     self.replaced.setdefault(seq, set()).add(link(was))
             elif blob_rows.may_be(value):
                 self.blobs.setdefault(number, []).append(row)
@@ -219,11 +219,11 @@ class _Found:
                 self.pieces.setdefault(number, {}).setdefault(row.key, []).append(row)
         elif len(row.key) == losses.GONE_KEY_BYTES:
             # A tree that may not be the newest does not lead to all that is true.
-            if (row.live or not source.certain) and losses.tells_of_purge(source.value(row)):
+            if (row.live or not remains.certain) and losses.tells_of_purge(remains.value(row)):
                 self.purged.add(row.key)
         elif row.key == HEAD_KEY and row.size == 40:
-            self._take_end(source.value(row), row.live)
-        elif row.key == b"format" and row.live and (value := source.value(row)).isdigit() and len(value) < 6:
+            self._take_end(remains.value(row), row.live)
+        elif row.key == b"format" and row.live and (value := remains.value(row)).isdigit() and len(value) < 6:
             self.format = max(self.format, int(value))
 
     def _take_end(self, value: bytes, live: bool) -> None:
@@ -250,23 +250,23 @@ def record_at(seq: int, stored: bytes) -> Record | None:
 class _Chain:
     """Which row is the record at a number, told from the end of the log to its beginning."""
 
-    def __init__(self, source: Source, found: _Found) -> None:
-        self._source = source
+    def __init__(self, remains: Remains, found: _Found) -> None:
+        self._remains = remains
         self._found = found
         self._standing: dict[int, bytes] = {}  # record in the place of another → its link; b"": nobody knows
         self._stood: dict[int, set[bytes]] = {}  # the same → links of those that stood there
 
-    def kept(self) -> list[Row | None]:
+    def kept(self) -> list[FoundRow | None]:
         """The record at 1, 2, …; None where it is lost."""
         last = self._last()
-        kept: list[Row | None] = [None] * last
+        kept: list[FoundRow | None] = [None] * last
         heads = self._found.heads
         wanted = heads.get(last) or self._hashes(last) & set().union(*heads.values())  # where only the number is wrong
         for seq in range(last, 0, -1):
             row, before = self._choose(seq, wanted)
             kept[seq - 1] = row
             if row is not None:
-                self._note_replaced(self._source.value(row))
+                self._note_replaced(self._remains.value(row))
             wanted = {before} if before else set()
         return kept
 
@@ -283,7 +283,7 @@ class _Chain:
             last = seq
         return last
 
-    def _choose(self, seq: int, wanted: set[bytes]) -> tuple[Row | None, bytes]:
+    def _choose(self, seq: int, wanted: set[bytes]) -> tuple[FoundRow | None, bytes]:
         """The record at `seq`, which has one of the links `wanted`, if that is known, and the link of the one before.
 
         b"" where nothing tells that: of a record that is not what it was, its remains may, or nothing does.
@@ -291,14 +291,14 @@ class _Chain:
         stood = self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
         standing = self._standing.get(seq)
         told = self._found.replaced.get(seq - 1, set()) | self._stood.get(seq - 1, set())
-        possible: list[tuple[Row | None, bytes]] = []
+        possible: list[tuple[FoundRow | None, bytes]] = []
         copies: Counter[bytes] = Counter()
         for row in self._found.records.get(seq, ()):
-            stored = self._source.value(row)
+            stored = self._remains.value(row)
             before, of = link(decode_record(stored).prev), link(record_hash(stored))
             refused = of in stood or (standing and of != standing)  # as it was before a purge, or nobody put it there
             # Or as an earlier purge left it, on a page that is free since a later one, whose record is lost.
-            refused = refused or (bool(stood) and not row.live and self._source.certain)
+            refused = refused or (bool(stood) and not row.live and self._remains.certain)
             # Of one that only stands for another nothing vouches for what it says of the one before.
             refused = refused or (bool(told) and of not in wanted and not standing and before not in told)
             if (stood & wanted or of in wanted) and not refused:
@@ -318,27 +318,27 @@ class _Chain:
         if record.kind not in losses.REPLACING:
             return
         event = record.event()
-        for seq, there in losses.standing(event):
+        for seq, there in losses.links_since(event):
             self._standing.setdefault(seq, there)
-        for seq, was in losses.replacing(event):
+        for seq, was in losses.hashes_before(event):
             self._stood.setdefault(seq, set()).add(link(was))
 
     def _hashes(self, seq: int) -> set[bytes]:
         if seq == 0:
             return {link(GENESIS)}
-        hashes = {link(record_hash(self._source.value(row))) for row in self._found.records.get(seq, ())}
+        hashes = {link(record_hash(self._remains.value(row))) for row in self._found.records.get(seq, ())}
         return hashes | self._found.replaced.get(seq, set()) | self._stood.get(seq, set())
 
 
 def _store_records(
-    source: Source, kept: list[Row | None], store: Store, tell: Progress
+    remains: Remains, kept: list[FoundRow | None], store: Store, tell: Progress
 ) -> list[tuple[int, bytes, bytes]]:
     """Append them, and something in the place of those that are lost; the hashes that do not follow from that.
 
     Each is (seq, the hash that the next record holds, the link of what stands there).
     """
     replaced: list[tuple[int, bytes, bytes]] = []
-    introductions, told = _introductions(source, kept), _told(source, kept)
+    introductions, told = _introductions(remains, kept), _told(remains, kept)
     prev, at_ns = GENESIS, 0
     for first in range(0, len(kept), CHUNK):
         with store.writing() as w:
@@ -348,12 +348,12 @@ def _store_records(
                     record = seal(Seq(seq), at_ns, OUTSIDE, BatchId(seq), event, prev)
                     stored = encode_record(record)
                 else:
-                    stored = source.value(row)
+                    stored = remains.value(row)
                     at_ns = max(at_ns, decode_record(stored).at_ns)
                 w.append("records", u64(seq), stored)
                 following = kept[seq] if seq < len(kept) else None
                 there = record_hash(stored)
-                prev = told.get(seq, there) if following is None else decode_record(source.value(following)).prev
+                prev = told.get(seq, there) if following is None else decode_record(remains.value(following)).prev
                 if link(prev) == link(there):
                     prev = there
                 elif row is None or following is not None:  # else what told it vouches for this one, too
@@ -366,16 +366,16 @@ def _store_records(
     return replaced
 
 
-def _told(source: Source, kept: list[Row | None]) -> dict[int, bytes]:
+def _told(remains: Remains, kept: list[FoundRow | None]) -> dict[int, bytes]:
     """The hashes of records that others stand in the place of, as kept ones tell them: the first that does counts."""
     told: dict[int, bytes] = {}
     for row in kept:
-        for seq, was in losses.replacing(decode_record(source.value(row)).event()) if row is not None else ():
+        for seq, was in losses.hashes_before(decode_record(remains.value(row)).event()) if row is not None else ():
             told.setdefault(seq, was)
     return told
 
 
-def _introductions(source: Source, kept: list[Row | None]) -> dict[int, WriterIntroduced]:
+def _introductions(remains: Remains, kept: list[FoundRow | None]) -> dict[int, WriterIntroduced]:
     """By the places of lost records, names for writers whose introduction is lost, so that no other gets their number.
 
     An introduction stood before the first record of its writer, so there is a place for each.
@@ -386,7 +386,7 @@ def _introductions(source: Source, kept: list[Row | None]) -> dict[int, WriterIn
     for row in kept:
         if row is None:
             continue
-        record = decode_record(source.value(row))
+        record = decode_record(remains.value(row))
         event = record.event()
         if isinstance(event, WriterIntroduced):
             introduced.add(event.id)
@@ -408,12 +408,12 @@ class _Wanted(NamedTuple):
     purged: set[bytes]
 
     @classmethod
-    def told(cls, source: Source, kept: list[Row | None], purged: Collection[bytes]) -> _Wanted:
+    def told(cls, remains: Remains, kept: list[FoundRow | None], purged: Collection[bytes]) -> _Wanted:
         """`purged`: those of which something else tells that they were."""
         named: set[bytes] = set()
         purged = set(purged)
         for row in kept:
-            event = None if row is None else decode_record(source.value(row)).event()
+            event = None if row is None else decode_record(remains.value(row)).event()
             if blob := getattr(event, "blob", b""):
                 named.add(blob)
             elif isinstance(event, BytesGone) and event.why == losses.PURGED:
@@ -421,16 +421,16 @@ class _Wanted(NamedTuple):
         return cls(named - purged, purged)
 
 
-def _store_blobs(source: Source, found: _Found, wanted: _Wanted, store: Store, tell: Progress) -> None:
+def _store_blobs(remains: Remains, found: _Found, wanted: _Wanted, store: Store, tell: Progress) -> None:
     """Keep each blob by its number: what it is made of has a smaller one, and is there by then, or is lost."""
     cache = BlobCache(_CACHE_BYTES)
     numbers = sorted(found.blobs)
     for first in range(0, len(numbers), CHUNK):
         with store.writing() as w:
             for number in numbers[first : first + CHUNK]:
-                values = [source.value(row) for row in found.blobs[number]]
+                values = [remains.value(row) for row in found.blobs[number]]
                 found_parts = found.pieces.get(number, {})
-                parts = {key: [source.value(row) for row in rows] for key, rows in found_parts.items()}
+                parts = {key: [remains.value(row) for row in rows] for key, rows in found_parts.items()}
                 _store_blob(values, parts, number, wanted, w, cache)
         tell("blobs", min(first + CHUNK, len(numbers)), len(numbers))
 

@@ -26,21 +26,21 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 """Of one request or reply: they pass through the workspace's disk."""
 
 
-def caller_name(client: str) -> str:
+def caller_file(client: str) -> str:
     """The name of the file that a client holds."""
     return f"{client}{CALLER}"
 
 
-def request_name(client: str, request_id: int) -> str:
+def request_file(client: str, request_id: int) -> str:
     """The name of a request's file."""
     return f"{client}-{request_id}.request"
 
 
-def reply_name(client: str, request_id: int) -> str:
+def reply_file(client: str, request_id: int) -> str:
     """The name of the file of the reply to it."""
     return f"{client}-{request_id}.reply"
 
 
-def unfinished_name(name: str) -> str:
+def unfinished_file(name: str) -> str:
     """What the file is called until it is whole."""
     return f".{name}.new"

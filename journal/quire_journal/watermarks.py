@@ -43,8 +43,8 @@ def row(marks: Marks) -> bytes:
     return _ENCODER.encode(marks)
 
 
-def stand(r: Reading, row: bytes) -> bool:
-    """Is that what is said? Cheaper than to read and compare."""
+def is_said(r: Reading, row: bytes) -> bool:
+    """Is this what is said? Cheaper than reading and comparing."""
     return r.get("meta", KEY) == row
 
 

@@ -43,7 +43,7 @@ from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
 from quire_journal.messages import Caller, Reply, Request, encode
 from quire_journal.purging import Looking, Wanted
-from quire_journal.spooled import FOLDER, request_name
+from quire_journal.spooled import FOLDER, request_file
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
 
@@ -152,7 +152,7 @@ def test_a_file_that_is_no_request_is_answered_to_whoever_waits_for_its_number(d
     """Its name says which one it is; the answer went to number 0, and the caller waited until its time was over."""
     server = daemon.server
     server.spool = Spool(daemon.root, "epoch", daemon.clock.now_ns)
-    (daemon.root.joinpath(*FOLDER) / request_name("0" * 16, 7)).write_bytes(written)
+    (daemon.root.joinpath(*FOLDER) / request_file("0" * 16, 7)).write_bytes(written)
     server.spool.ring()
     daemon.app.turn(server.poll(0.0))
     assert server.answered == [7]

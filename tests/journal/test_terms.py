@@ -16,7 +16,7 @@ from quire_journal.views.terms import BLOCK
 KINDS = (EditRefused("edit", "a", "x"), WorkspaceScanned("asked", 1, 0), CheckpointNamed("n", 1))
 
 
-def found(scribe: Scribe, wanted: list[terms.AnyOf], after: int, upto: int, reverse: bool) -> list[int]:
+def found(scribe: Scribe, wanted: list[terms.Alternatives], after: int, upto: int, reverse: bool) -> list[int]:
     """Every record that the view names, in its order."""
     with scribe.store.reading() as r:
         return [seq for _, seqs in terms.find(r, wanted, after, upto, reverse) for seq in seqs]

@@ -204,9 +204,9 @@ class Filter(msgspec.Struct, frozen=True):
     path: Callable[[str], object] | None = None
     burst: int = 0
 
-    def sought(self) -> list[terms.AnyOf]:
+    def sought(self) -> list[terms.Alternatives]:
         """What a record that is admitted has in the terms view, the rarest first."""
-        found: list[terms.AnyOf] = []
+        found: list[terms.Alternatives] = []
         if self.turn:
             found.append([terms.of_turn(self.turn)])
         if self.agent_session:
@@ -217,7 +217,7 @@ class Filter(msgspec.Struct, frozen=True):
         found.append([terms.of_kind(kind) for kind in sorted(self.kinds)])
         return found
 
-    def _writer_terms(self) -> list[terms.AnyOf]:
+    def _writer_terms(self) -> list[terms.Alternatives]:
         if not self.writer:
             return []
         by_id = _WRITER_ID.fullmatch(self.writer)

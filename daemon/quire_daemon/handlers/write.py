@@ -29,7 +29,7 @@ from quire_daemon.handlers.staleness import (
     version_with,
 )
 from quire_journal.diff import diff
-from quire_journal.merge import merge
+from quire_journal.diff3 import merge
 from quire_journal.refusals import Refused
 from quire_journal.text import BOM, Text
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from quire_journal.events import FOLDER, LINK
-from quire_journal.export import told
+from quire_journal.export import wording
 from quire_journal.export.patches import file_patches
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, steps
@@ -34,7 +34,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 
 def _diff(step: Step, source: Source) -> dict[str, Any] | None:
-    moves = told.moved(step)
+    moves = wording.moved(step)
     moved_away = set(moves.values())
     changes = [
         _change(change, moves.get(change.path, ""), source)
@@ -52,8 +52,8 @@ def _diff(step: Step, source: Source) -> dict[str, Any] | None:
             "at": rfc3339(step.at_ns),
             "records": [step.first, step.last],
             "label": step.label,
-            "writers": [{"id": writer_name(one), "name": told.name_of(source, one)} for one in step.writers],
-            "uncaptured": [{"path": path, "why": why} for path, why in told.left_out(step, source)],
+            "writers": [{"id": writer_name(one), "name": wording.name_of(source, one)} for one in step.writers],
+            "uncaptured": [{"path": path, "why": why} for path, why in wording.left_out(step, source)],
         }
     }
     return diff

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from quire_journal.export import told
+from quire_journal.export import wording
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode, steps
 from quire_journal.git_names import quoted
@@ -33,7 +33,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
         if step is None:
             yield b""
             continue
-        missing = told.left_out(step, source)
+        missing = wording.left_out(step, source)
         kept = {path for path, _ in missing}
         changed = [change for change in step.changes if _shows(change) or not tree.has(change.path)]
         if not missing and not any(_shows(change) for change in changed):
@@ -67,8 +67,9 @@ def _shows(change: Change) -> bool:
 def _head(step: Step, source: Source, mark: int, missing: list[tuple[str, str]]) -> bytes:
     """The commit up to its changes."""
     when = f"{step.at_ns // _SECOND_NS} +0000"
-    author = told.identity(source, step.writers[0] if step.writers else OUTSIDE)
-    message = "\n".join([told.subject(step), "", *told.body(step, source, missing), ""]).encode("utf-8", "replace")
+    author = wording.identity(source, step.writers[0] if step.writers else OUTSIDE)
+    said = [wording.subject(step), "", *wording.body(step, source, missing), ""]
+    message = "\n".join(said).encode("utf-8", "replace")
     lines = [f"commit {BRANCH}", f"mark :{mark + 1}", f"author {author} {when}"]
     lines += [f"committer Quire <quire@quire.invalid> {when}", f"data {len(message)}"]
     head = "\n".join(lines).encode("utf-8", "replace") + b"\n" + message
@@ -92,18 +93,18 @@ class _Tree:
     def add(self, path: str) -> None:
         if path not in self._files:
             self._files.add(path)
-            self._below.update(told.folders_of(path))
+            self._below.update(wording.folders_of(path))
 
     def without(self, paths: list[str]) -> Iterator[str]:
         """Those of the paths that were there; they are not there any more."""
         for path in paths:
             if path in self._files:
                 self._files.discard(path)
-                self._below.subtract(told.folders_of(path))
+                self._below.subtract(wording.folders_of(path))
                 yield path
 
     def displaced_by(self, path: str) -> Iterator[str]:
         """What cannot stay beside a file at `path`: files that would be its folders, files below it."""
-        yield from self.without([folder for folder in told.folders_of(path) if folder in self._files])
+        yield from self.without([folder for folder in wording.folders_of(path) if folder in self._files])
         if self._below[path]:
             yield from self.without([file for file in self._files if file.startswith(f"{path}/")])

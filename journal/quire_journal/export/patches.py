@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from quire_journal import VERSION
-from quire_journal.export import told
+from quire_journal.export import wording
 from quire_journal.export.git_patch import Content, file_patch
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Step, git_mode, steps
@@ -26,7 +26,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
         if step is None or step.last <= source.stretch.after:
             yield b""
             continue
-        missing = told.left_out(step, source)
+        missing = wording.left_out(step, source)
         diffs = list(file_patches(step, source))
         if not diffs:
             yield b""
@@ -39,7 +39,7 @@ def export(source: Source, by: str) -> Iterator[bytes]:
 
 def file_patches(step: Step, source: Source) -> Iterator[bytes]:
     """The diffs of a step, those that remove a file first: a folder may come in its place."""
-    moves = told.moved(step)
+    moves = wording.moved(step)
     by_path = {change.path: change for change in step.changes}
     old_of = {path: content(old, by_path[old].before, source) for path, old in moves.items()}
     gone_with_a_move = {old for path, old in moves.items() if content(path, by_path[path].after, source)}
@@ -58,7 +58,7 @@ def file_patches(step: Step, source: Source) -> Iterator[bytes]:
 def content(path: str, version: Version | None, source: Source) -> Content | None:
     """A version as git would hold it; None for what it does not hold."""
     mode = git_mode(version)
-    if version is None or not mode or not told.fits_git(path) or source.missing(version):
+    if version is None or not mode or not wording.fits_git(path) or source.missing(version):
         return None
     return Content(mode, source.bytes_of(version.blob))
 
@@ -67,18 +67,18 @@ def _head(step: Step, source: Source, number: int, missing: list[tuple[str, str]
     """The mail up to its diffs. The first line is the one by which mails in a file are told apart."""
     from email.utils import format_datetime  # takes 7 ms, of each start of a daemon if it stood above
 
-    author = told.identity(source, step.writers[0] if step.writers else OUTSIDE)
+    author = wording.identity(source, step.writers[0] if step.writers else OUTSIDE)
     when = format_datetime(datetime.fromtimestamp(step.at_ns // 10**9, UTC))
     lines = [
         f"From {step.last:040x} Mon Sep 17 00:00:00 2001",
         f"From: {author}",
         f"Date: {when}",
-        f"Subject: [PATCH {number:04}] {told.subject(step)}",
+        f"Subject: [PATCH {number:04}] {wording.subject(step)}",
         "MIME-Version: 1.0",
         "Content-Type: text/plain; charset=UTF-8",
         "Content-Transfer-Encoding: 8bit",
         "",
-        *told.body(step, source, missing),
+        *wording.body(step, source, missing),
         "---",
         "",
     ]

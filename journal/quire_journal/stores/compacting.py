@@ -105,7 +105,7 @@ class Target(Store, Protocol):
         """Close it and remove its files."""
 
 
-class Source(Store, Protocol):
+class Compactable(Store, Protocol):
     """What a compaction asks of the store that it works for."""
 
     @property
@@ -128,7 +128,7 @@ class Source(Store, Protocol):
 class ByCopy:
     """A `log.Compaction`."""
 
-    def __init__(self, source: Source, target: Target, tee: Tee, step: Callable[[str], None]) -> None:
+    def __init__(self, source: Compactable, target: Target, tee: Tee, step: Callable[[str], None]) -> None:
         self._source, self._target, self._tee, self._step = source, target, tee, step
         self._before_bytes = source.size_bytes()
         self._copied = False
@@ -170,7 +170,7 @@ class ByCopy:
         self._target.throw_away()
 
 
-def copy_pairs(source: Source, target: Store, pause: Callable[[], None]) -> None:
+def copy_pairs(source: Compactable, target: Store, pause: Callable[[], None]) -> None:
     """Put every pair of `source` into the empty `target`, in slices, with `pause` called between two.
 
     What `source` is changed to meanwhile may or may not be among them.

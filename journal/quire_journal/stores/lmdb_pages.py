@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Final
 
 from quire_journal.migrating import HEAD_KEY
-from quire_journal.salvage import Row
+from quire_journal.salvage import FoundRow
 from quire_journal.stores import redo
 
 _HEADER: Final = 16
@@ -82,7 +82,7 @@ class Pages:
             last += entry.base == last
         return len(metas) == 2 and all(entry.base <= last for entry in self._redone)
 
-    def value(self, row: Row) -> bytes:
+    def value(self, row: FoundRow) -> bytes:
         """The value of a row."""
         if not row.size:
             return b""  # it may stand at the very end
@@ -90,7 +90,7 @@ class Pages:
             return self._beyond[row.at - self._bytes]
         return self._map[row.at : row.at + row.size]
 
-    def rows(self) -> Iterator[tuple[int, list[Row]]]:
+    def rows(self) -> Iterator[tuple[int, list[FoundRow]]]:
         """Page by page: its number, and the rows of every page that can be read as a leaf."""
         live = self._reached()
         for page in range(2, self.count):
@@ -101,7 +101,7 @@ class Pages:
         if rows:
             yield self.count, rows
 
-    def _taken_back(self) -> Iterator[Row]:
+    def _taken_back(self) -> Iterator[FoundRow]:
         """The rows of the commits that are missing at the end."""
         last = max((txn for txn, *_ in self._metas()), default=-1)
         for entry in self._redone:
@@ -111,7 +111,7 @@ class Pages:
             for _, key, value in entry.changes:
                 if value is not None:
                     self._beyond.append(value)
-                    yield Row(True, key, self._bytes + len(self._beyond) - 1, len(value))
+                    yield FoundRow(True, key, self._bytes + len(self._beyond) - 1, len(value))
 
     # ── pages ──
 
@@ -183,7 +183,7 @@ class Pages:
                 if offset + 8 + key_bytes <= self._page:
                     yield start + offset, low, high, flags, key_bytes
 
-    def _rows(self, page: int, live: bool) -> Iterator[Row]:
+    def _rows(self, page: int, live: bool) -> Iterator[FoundRow]:
         if self._kind(page) != _LEAF:
             return
         end = (page + 1) * self._page
@@ -197,4 +197,4 @@ class Pages:
             else:
                 end_of_value = end
             if not flags & ~_BIG and at + size <= end_of_value:
-                yield Row(live, self._map[node + 8 : node + 8 + key_bytes], at, size)
+                yield FoundRow(live, self._map[node + 8 : node + 8 + key_bytes], at, size)

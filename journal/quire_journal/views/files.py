@@ -196,7 +196,7 @@ def older(r: Reading, path: int, seq: int) -> Version | None:
         return known
     key = u32(path) + u64(seq)
     found = r.get("versions", key)
-    return None if found is None else version_at(r, key, found)
+    return None if found is None else version_in_row(r, key, found)
 
 
 def version_by(r: Reading, path: int, record: Record, event: Event | None) -> Version | None:
@@ -231,7 +231,7 @@ def begins_outside(r: Reading, path: int) -> bool:
     return False
 
 
-def version_at(r: Reading, key: bytes, row: bytes) -> Version:
+def version_in_row(r: Reading, key: bytes, row: bytes) -> Version:
     """The version whose row in the table that is. Raises `log.Damaged` when the row or its record cannot be read."""
     return _version_of(r, key, _place_in(key, row))
 

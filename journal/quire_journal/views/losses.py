@@ -46,7 +46,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     elif isinstance(event, JournalSalvaged | Purged):
         if isinstance(event, JournalSalvaged):
             w.put("salvages", u64(record.seq), b"")
-        for seq, was in replacing(event):
+        for seq, was in hashes_before(event):
             if w.get("replaced", u64(seq)) is None:  # of one that is changed twice the first hash is in the chain
                 w.put("replaced", u64(seq), was)
 
@@ -58,7 +58,7 @@ def gone(r: Reading, blob: bytes) -> Gone | None:
 
 
 def tells_of_purge(value: bytes) -> bool:
-    """Is that a row of `gone` that says so? For who does not know of which table it is."""
+    """Is this a row of `gone` that tells of a purge? For a caller that does not know which table it is from."""
     return len(value) == 8 + len(PURGED) and value.endswith(PURGED.encode())
 
 
@@ -73,31 +73,31 @@ def hash_of_replaced(r: Reading, seq: int) -> bytes | None:
 
 
 def replaced_by_log(r: Reading) -> dict[int, bytes]:
-    """`hash_of_replaced` of every record, as the log says it: for who cannot rely on the view."""
+    """`hash_of_replaced` of every record, as the log says it: for whoever cannot rely on the view."""
     found: dict[int, bytes] = {}
     for _, stored in r.scan("records"):
         with suppress(msgspec.MsgspecError):  # what is wrong with a record is not asked here
             record = decode_record(stored)
             if record.kind in REPLACING:
-                for seq, was in replacing(record.event()):
+                for seq, was in hashes_before(record.event()):
                     found.setdefault(seq, was)
     return found
 
 
-def standing(event: Event | None) -> Iterator[tuple[int, bytes]]:
-    """The same records, each with the link of what stands there since this event; b"" where it does not tell that.
+def hashes_before(event: Event | None) -> tuple[tuple[int, bytes], ...]:
+    """The records that this event put in the place of others, each with the hash of the one that was there."""
+    return event.replaced if isinstance(event, JournalSalvaged | Purged) else ()
 
-    No other record holds those. Of several events that name a record the last one counts.
+
+def links_since(event: Event | None) -> Iterator[tuple[int, bytes]]:
+    """The same records, each with the link of what stands there since; b"" where the event does not tell it.
+
+    No other record holds those links. Of several events that name a record the last one counts.
     """
-    replaced = replacing(event)
+    replaced = hashes_before(event)
     links = event.standing if isinstance(event, JournalSalvaged | Purged) else ()
     known = links if len(links) == len(replaced) else (b"",) * len(replaced)
     return zip((seq for seq, _ in replaced), known, strict=True)
-
-
-def replacing(event: Event | None) -> tuple[tuple[int, bytes], ...]:
-    """The records that stand in the place of others since this event, each with the hash that was there."""
-    return event.replaced if isinstance(event, JournalSalvaged | Purged) else ()
 
 
 def last_salvage(r: Reading) -> int:

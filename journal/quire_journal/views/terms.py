@@ -39,7 +39,7 @@ _BITS: Final = BLOCK // 8
 _ENTRY: Final = _TERM + _BITS
 _ALL: Final = (1 << BLOCK) - 1
 
-AnyOf = Sequence[bytes]
+Alternatives = Sequence[bytes]
 """Terms of which a record must have one."""
 
 
@@ -124,7 +124,7 @@ def fold_all(w: Writing, records: Sequence[tuple[Record, Event | None]]) -> None
 
 
 def find(
-    r: Reading, wanted: Sequence[AnyOf], after: int, upto: int, reverse: bool
+    r: Reading, wanted: Sequence[Alternatives], after: int, upto: int, reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """The record that the search has come to, and the records up to it with a term of each of `wanted`; and so on.
 
@@ -145,7 +145,7 @@ def find(
 
 
 def _in_blocks(
-    r: Reading, wanted: Sequence[AnyOf], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
+    r: Reading, wanted: Sequence[Alternatives], blocks: tuple[int, int], bounds: tuple[int, int], reverse: bool
 ) -> Iterator[tuple[int, Sequence[int]]]:
     """The same, of blocks half-open, one by one."""
     after, upto = bounds
@@ -159,7 +159,7 @@ def _in_blocks(
 class Filter:
     """Asks of one record after the other whether it may have a term of each of `wanted`."""
 
-    def __init__(self, r: Reading, wanted: Sequence[AnyOf]) -> None:
+    def __init__(self, r: Reading, wanted: Sequence[Alternatives]) -> None:
         self._r = r
         self._wanted = wanted
         self._block = -1
@@ -173,7 +173,7 @@ class Filter:
         return bool(self._bits >> place & 1)
 
 
-def _of_row(row: bytes, wanted: Sequence[AnyOf]) -> int:
+def _of_row(row: bytes, wanted: Sequence[Alternatives]) -> int:
     """The bits of the records with a term of each of `wanted`."""
     bits = _ALL
     for terms in wanted:
@@ -183,7 +183,7 @@ def _of_row(row: bytes, wanted: Sequence[AnyOf]) -> int:
     return bits
 
 
-def _union(row: bytes, terms: AnyOf) -> int:
+def _union(row: bytes, terms: Alternatives) -> int:
     bits = 0
     for term in terms:
         at = _entry(row, term)

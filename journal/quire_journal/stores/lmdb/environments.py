@@ -13,8 +13,8 @@ import lmdb
 
 from quire_journal.log import TABLES, Damaged, StoreFailed
 from quire_journal.stores.disk import is_full
-from quire_journal.stores.files import ADVICE, file_at, reserve_lock_file
 from quire_journal.stores.in_use import Counted
+from quire_journal.stores.lmdb_files import ADVICE, file_at, reserve_lock_file
 
 _MAP_BYTES: Final = (1 << 40, 1 << 36, 1 << 32)
 """Address space to ask for, the first that the system grants. Not disk space."""

@@ -13,14 +13,14 @@ from typing import Final
 
 import lmdb
 
-from quire_journal.lasting import settle, sync_path
+from quire_journal import lasting
+from quire_journal.lasting import sync_path
 from quire_journal.log import TABLES, Damaged, JournalGone, StoreFailed
 from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
 from quire_journal.stores.afterimage import Afterimage, looks_of
 from quire_journal.stores.compacting import ByCopy, Change, Target, Tee, apply
 from quire_journal.stores.disk import is_full, require_fit, require_room
-from quire_journal.stores.files import ADVICE, require_whole
 from quire_journal.stores.in_use import InUse
 from quire_journal.stores.lmdb.environments import (
     DAMAGE,
@@ -33,6 +33,7 @@ from quire_journal.stores.lmdb.environments import (
     walk,
 )
 from quire_journal.stores.lmdb.transactions import ReadingBlock, Snapshot, Transaction
+from quire_journal.stores.lmdb_files import ADVICE, require_whole
 from quire_journal.stores.redo import SLOT_BYTES, Redo
 from quire_journal.syncing import Sync
 
@@ -78,7 +79,7 @@ class LmdbStore:
             cls.remove_beside(folder)
             if not path.exists():
                 make(folder / "db.new")
-                settle(folder / "db.new", path)
+                lasting.rename(folder / "db.new", path)
             require_whole(path / "data.mdb", walk)
             env = environment(path, sync=durability is not Durability.FAST)
         except OSError as error:
@@ -357,7 +358,7 @@ class LmdbStore:
             new.mkdir(mode=0o700, parents=True)
             self._opened.get().env.copy(str(new), compact=True)
             sync_path(new / "data.mdb")
-            settle(new, folder / "db")
+            lasting.rename(new, folder / "db")
         except OSError as error:
             raise StoreFailed(f"could not copy the journal to {folder}: {error.strerror}", is_full(folder)) from error
         except lmdb.Error as error:

@@ -17,7 +17,7 @@ from quire_journal.text import Text, shown
 Line = tuple[bytes, bytes]  # content, break
 
 
-class Conflict(msgspec.Struct, frozen=True):
+class Contradiction(msgspec.Struct, frozen=True):
     """A region that both sides changed in different ways. Lines start..stop of the base, and what each made of them."""
 
     start: int
@@ -36,13 +36,13 @@ class Merged(msgspec.Struct, frozen=True):
     """The result. With conflicts, `text` has the lines of `theirs` there."""
 
     text: Text
-    conflicts: tuple[Conflict, ...] = ()
+    conflicts: tuple[Contradiction, ...] = ()
 
 
 def merge(base: Text, mine: Text, theirs: Text) -> Merged:
     """What `mine` and `theirs` made of `base`, together."""
     lines: list[Line] = []
-    conflicts: list[Conflict] = []
+    conflicts: list[Contradiction] = []
     at = 0
     for region in _regions(diff(base, mine), diff(base, theirs)):
         lines += _lines(base, at, region.start, ())
@@ -53,7 +53,7 @@ def merge(base: Text, mine: Text, theirs: Text) -> Merged:
         lines += left if right == was else right
         if left != right and left != was and right != was:
             contents = (tuple(content for content, _ in side) for side in (was, left, right))
-            conflicts.append(Conflict(region.start, region.stop, *contents))
+            conflicts.append(Contradiction(region.start, region.stop, *contents))
     lines += _lines(base, at, len(base), ())
     bom = mine.bom if theirs.bom == base.bom else theirs.bom
     return Merged(_text(bom, lines), tuple(conflicts))

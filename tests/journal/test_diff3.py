@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quire_journal.merge import merge
+from quire_journal.diff3 import merge
 from quire_journal.text import Text
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\r\n"]), max_size=10).map(b"".join)
