@@ -28,9 +28,8 @@ from quire_daemon.child import die_with, framed, received
 from quire_daemon.crawl import CrawlCancelled
 from quire_journal import purging
 from quire_journal.any_of import AnyOf
-from quire_journal.beside import Row
 from quire_journal.events import BytesGone, Purged
-from quire_journal.log import Damaged, StoreFailed
+from quire_journal.log import Damaged, RowChange, StoreFailed
 from quire_journal.purging import Change, Found, Looking, Texts, Wanted
 from quire_journal.refusals import Refused
 from quire_journal.stores.lmdb import LmdbStore
@@ -81,7 +80,7 @@ class Looked(msgspec.Struct, tag="looked"):
     versions: dict[bytes, list[tuple[str, int]]]
     records: list[int]
     texts: Compiled
-    rows: list[Row]
+    rows: list[RowChange]
     dropped: list[bytes]
     purged: Purged | None  # None: it is only a plan
     gone: list[BytesGone]

@@ -10,12 +10,9 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.events import Event
-from quire_journal.log import Reading, Store, Writing, u64
+from quire_journal.log import Reading, RowChange, Store, Writing, u64
 from quire_journal.records import Record, decode_record
 from quire_journal.views import View
-
-Row = tuple[str, bytes, bytes | None]
-"""Table, key, and what stands there from now on; None: nothing."""
 
 Pairs = Iterator[tuple[bytes, bytes]]
 
@@ -54,7 +51,7 @@ class Again:
             if len(chunk) < _CHUNK:
                 return
 
-    def unlike(self, r: Reading, views: Iterable[View]) -> Iterator[Row]:
+    def unlike(self, r: Reading, views: Iterable[View]) -> Iterator[RowChange]:
         """What has to be put into the tables of these views so that they are as folded again."""
         with self._store.reading() as again:
             for view in views:

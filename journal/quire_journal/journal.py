@@ -13,12 +13,11 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, VERSION, bases, blobs, kin, pieces, replay
-from quire_journal.beside import Row
 from quire_journal.blobs import Addressed, BlobCache
 from quire_journal.events import Event, FileMoved, OutsideMoved
 from quire_journal.frames import Frame
 from quire_journal.ids import BatchId, Seq, WriterId
-from quire_journal.log import Damaged, Reading, Store, u64
+from quire_journal.log import Damaged, Reading, RowChange, Store, apply_changes, u64
 from quire_journal.migrating import HEAD_KEY, head_row, migrate
 from quire_journal.records import GENESIS, Record, encode_record, read_record, record_hash, seal
 from quire_journal.stores import random_id
@@ -108,14 +107,14 @@ class Journal:
         bytes_named: Sequence[tuple[Bytes, str | None]] = (),
         at_hand: Callable[[bytes], Text | None] = lambda blob: None,
         dropped: Sequence[bytes] = (),
-        instead: Sequence[Row] = (),
+        instead: Sequence[RowChange] = (),
     ) -> list[Record]:
         """Store the bytes, then one record for each entry, and fold them: one durable transaction.
 
         `bytes_named` are the bytes that the events name, each with the path that it is a version of. `at_hand`
         finds the text of a blob that the caller still has, so that it need not be unpacked. The bytes of the blobs
         `dropped` go: a `BytesGone` among the entries names them with their paths, and nothing that stays is made from
-        them (see `blobs.drop`). `instead` are (table, key, value) that stand in place of others from now on: records,
+        them (see `blobs.drop`). `instead` are rows that stand in place of others from now on: records,
         blobs, and what views tell of them (see `purging`). Raises `ValueError` for a batch that cannot be (a caller's
         mistake), and `StoreFailed`, `Damaged` or `OutOfOrder` when nothing of it was stored.
         """
@@ -159,13 +158,10 @@ class Journal:
                 named[blob] = plain
                 if path is not None:
                     latest[kin.path_key(path)] = blob
-            for table, key, value in instead:
+            for table, key, _ in instead:
                 if table == "blobs":
                     pieces.forget(w, int.from_bytes(key, "big"))
-                if value is None:
-                    w.delete(table, key)
-                else:
-                    w.put(table, key, value)
+            apply_changes(w, instead)
             w.append_all("records", [(u64(seq), stored) for seq, stored in enumerate(encoded, self._head + 1)])
             if sealed:
                 w.put("meta", HEAD_KEY, head_row(self._head + len(sealed), prev))

@@ -13,7 +13,7 @@ What a store promises:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, Protocol
 
@@ -66,6 +66,11 @@ TABLES: Final[tuple[str, ...]] = (
     "unsettled",  # batch → seq of its last tool write: writes that are not known to be on disk
 )
 """Every table of a journal. A view owns the tables it names; `meta` to `seen` are the journal's own."""
+
+
+RowChange = tuple[str, bytes, bytes | None]
+"""Table, key, and the value that stands there from now on; None: none. An empty key (which no row has): the whole table
+is emptied."""
 
 
 class Reading(Protocol):
@@ -230,6 +235,17 @@ class Damaged(Exception):
     def __init__(self, message: str, everywhere: bool = False) -> None:
         super().__init__(message)
         self.everywhere = everywhere
+
+
+def apply_changes(w: Writing, changes: Iterable[RowChange]) -> None:
+    """Make `changes`. Harmless for those that are made already, as long as all that followed them come, too."""
+    for table, key, value in changes:
+        if not key:
+            w.clear(table)
+        elif value is None:
+            w.delete(table, key)
+        else:
+            w.put(table, key, value)
 
 
 def last_number(r: Reading, table: str) -> int:

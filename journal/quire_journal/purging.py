@@ -21,7 +21,7 @@ import msgspec
 
 from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import AnyOf
-from quire_journal.beside import Again, Row
+from quire_journal.beside import Again
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import (
@@ -37,7 +37,7 @@ from quire_journal.events import (
     paths_of,
 )
 from quire_journal.ids import blob_id
-from quire_journal.log import Damaged, Reading, Store, last_number, u64
+from quire_journal.log import Damaged, Reading, RowChange, Store, last_number, u64
 from quire_journal.records import Record, decode_record, encode_record, link, read_record, record_hash
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed
@@ -125,7 +125,7 @@ class Found(msgspec.Struct):
 class Change(msgspec.Struct):
     """What a transaction has to do: rows that stand in place of others, blobs that go, and the records that say so."""
 
-    rows: list[Row] = []
+    rows: list[RowChange] = []
     dropped: list[bytes] = []
     events: list[Purged | BytesGone] = []
 
@@ -253,7 +253,7 @@ class Looking:
         done.rows += self._rows_of_views(r, instead, told_by(masked))
         return done
 
-    def _rows_of_views(self, r: Reading, instead: Mapping[bytes, bytes], views: Sequence[View]) -> Iterator[Row]:
+    def _rows_of_views(self, r: Reading, instead: Mapping[bytes, bytes], views: Sequence[View]) -> Iterator[RowChange]:
         """Rows of these views that are others if those records are."""
         if not views:
             return
@@ -382,9 +382,9 @@ def _without(value: Any, found: Found, kept: frozenset[str]) -> Any:
 # ── rows in place of others ──────────────────────────────────────────────────
 
 
-def _keyframes(r: Reading, going: Collection[int]) -> list[Row]:
+def _keyframes(r: Reading, going: Collection[int]) -> list[RowChange]:
     """The rows of blobs that are made from those with the numbers `going`, and do not go: as keyframes."""
-    rows: list[Row] = []
+    rows: list[RowChange] = []
     if not going:
         return rows
     for key, value in r.scan("blobs"):

@@ -28,10 +28,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from quire_journal.log import TABLES, Compacted, Elsewhere, Outrun, Store, Writing
-
-Change = tuple[str, bytes, bytes | None]
-"""Table, key and the value that it has now; None: none any more. An empty key (which no pair has): all are gone."""
+from quire_journal.log import TABLES, Compacted, Elsewhere, Outrun, RowChange, Store, Writing, apply_changes
 
 STEPS: Final = ("compact_begun", "compact_copied", "compact_applied", "compact_moved", "compact_finished")
 """Fault points: a crash test stops at each."""
@@ -58,11 +55,11 @@ class Tee:
     def __init__(self, most_bytes: int = MOST_NOTED_BYTES) -> None:
         self._lock = threading.Lock()
         self._most = most_bytes
-        self._noted: list[Change] = []
+        self._noted: list[RowChange] = []
         self._bytes = 0
         self._overrun = False
 
-    def add(self, changes: list[Change]) -> None:
+    def add(self, changes: list[RowChange]) -> None:
         """Note the changes of one committed transaction. Never raises: the transaction is done."""
         size = sum(64 + len(key) + len(value or b"") for _, key, value in changes)
         with self._lock:
@@ -77,7 +74,7 @@ class Tee:
         with self._lock:
             self._noted, self._bytes, self._overrun = [], 0, False
 
-    def take(self) -> list[Change]:
+    def take(self) -> list[RowChange]:
         """What was noted since the last call. Raises `Outrun` when it was more than can be held."""
         with self._lock:
             if self._overrun:
@@ -158,7 +155,7 @@ class ByCopy:
         changes = lasting(self._tee.take())
         if changes:
             with self._target.writing() as w:
-                apply(w, changes)
+                apply_changes(w, changes)
         self._target.sync()
         self._step("compact_applied")
 
@@ -201,9 +198,9 @@ def _copy_slice(source: Store, w: Writing, table: str, start: bytes) -> tuple[by
     return None, size
 
 
-def lasting(changes: list[Change]) -> list[Change]:
+def lasting(changes: list[RowChange]) -> list[RowChange]:
     """Of `changes` those that no later one of them made void, in order: what they had put is not put at all."""
-    left: list[Change] = []
+    left: list[RowChange] = []
     seen: set[tuple[str, bytes]] = set()
     cleared: set[str] = set()
     for table, key, value in reversed(changes):
@@ -217,24 +214,13 @@ def lasting(changes: list[Change]) -> list[Change]:
     return left[::-1]
 
 
-def apply(w: Writing, changes: list[Change]) -> None:
-    """Make `changes` again. Harmless for those that are made already, as long as all that followed them come, too."""
-    for table, key, value in changes:
-        if not key:
-            w.clear(table)
-        elif value is None:
-            w.delete(table, key)
-        else:
-            w.put(table, key, value)
-
-
 def catch_up(target: Store, tee: Tee, pause: Callable[[], None]) -> None:
     """Make noted changes to `target`, round by round, until only few are left."""
     for _ in range(MOST_ROUNDS):
         changes = lasting(tee.take())
         with target.writing() as w:  # one for a round: its commit may be synced, and others must not outrun it
             for first in range(0, len(changes), SLICE_PAIRS):
-                apply(w, changes[first : first + SLICE_PAIRS])
+                apply_changes(w, changes[first : first + SLICE_PAIRS])
                 pause()
         if tee.size_bytes <= SHORT_BYTES:
             return

@@ -27,7 +27,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.lasting import sync_path
-from quire_journal.stores.compacting import Change
+from quire_journal.log import RowChange
 from quire_journal.stores.disk import in_memory
 from quire_journal.syncing import Sync, Syncer, done
 
@@ -45,7 +45,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 
     base: int  # the number of the transaction before
     witness: bytes  # what the log said of its end then: a number alone may be another database's
-    changes: tuple[Change, ...]
+    changes: tuple[RowChange, ...]
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
@@ -109,7 +109,7 @@ class Redo:
             return None
         return redo
 
-    def begin(self, base: int, witness: bytes, changes: Sequence[Change]) -> Sync | None:
+    def begin(self, base: int, witness: bytes, changes: Sequence[RowChange]) -> Sync | None:
         """Write and sync an entry, on the thread; None where it has no room, or there is no thread to be had."""
         said = _ENCODER.encode((base, witness, changes))
         if _HEAD.size + len(said) > SLOT_BYTES:

@@ -15,11 +15,11 @@ import lmdb
 
 from quire_journal import lasting
 from quire_journal.lasting import sync_path
-from quire_journal.log import TABLES, Damaged, JournalGone, StoreFailed
+from quire_journal.log import TABLES, Damaged, JournalGone, RowChange, StoreFailed, apply_changes
 from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
 from quire_journal.stores.afterimage import Afterimage, looks_of
-from quire_journal.stores.compacting import ByCopy, Change, Target, Tee, apply
+from quire_journal.stores.compacting import ByCopy, Target, Tee
 from quire_journal.stores.disk import is_full, require_fit, require_room
 from quire_journal.stores.in_use import InUse
 from quire_journal.stores.lmdb.environments import (
@@ -112,7 +112,7 @@ class LmdbStore:
             if not {table for table, _, _ in entry.changes} <= {*TABLES}:
                 raise StoreFailed("a newer Quire wrote last when the machine ended; start that one")
             with self.writing() as w:
-                apply(w, [*entry.changes])
+                apply_changes(w, entry.changes)
         self._begun = False
 
     def _begin(self) -> None:
@@ -229,7 +229,7 @@ class LmdbStore:
         if noted != []:
             self._make_last(opened, entry)
 
-    def _tell(self, base: int, witness: bytes, noted: list[Change]) -> Sync | None:
+    def _tell(self, base: int, witness: bytes, noted: list[RowChange]) -> Sync | None:
         """Begin to write down what a commit changes; None where that is too much."""
         if self._redo is None:
             return None

@@ -9,9 +9,8 @@ from typing import Any, Final, NoReturn
 
 import lmdb
 
-from quire_journal.log import OutOfOrder
+from quire_journal.log import OutOfOrder, RowChange
 from quire_journal.stores import KEY_BYTES, checked_key
-from quire_journal.stores.compacting import Change
 from quire_journal.stores.in_use import InUse
 from quire_journal.stores.lmdb.environments import Opened, failure
 
@@ -137,7 +136,7 @@ class Transaction(Snapshot):
 
     def __init__(self, path: Path, opened: Opened, txn: lmdb.Transaction[bytes], noting: float) -> None:
         super().__init__(path, opened, txn)
-        self.noted: list[Change] | None = [] if noting else None
+        self.noted: list[RowChange] | None = [] if noting else None
         self._room = noting
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
