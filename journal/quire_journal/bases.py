@@ -5,12 +5,14 @@ It is only about space: whatever is named here, the version comes out as it went
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Final
 
-from quire_journal import kin
-from quire_journal.ids import PathId
+from quire_journal import blobs, kin
+from quire_journal.blobs import BlobCache
+from quire_journal.ids import BlobId, PathId
 from quire_journal.log import Reading, Writing
 from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_id_by
@@ -20,30 +22,45 @@ _FEW_VERSIONS: Final = 4
 moves of it are followed."""
 
 
-Latest = dict[bytes, bytes]
-"""sha256[:8] of a path → what was stored of it just now, of which the views do not tell yet."""
+class Bases:
+    """Stores versions that come one after the other, each made from the bytes that it is most likely to be like."""
 
+    def __init__(self, moved: Mapping[str, str] | None = None) -> None:
+        """`moved`: to → from, of the paths that are moved in this transaction."""
+        self._moved = moved or {}
+        self._latest: dict[bytes, bytes] = {}  # `kin.path_key` → what was stored here, of which no view tells yet
 
-def before(r: Reading, path: str | None, moved: Mapping[str, str], latest: Latest) -> bytes:
-    """What a version of `path` is most likely made from: what was stored of it just now, what stands there or at the
-    path that is moved there (`moved`: to → from), what stood there last. b"" for none."""
-    if path is None:
-        return b""
-    number = path_id(r, moved.get(path, path))
-    return latest.get(kin.path_key(path)) or (b"" if number is None else _newest(r, number))
+    def put(
+        self,
+        w: Writing,
+        data: bytes,
+        path: str | None,
+        cache: BlobCache,
+        blob: BlobId | None = None,
+        bytes_of: Callable[[Reading, bytes], bytes] | None = None,
+    ) -> BlobId:
+        """`blobs.put` of a version of `path`; None: of bytes that belong to no path."""
+        if path is None:
+            return blobs.put(w, data, cache, blob, bytes_of=bytes_of)
+        before, like = partial(self._before, w, path), partial(self._like, w, path)
+        stored = self._latest[kin.path_key(path)] = blobs.put(w, data, cache, blob, before, like, bytes_of)
+        return stored
 
+    def _before(self, r: Reading, path: str) -> bytes:
+        """What was stored of `path` just now, what stands there or at the path that is moved there, what stood there
+        last. b"" for none."""
+        number = path_id(r, self._moved.get(path, path))
+        return self._latest.get(kin.path_key(path)) or (b"" if number is None else _newest(r, number))
 
-def like(w: Writing, path: str | None, latest: Latest) -> Iterator[bytes]:
-    """The newest bytes of files that `path`, a new one, is likely to be like; and it is noted as the last new one."""
-    if path is None:
-        return
-    found = list(kin.of(w, path))
-    kin.note(w, path)
-    for key in found:
-        number = None if key in latest else path_id_by(w, key)
-        blob = latest.get(key, b"") if number is None else _newest(w, number)
-        if blob:
-            yield blob
+    def _like(self, w: Writing, path: str) -> Iterator[bytes]:
+        """The newest bytes of files that `path`, a new one, is likely to be like; and it is noted as the last new one."""
+        found = list(kin.of(w, path))
+        kin.note(w, path)
+        for key in found:
+            number = None if key in self._latest else path_id_by(w, key)
+            blob = self._latest.get(key, b"") if number is None else _newest(w, number)
+            if blob:
+                yield blob
 
 
 def _newest(r: Reading, number: PathId) -> bytes:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
-from quire_journal import bases, blobs, kin, replay
+from quire_journal import blobs, replay
+from quire_journal.bases import Bases
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import (
     FOLDER,
@@ -171,7 +171,7 @@ class _Import:
         self._missing: set[bytes] = set()  # blobs of which the export says so
         self._held = 0  # bytes that wait
         self._cache = BlobCache(_CACHE_BYTES)
-        self._latest: bases.Latest = {}
+        self._bases = Bases()
         self._breaks: dict[int, tuple[bytes, int]] = {}
         """Record → the link that the next one has to it, where that differs, and the line of the next one."""
         self._standing: dict[int, tuple[bytes, int, int]] = {}
@@ -305,11 +305,7 @@ class _Import:
         address = blob_id(data)
         if address.hex() != line.sha256:
             raise ValueError(f"the bytes of the blob {line.sha256} have another sha256")
-        path = line.path or None
-        before, like = partial(bases.before, w, path, {}, self._latest), partial(bases.like, w, path, self._latest)
-        blobs.put(w, data, self._cache, address, before, like)
-        if path is not None:
-            self._latest[kin.path_key(path)] = address
+        self._bases.put(w, data, line.path or None, self._cache, address)
 
     def _bytes_of(self, r: Reading, blob: bytes) -> bytes:
         return blobs.get(r, blob, self._cache)

@@ -7,12 +7,12 @@ into every view; when it returns, all of that is durable, and when it raises, no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Final
 
 import msgspec
 
-from quire_journal import FORMAT, VERSION, bases, blobs, kin, pieces, replay
+from quire_journal import FORMAT, VERSION, blobs, pieces, replay
+from quire_journal.bases import Bases
 from quire_journal.blobs import Addressed, BlobCache
 from quire_journal.events import Event, FileMoved, OutsideMoved
 from quire_journal.frames import Frame
@@ -29,6 +29,8 @@ CACHE_BYTES: Final = 12 * 1024 * 1024
 
 Bytes = bytes | Text | Frame | Addressed
 """Bytes that events name: as they are, as a text or `Addressed` (whose address is known), or as a frame made ready."""
+
+_MOVES: Final = (FileMoved, OutsideMoved)
 
 
 class NewerFormat(Exception):
@@ -130,7 +132,6 @@ class Journal:
             sealed.append((record, entry.event))
         if not sealed and not bytes_named:
             return []
-        moved = {one.event.to: one.event.path for one in entries if isinstance(one.event, FileMoved | OutsideMoved)}
         prepared = [data for data, _ in bytes_named if isinstance(data, Frame)]
         with self._store.writing() as w:
             for blob in dropped:  # first, so that no new blob is made from one of them
@@ -139,7 +140,7 @@ class Journal:
             if prepared:
                 blobs.put_prepared(w, prepared)
             named: dict[bytes, bytes] = {}
-            latest: bases.Latest = {}
+            bases = Bases({one.event.to: one.event.path for one in entries if isinstance(one.event, _MOVES)})
 
             def bytes_of(r: Reading, blob: bytes) -> bytes:
                 if blob in named:
@@ -152,12 +153,7 @@ class Journal:
                     continue
                 plain = data.data if isinstance(data, Text | Addressed) else data
                 address = data.blob if isinstance(data, Text | Addressed) else None
-                before = partial(bases.before, w, path, moved, latest)
-                like = partial(bases.like, w, path, latest)
-                blob = blobs.put(w, plain, self._cache, address, before, like, bytes_of)
-                named[blob] = plain
-                if path is not None:
-                    latest[kin.path_key(path)] = blob
+                named[bases.put(w, plain, path, self._cache, address, bytes_of)] = plain
             for table, key, _ in instead:
                 if table == "blobs":
                     pieces.forget(w, int.from_bytes(key, "big"))
