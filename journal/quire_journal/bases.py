@@ -53,7 +53,7 @@ class Bases:
         return self._latest.get(kin.path_key(path)) or (b"" if number is None else _newest(r, number))
 
     def _like(self, w: Writing, path: str) -> Iterator[bytes]:
-        """The newest bytes of files that `path`, a new one, is likely to be like; and it is noted as the last new one."""
+        """The newest bytes of files that `path`, a new one, is likely to be like. It is noted as the last new one."""
         found = list(kin.of(w, path))
         kin.note(w, path)
         for key in found:

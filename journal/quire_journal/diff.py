@@ -42,7 +42,7 @@ def diff(a: Text, b: Text) -> tuple[Splice, ...]:
 
 def common_ends(a: Text, b: Text) -> tuple[int, int]:
     """How many lines at the beginning, and how many of the others at the end, are equal."""
-    if not (a.bom or b.bom) and "data" in a.__dict__ and "data" in b.__dict__ and not (a.has_cr or b.has_cr):
+    if not (a.bom or b.bom) and a.has_bytes and b.has_bytes and not (a.has_cr or b.has_cr):
         return _common_ends_lf(a, b)
     most = min(len(a), len(b))
     head = min(_common_start(a.lines, b.lines, most), _common_start(a.breaks, b.breaks, most))

@@ -36,7 +36,7 @@ class Text:
     line that has none. `b"".join` of the BOM and of both, interleaved, is `data` again, whatever the bytes were.
     """
 
-    __slots__ = ("__dict__", "bom", "breaks", "lines")
+    __slots__ = ("__dict__", "bom", "breaks", "lines")  # a dict for what is computed of a text, and kept beside it
 
     def __init__(self, bom: bool, lines: Sequence[bytes], breaks: Sequence[bytes]) -> None:
         self.bom = bom
@@ -114,7 +114,7 @@ class Text:
     def blob(self) -> BlobId:
         """The content address of the bytes.
 
-        Of a text that is edited only what comes after the change is hashed: what `begun_alike` left goes along with it.
+        Of a text that is edited only what comes after the change is hashed (`take_bytes`).
         """
         if len(self.data) <= HASHED_STEP:
             return blob_id(self.data)
@@ -129,9 +129,20 @@ class Text:
         state.update(data[at:])
         return BlobId(state.digest())
 
-    def begun_alike(self, base: Text, size: int) -> None:
-        """The first `size` bytes are those of `base`: they need not be hashed again, where they have been."""
-        self.__dict__["hashed"] = base.__dict__.get("hashed", [])[: size // HASHED_STEP]
+    @property
+    def has_bytes(self) -> bool:
+        """Is `data` there already, so that asking for it costs nothing?"""
+        return "data" in self.__dict__
+
+    def take_bytes(self, data: bytes, base: Text, line: int) -> None:
+        """`data` are the bytes of this text, and those up to line `line` are the ones of `base`.
+
+        So they need be neither counted nor hashed again, as far as they have been.
+        """
+        at = base.offset(line)
+        self.__dict__["data"] = data
+        self.__dict__["mark"] = line, at
+        self.__dict__["hashed"] = base.__dict__.get("hashed", [])[: at // HASHED_STEP]
 
     @cached_property
     def normalised(self) -> bytes:
