@@ -42,41 +42,41 @@ _OWN: Final = {"workspace": FOLDERS, "state-dir": FOLDERS, "agent": "", "session
 _VALUE: Final = re.compile("|".join(re.escape(word) for word in sorted(KINDS, key=len, reverse=True)))
 
 
-class Place(NamedTuple):
+class Slot(NamedTuple):
     """What can stand at one place of a command line."""
 
     words: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
 
 
-class Known(NamedTuple):
+class KnownCommand(NamedTuple):
     """A command as completion sees it."""
 
     name: str
     summary: str
     options: tuple[Option, ...]  # its own
-    first: Place  # of its arguments
-    rest: Place
+    first: Slot  # of its arguments
+    rest: Slot
 
 
-def known() -> list[Known]:
+def known() -> list[KnownCommand]:
     """All commands, and `help`."""
-    table = [Known("help", "Explain a command", (), Place(tuple(COMMANDS)), Place())]
+    table = [KnownCommand("help", "Explain a command", (), Slot(tuple(COMMANDS)), Slot())]
     for name, summary in COMMANDS.items():
         command = offered(name)
         first, _, rest = command.arguments.partition(" ")
         if " | " in command.arguments and not command.words:  # one of two
             first, rest = command.arguments, ""
         words = command.words or _literal(first)
-        table.append(Known(name, summary, command.options, Place(words, _kinds(first)), _rest(rest)))
+        table.append(KnownCommand(name, summary, command.options, Slot(words, _kinds(first)), _rest(rest)))
     return table
 
 
-def value(option: Option) -> Place:
+def value(option: Option) -> Slot:
     """What the value of an option can be."""
     if option.choices or option in COMMON:
-        return Place(option.choices, tuple(filter(None, [_OWN.get(option.name)])))
-    return Place(_records() if KINDS.get(option.value) == RECORDS else (), _kinds(option.value))
+        return Slot(option.choices, tuple(filter(None, [_OWN.get(option.name)])))
+    return Slot(_records() if KINDS.get(option.value) == RECORDS else (), _kinds(option.value))
 
 
 def _literal(usage: str) -> tuple[str, ...]:
@@ -88,8 +88,8 @@ def _kinds(usage: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(KINDS[found] for found in _VALUE.findall(usage) if KINDS[found] != RECORDS))
 
 
-def _rest(usage: str) -> Place:
-    return Place((), _kinds(usage))
+def _rest(usage: str) -> Slot:
+    return Slot((), _kinds(usage))
 
 
 def _records() -> tuple[str, ...]:
@@ -116,7 +116,7 @@ def bash() -> str:
 
 def _bash_values() -> Iterator[str]:
     """A branch for each set of values, of all options that have it; last those which nothing completes."""
-    branches: dict[Place, list[str]] = {}
+    branches: dict[Slot, list[str]] = {}
     for one in known():
         for option in one.options:
             if option.value:
@@ -124,20 +124,20 @@ def _bash_values() -> Iterator[str]:
     for option in COMMON:
         if option.value:
             branches.setdefault(value(option), []).extend(f'*" {word}"' for word in _spelled((option,)))
-    for place, patterns in branches.items():
-        yield f"        {'|'.join(patterns)}) {_bash_place(place)} ;;"
+    for slot, patterns in branches.items():
+        yield f"        {'|'.join(patterns)}) {_bash_slot(slot)} ;;"
 
 
 def _bash_places() -> Iterator[str]:
     for one in known():
-        if one.first != Place():
-            yield f'        "{one.name} 0") {_bash_place(one.first)} ;;'
-        if one.rest != Place():
-            yield f'        "{one.name} "*) {_bash_place(one.rest)} ;;'
+        if one.first != Slot():
+            yield f'        "{one.name} 0") {_bash_slot(one.first)} ;;'
+        if one.rest != Slot():
+            yield f'        "{one.name} "*) {_bash_slot(one.rest)} ;;'
 
 
-def _bash_place(place: Place) -> str:
-    return f"words={_quoted(place.words)} kinds={_quoted(place.kinds)}"
+def _bash_slot(slot: Slot) -> str:
+    return f"words={_quoted(slot.words)} kinds={_quoted(slot.kinds)}"
 
 
 _BASH: Final = """\
@@ -222,13 +222,13 @@ def zsh() -> str:
     )
 
 
-def _zsh_case(one: Known) -> Iterator[str]:
+def _zsh_case(one: KnownCommand) -> Iterator[str]:
     yield f"            {one.name})"
     yield "                _arguments -S -s $common \\"
     yield from (f"{line} \\" for line in _zsh_options(one.options))
-    for place, position in ((one.first, "1"), (one.rest, "*")):
-        if place != Place():
-            yield f"                    {_quoted_one(f'{position}: :{_zsh_action(place)}')} \\"
+    for slot, position in ((one.first, "1"), (one.rest, "*")):
+        if slot != Slot():
+            yield f"                    {_quoted_one(f'{position}: :{_zsh_action(slot)}')} \\"
     yield "                    && return"
     yield "                ;;"
 
@@ -243,13 +243,13 @@ def _zsh_options(options: Sequence[Option]) -> Iterator[str]:
             yield f"                    {_quoted_one(f'({chr(32).join(spelled)}){word}{sign}[{meaning}]{taken}')}"
 
 
-def _zsh_action(place: Place) -> str:
+def _zsh_action(slot: Slot) -> str:
     """What `_arguments` is to do there."""
-    if place.words and not place.kinds:
-        return f"({' '.join(place.words)})"
-    if not place.words and not place.kinds:
+    if slot.words and not slot.kinds:
+        return f"({' '.join(slot.words)})"
+    if not slot.words and not slot.kinds:
         return " "
-    return f"{{_quire_place {_quoted_one(' '.join(place.words))} {' '.join(place.kinds)}}}"
+    return f"{{_quire_place {_quoted_one(' '.join(slot.words))} {' '.join(slot.kinds)}}}"
 
 
 _ZSH: Final = """\
@@ -323,10 +323,10 @@ def fish() -> str:
         lines.append(f"complete -c quire -n 'not __quire_command' -a {one.name} -d {_fish_quoted(one.summary)}")
         lines += (_fish(one.name, option) for option in one.options)
         here = f"complete -c quire -n '__quire_command {one.name}"
-        for place, which in ((one.first, "; and __quire_first"), (one.rest, "; and not __quire_first")):
-            if place.words:
-                lines.append(f"{here}{which}' -a {_fish_quoted(' '.join(place.words))}")
-            lines += (f"{here}{which}' {_fish_kind(kind)}" for kind in place.kinds)
+        for slot, which in ((one.first, "; and __quire_first"), (one.rest, "; and not __quire_first")):
+            if slot.words:
+                lines.append(f"{here}{which}' -a {_fish_quoted(' '.join(slot.words))}")
+            lines += (f"{here}{which}' {_fish_kind(kind)}" for kind in slot.kinds)
     return "\n".join(lines) + "\n"
 
 
@@ -336,9 +336,9 @@ def _fish(command: str | None, option: Option) -> str:
     spelled = f"-l {option.name}" + (f" -s {option.short}" if option.short else "")
     taken = ""
     if option.value:
-        place = value(option)
-        words = f" -a {_fish_quoted(' '.join(place.words))}" if place.words else ""
-        kinds = "".join(f" {_fish_kind(kind)}" for kind in place.kinds)
+        slot = value(option)
+        words = f" -a {_fish_quoted(' '.join(slot.words))}" if slot.words else ""
+        kinds = "".join(f" {_fish_kind(kind)}" for kind in slot.kinds)
         taken = f" -r{words}{kinds}" if "-F" in kinds else f" -x{words}{kinds}"
     return f"complete -c quire {where}{spelled}{taken} -d {_fish_quoted(option.meaning)}"
 

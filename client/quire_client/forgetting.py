@@ -32,7 +32,7 @@ _OURS: Final = re.compile(
 """The names in a state folder."""
 
 
-class Known(NamedTuple):
+class KnownJournal(NamedTuple):
     """A journal of the user's."""
 
     state: Path
@@ -49,7 +49,7 @@ class Known(NamedTuple):
         return Place(Path(self.identity.root), self.state)
 
 
-def known(state_dir: Path | None = None) -> Iterator[Known]:
+def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
     """Every journal in the user's state home, by their paths; with `state_dir`, the one there."""
     if state_dir is None:
         found = sorted(known_journals(), key=lambda one: one[1].root)
@@ -62,7 +62,7 @@ def known(state_dir: Path | None = None) -> Iterator[Known]:
         used, _ = measured(state)
         daemon = running(place)
         version = _version(place) if daemon is not None else ""
-        yield Known(state, identity, place.root.is_dir(), used, measured(place.journal)[1], daemon, version)
+        yield KnownJournal(state, identity, place.root.is_dir(), used, measured(place.journal)[1], daemon, version)
 
 
 def measured(folder: Path) -> tuple[int, int]:
@@ -79,7 +79,7 @@ def measured(folder: Path) -> tuple[int, int]:
     return used, newest
 
 
-def forget(journal: Known) -> int:
+def forget(journal: KnownJournal) -> int:
     """Remove the journal and the id that its workspace carries; how many bytes that freed.
 
     Raises Refused: `busy` while a daemon runs or starts, `config_unusable` for a folder that holds other things too.

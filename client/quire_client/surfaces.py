@@ -22,7 +22,7 @@ from quire_client.commands.base import TRIAL
 from quire_client.hooks import AGENTS, agent
 from quire_client.hooks.telling import GREETING
 from quire_client.quick import Quick, Unreachable
-from quire_client.setup.agents import Door, Scope, broken, doors
+from quire_client.setup.agents import Scope, WayIn, broken, ways_in
 from quire_journal.places import Place
 
 SESSION: Final = "doctor"
@@ -40,20 +40,20 @@ Check = tuple[str, bool, str]
 def checks(place: Place, environ: Mapping[str, str], state_dir: str = "") -> Iterator[Check]:
     """Try every way in that there is."""
     yield "quick line", *_quick(place)
-    servers: dict[tuple[str, ...], tuple[Door, list[str]]] = {}
+    servers: dict[tuple[str, ...], tuple[WayIn, list[str]]] = {}
     for name in AGENTS:
-        for door in _doors(name, place, environ):
-            if door.kind == "hook":
-                yield f"hook {name}", *_hook(name, door, place)
+        for way in _ways_in(name, place, environ):
+            if way.kind == "hook":
+                yield f"hook {name}", *_hook(name, way, place)
             else:
-                servers.setdefault(_but_the_name(door.command), (door, []))[1].append(name)
+                servers.setdefault(_but_the_name(way.command), (way, []))[1].append(name)
     named = ", ".join(dict.fromkeys(name for _, names in servers.values() for name in names))
     if importlib.util.find_spec("mcp") is None:
         said = "its SDK is not installed (pip install 'mcp>=2.3,<3')"
         yield "MCP", not named, f"{said}, and {named} would call it" if named else said
         return
-    for door, names in servers.values():
-        yield f"MCP {' '.join(dict.fromkeys(names))}", *_mcp(door.command, place)
+    for way, names in servers.values():
+        yield f"MCP {' '.join(dict.fromkeys(names))}", *_mcp(way.command, place)
     if not servers:
         own = [sys.executable, "-m", "quire_client", "mcp", "-C", str(place.root)]
         yield "MCP", *_mcp([*own, *(["--state-dir", state_dir] if state_dir else [])], place)
@@ -75,10 +75,10 @@ def _but_the_name(command: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for word, last in zip(command, before, strict=True) if last != "--agent")
 
 
-def _doors(name: str, place: Place, environ: Mapping[str, str]) -> list[Door]:
+def _ways_in(name: str, place: Place, environ: Mapping[str, str]) -> list[WayIn]:
     """Those of this project and of the user, each command once."""
-    found = [door for project in (place.root, None) for door in doors(name, Scope(Path.home(), environ, project))]
-    return list({(door.kind, door.command): door for door in found}.values())
+    found = [way for project in (place.root, None) for way in ways_in(name, Scope(Path.home(), environ, project))]
+    return list({(way.kind, way.command): way for way in found}.values())
 
 
 def _quick(place: Place) -> tuple[bool, str]:
@@ -90,12 +90,12 @@ def _quick(place: Place) -> tuple[bool, str]:
     return bool(reply.get("ok")), f"answered by pid {reply.get('pid', '?')}"
 
 
-def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
+def _hook(name: str, way: WayIn, place: Place) -> tuple[bool, str]:
     event = json.dumps(agent(name).greeting(SESSION, str(place.root))).encode()
     began = time.monotonic()
     try:
         ran = subprocess.run(
-            door.command,
+            way.command,
             input=event,
             capture_output=True,
             timeout=HOOK_S,
@@ -103,17 +103,17 @@ def _hook(name: str, door: Door, place: Place) -> tuple[bool, str]:
             env=_without(agent(name).env_file),
         )
     except FileNotFoundError:
-        return False, f"{door.path} calls {door.command[0]}, which is not there; `quire setup {name}` puts it right"
+        return False, f"{way.path} calls {way.command[0]}, which is not there; `quire setup {name}` puts it right"
     except (OSError, subprocess.TimeoutExpired) as error:
-        return False, f"{door.command[0]}: {error}"
+        return False, f"{way.command[0]}: {error}"
     took = f"in {(time.monotonic() - began) * 1000:.0f} ms"
     if ran.returncode:
         return False, f"status {ran.returncode} {took}: {_last_line(ran.stderr)}"
     with contextlib.suppress(ValueError):
         if GREETING in json.dumps(json.loads(ran.stdout)):
-            return True, f"{door.path}, answered {took}"
+            return True, f"{way.path}, answered {took}"
     said = ran.stdout.decode("utf-8", "replace").strip()
-    return False, f"{door.path}: no daemon answered ({_last_line(ran.stderr) or said[:200]})"
+    return False, f"{way.path}: no daemon answered ({_last_line(ran.stderr) or said[:200]})"
 
 
 def _without(file: str) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from quire_client.api import Client
-from quire_client.commands.base import Opens
+from quire_client.commands.base import Opening
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal.messages import Caller, Reply, Request, decode_request
 from quire_journal.places import Place
@@ -68,10 +68,10 @@ class FakeOpener:
 
     def __init__(self, answers: Mapping[str, Answer], runs: bool = True) -> None:
         self.line = FakeLine(answers)
-        self.wanted: list[Opens] = []
+        self.wanted: list[Opening] = []
         self._runs = runs
 
-    def __call__(self, wanted: Opens) -> Client:
+    def __call__(self, wanted: Opening) -> Client:
         self.wanted.append(wanted)
         if not self._runs:
             raise NoDaemon(f"No daemon runs for {wanted.place.root}; start one with `quire up`.")

@@ -135,7 +135,7 @@ def test_while_a_daemon_runs_it_is_refused_and_stop_ends_it(quire: Quire, old: P
 
 
 def test_a_daemon_that_comes_between_is_noticed(old: Place) -> None:
-    (journal,) = forgetting.known()
+    (journal,) = forgetting.journals()
     with hold_lock(old.lock), pytest.raises(Refused, match="A daemon runs"):
         forgetting.forget(journal)
     assert old.identity_file.exists()

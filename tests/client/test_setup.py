@@ -21,7 +21,7 @@ from letters import texts
 from quire_client.__main__ import main
 from quire_client.commands.setup import shared_entry_point
 from quire_client.hooks import AGENTS
-from quire_client.setup import agents, block, jsonc, writing
+from quire_client.setup import Malformed, agents, block, jsonc, writing
 from quire_client.setup.agents import Scope
 from quire_journal.refusals import Refused
 
@@ -97,7 +97,7 @@ def test_comments_trailing_commas_and_line_breaks_stay(text: str) -> None:
     ],
 )
 def test_what_is_no_json_is_told_with_its_line(text: str, where: str) -> None:
-    with pytest.raises(jsonc.Malformed, match=where.replace("}", r"\}").replace("]", r"\]")):
+    with pytest.raises(Malformed, match=where.replace("}", r"\}").replace("]", r"\]")):
         jsonc.read(text)
 
 
@@ -132,7 +132,7 @@ def test_our_table_comes_to_the_end_of_a_toml_file_once_and_goes_again(text: str
     ],
 )
 def test_a_toml_file_that_has_no_place_for_our_table_is_refused(text: str, why: str) -> None:
-    with pytest.raises(block.Malformed, match=why):
+    with pytest.raises(Malformed, match=why):
         block.put(text, ("mcp_servers", "quire"), TABLE)
 
 
@@ -217,13 +217,13 @@ def test_folders_that_setup_made_go_with_its_files_and_no_others(agent: str, use
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_what_is_set_up_can_be_found_again_as_the_agent_would_call_it(agent: str, scope: Scope) -> None:
-    assert agents.doors(agent, scope) == []
+    assert agents.ways_in(agent, scope) == []
     put(agent, scope)
-    hook, server = sorted(agents.doors(agent, scope))
+    hook, server = sorted(agents.ways_in(agent, scope))
     assert (hook.kind, hook.command) == ("hook", (QUIRE, "hook", agent))
     assert (server.kind, server.command) == ("mcp", (QUIRE, "mcp", "--agent", agent, "-C", str(scope.project)))
     take(agent, scope)
-    assert agents.doors(agent, scope) == []
+    assert agents.ways_in(agent, scope) == []
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -245,12 +245,12 @@ def test_plain_calls_are_found_again_replaced_and_removed_as_others_are(agent: s
     before = contents(scope)
     put(agent, scope)
     writing.write(writing.planned(agents.files(agent, scope, QUIRE, "quire"), lambda file: file.put))
-    hook, server = sorted(agents.doors(agent, scope))
+    hook, server = sorted(agents.ways_in(agent, scope))
     assert hook.command == (QUIRE if agent == "claude-code" else "quire", "hook", agent)
     told = {"cursor": ("-C", str(scope.project)), "codex": ("-C", str(scope.project))}.get(agent, ())
     assert server.command == ("quire", "mcp", "--agent", agent, *told), "as the agent calls it"
     take(agent, scope)
-    assert (contents(scope), agents.doors(agent, scope)) == (before, [])
+    assert (contents(scope), agents.ways_in(agent, scope)) == (before, [])
 
 
 def test_plain_quire_is_this_one_on_a_path_that_other_shells_have(

@@ -116,7 +116,7 @@ VERSION_OPTION: Final = Option("version", "", "show the version")
 """Of `quire` itself."""
 
 
-class Opens(NamedTuple):
+class Opening(NamedTuple):
     """What a client is opened with."""
 
     place: Place
@@ -127,10 +127,10 @@ class Opens(NamedTuple):
     told: Callable[[str], None] | None = None  # waits for a daemon that is starting, and is told what it does
 
 
-Opener = Callable[[Opens], "Client"]
+Opener = Callable[[Opening], "Client"]
 
 
-def open_client(wanted: Opens) -> Client:
+def open_client(wanted: Opening) -> Client:
     """A connected client. Raises NoDaemon or WorkspaceRefused."""
     from quire_client.api import Client
     from quire_client.start import Door
@@ -202,7 +202,7 @@ class Invocation:
         """
         from quire_client.progress import Progress
 
-        opens = Opens(self.place, *self._named, self.timeout_s(30.0), start, told)
+        opens = Opening(self.place, *self._named, self.timeout_s(30.0), start, told)
         with Progress("Waiting for the daemon", self.person_watches):
             self._client = self.opener(opens)
         return self._client

@@ -7,11 +7,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Opens, Option, Usage
+from quire_client.commands.base import Command, Invocation, Opening, Option, Usage
 from quire_journal.refusals import Refused
 
 if TYPE_CHECKING:
-    from quire_client.forgetting import Known
+    from quire_client.forgetting import KnownJournal
 
 _ID: Final = re.compile(r"[0-9a-f]{6,32}")
 
@@ -43,17 +43,17 @@ def run(call: Invocation) -> int:
     return call.answer(reply, lambda reply: render.clean(reply["message"]))
 
 
-def _wanted(call: Invocation) -> Known:
+def _wanted(call: Invocation) -> KnownJournal:
     """The journal that is meant: by its id, by its folder, or that of the current one. Raises Refused, Usage."""
-    from quire_client.forgetting import known
+    from quire_client.forgetting import journals
 
-    journals = list(known(call.state_dir))
+    known = list(journals(call.state_dir))
     said = call.arguments[0] if call.arguments else ""
     if said and _ID.fullmatch(said) and not (call.folder / said).exists():
-        found = [one for one in journals if one.identity.id.startswith(said)]
+        found = [one for one in known if one.identity.id.startswith(said)]
     else:
         path = os.path.realpath(call.folder / said)
-        found = [one for one in journals if one.identity.root == path]
+        found = [one for one in known if one.identity.root == path]
     if len(found) == 1:
         return found[0]
     if found:
@@ -61,8 +61,8 @@ def _wanted(call: Invocation) -> Known:
     raise Refused("not_found", f"No journal is known for {said or os.path.realpath(call.folder)}.", "list_journals")
 
 
-def _stop(call: Invocation, journal: Known) -> None:
-    opened = call.opener(Opens(journal.place, "", "", call.timeout_s(30.0), start=False))
+def _stop(call: Invocation, journal: KnownJournal) -> None:
+    opened = call.opener(Opening(journal.place, "", "", call.timeout_s(30.0), start=False))
     with opened as client:
         reply = client.shutdown_daemon()
     if not reply.get("ok"):

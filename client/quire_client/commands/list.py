@@ -13,9 +13,9 @@ from quire_journal import VERSION
 def run(call: Invocation) -> int:
     """Tell where they are, whose, how large, and which have a daemon."""
     call.at_most(0)
-    from quire_client.forgetting import known
+    from quire_client.forgetting import journals
 
-    journals = [
+    listed = [
         {
             "id": one.identity.id,
             "path": one.identity.root,
@@ -28,11 +28,11 @@ def run(call: Invocation) -> int:
             "pid": one.daemon.pid if one.daemon is not None else None,
             "version": one.version or None,
         }
-        for one in known(call.state_dir)
+        for one in journals(call.state_dir)
     ]
-    total = sum(int(str(one["bytes"])) for one in journals)
-    message = f"{render.counted(len(journals), 'journal')}, {render.size(total)}."
-    return call.answer({"ok": True, "message": message, "journals": journals, "client": VERSION}, _show)
+    total = sum(int(str(one["bytes"])) for one in listed)
+    message = f"{render.counted(len(listed), 'journal')}, {render.size(total)}."
+    return call.answer({"ok": True, "message": message, "journals": listed, "client": VERSION}, _show)
 
 
 def _rfc3339(at_ns: int) -> str | None:

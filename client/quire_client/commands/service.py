@@ -141,7 +141,8 @@ def _files(parts: Sequence[Part], takes: Callable[[Part], bool]) -> list[File]:
 
 def _file(part: Part, takes: bool) -> File:
     from quire_client.service.units import MARK
-    from quire_client.setup.agents import File, Malformed
+    from quire_client.setup import Malformed
+    from quire_client.setup.agents import File
 
     def put(found: str) -> str:
         if found and MARK not in found:

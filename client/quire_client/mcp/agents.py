@@ -35,7 +35,7 @@ IDLE_S: Final = 3600.0
 """How long an agent session that does not call keeps its connections, and with them what is bound to them."""
 
 
-class Calls(Protocol):
+class SessionClient(Protocol):
     """What is asked of a client: see `api.Client`."""
 
     epoch: str
@@ -53,7 +53,7 @@ class Calls(Protocol):
     def close(self) -> None: ...
 
 
-Connect = Callable[[str, str], Calls]
+Connect = Callable[[str, str], SessionClient]
 """(agent, agent session) → a client that connects when it is first used. May raise NoDaemon or WorkspaceRefused."""
 
 
@@ -63,9 +63,9 @@ class AgentSession:
     Connections are kept until `close`, so that what is bound to one (a lease, a burst) lasts as long as the session.
     """
 
-    def __init__(self, connect: Callable[[], Calls]) -> None:
+    def __init__(self, connect: Callable[[], SessionClient]) -> None:
         self._connect = connect
-        self._free: list[Calls] = []
+        self._free: list[SessionClient] = []
         self._taken = 0
         self._lock = threading.Lock()
         self._closed = False
@@ -95,7 +95,7 @@ class AgentSession:
             client.close()
         return at_rest
 
-    def _take(self) -> Calls:
+    def _take(self) -> SessionClient:
         with self._lock:
             found = self._free.pop(0) if self._free else None  # the oldest, which things may be bound to
         client = found or self._connect()
@@ -103,7 +103,7 @@ class AgentSession:
             self._taken += 1
         return client
 
-    def _give_back(self, client: Calls) -> None:
+    def _give_back(self, client: SessionClient) -> None:
         with self._lock:
             self._taken -= 1
             if not self._closed:
@@ -162,7 +162,7 @@ class AgentSessions:
         return all(rested)
 
 
-def _performed(client: Calls, tool: str, args: Mapping[str, Any], caller: Mapping[str, str]) -> Answer:
+def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller: Mapping[str, str]) -> Answer:
     limit = client.timeout_s + _waits_s(args)
     for _ in range(MOST_TIMES):
         reply = client.call(tool, args, timeout_s=limit, **caller)
@@ -188,7 +188,7 @@ def _waits_s(args: Mapping[str, Any]) -> float:
     return min(max(wait_ms, 0), 3_600_000) / 1000 if isinstance(wait_ms, int | float) else 0.0
 
 
-def _outcome(client: Calls, op: str) -> tuple[str, int]:
+def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
     """What became of the operation `op`: the outcome and its batch. "unknown" when that cannot be found out in time."""
     until = time.monotonic() + SETTLE_S
     while True:
@@ -202,7 +202,7 @@ def _outcome(client: Calls, op: str) -> tuple[str, int]:
         time.sleep(PAUSE_S)
 
 
-def _applied(client: Calls, tool: str, args: Mapping[str, Any], outcome: str, batch: int) -> Answer:
+def _applied(client: SessionClient, tool: str, args: Mapping[str, Any], outcome: str, batch: int) -> Answer:
     """The answer that is left of a call which was applied and not answered: what the journal says of it."""
     said = "It has been changed again since. " if outcome == "superseded" else ""
     reply: Answer = {

@@ -16,17 +16,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from quire_client.setup import block, jsonc
+from quire_client.setup import Malformed, block, jsonc
 
 SERVER: Final = "quire"
 """The name of the MCP server; without a hyphen, which changes what matchers mean."""
 
 TIMEOUT_S: Final = 10
 """How long an agent waits for a hook, which itself gives up after 5 s."""
-
-
-class Malformed(ValueError):
-    """A file of the agent cannot be read, or holds something in our place; a sentence without the file's name."""
 
 
 class Scope(NamedTuple):
@@ -70,7 +66,7 @@ _AFTERWARDS: Final = {
 # ── what is set up ──
 
 
-class Door(NamedTuple):
+class WayIn(NamedTuple):
     """A way in that an agent was given."""
 
     kind: str  # "hook" or "mcp"
@@ -78,9 +74,9 @@ class Door(NamedTuple):
     path: Path  # of the file that says so
 
 
-def doors(agent: str, scope: Scope) -> list[Door]:
+def ways_in(agent: str, scope: Scope) -> list[WayIn]:
     """What the files of `agent` call, each once. Files that cannot be read are passed over; `broken` has those."""
-    found: dict[tuple[str, tuple[str, ...]], Door] = {}
+    found: dict[tuple[str, tuple[str, ...]], WayIn] = {}
     for file in files(agent, scope, ""):
         try:
             commands = list(_commands(file.path, agent))
@@ -88,7 +84,7 @@ def doors(agent: str, scope: Scope) -> list[Door]:
             continue
         for kind, words in commands:
             command = tuple(os.fspath(scope.project or word) if word == _CURSORS_PROJECT else word for word in words)
-            found.setdefault((kind, command), Door(kind, command, file.path))
+            found.setdefault((kind, command), WayIn(kind, command, file.path))
     return list(found.values())
 
 
@@ -142,20 +138,7 @@ class _Entries(NamedTuple):
 
 
 def _json_file(path: Path, entries: _Entries, agent: str, tied: bool = False) -> File:
-    def put(text: str) -> str:
-        return _guarded(lambda: _put(text, entries, agent))
-
-    def take(text: str) -> str:
-        return _guarded(lambda: _take(text, entries, agent))
-
-    return File(path, put, take, tied)
-
-
-def _guarded(act: Callable[[], str]) -> str:
-    try:
-        return act()
-    except (jsonc.Malformed, block.Malformed) as error:
-        raise Malformed(str(error)) from None
+    return File(path, lambda text: _put(text, entries, agent), lambda text: _take(text, entries, agent), tied)
 
 
 def _put(text: str, entries: _Entries, agent: str) -> str:
@@ -324,8 +307,8 @@ def _codex(scope: Scope, quire: str, shared: str) -> Iterator[File]:
     table: dict[str, str | list[str]] = {"command": shared, "args": _mcp_arguments("codex", scope, shared)}
     yield File(
         folder / "config.toml",
-        lambda text: _guarded(lambda: block.put(text, ("mcp_servers", SERVER), table)),
-        lambda text: _guarded(lambda: block.take(text)),
+        lambda text: block.put(text, ("mcp_servers", SERVER), table),
+        block.take,
         scope.project is not None,
     )
 

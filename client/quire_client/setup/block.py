@@ -10,13 +10,11 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any, Final
 
+from quire_client.setup import Malformed
+
 BEGIN: Final = "# quire: begin (`quire unsetup` removes these lines)"
 END: Final = "# quire: end"
 _BLOCK: Final = re.compile(r"(?:\r?\n)?# quire: begin[^\n]*\n.*?# quire: end[^\n]*(?:\n|\Z)", re.DOTALL)
-
-
-class Malformed(ValueError):
-    """The file is no TOML, or our table cannot be put there; says why."""
 
 
 def put(text: str, path: tuple[str, ...], table: Mapping[str, str | list[str]]) -> str:

@@ -10,16 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
+from quire_client.setup import Malformed
+
 BLANK: Final = " \t\r\n\ufeff"
 _SCALAR: Final = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 _STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SKIPPED: Final = re.compile(rf"(?:[{BLANK}]+|//[^\n]*|/\*(?s:.*?)\*/)*")
 _SKIPS: Final = frozenset((*BLANK, "/"))  # what may begin something to be skipped
 _MAX_DEPTH: Final = 100
-
-
-class Malformed(ValueError):
-    """The text is no JSON, not even with comments; says the line."""
 
 
 class Node(NamedTuple):
