@@ -128,7 +128,10 @@ OWN: Final[dict[str, dict[str, str]]] = {
         "dry_run": "Only say whether it would be granted.",
     },
     "release": {"path": "The leases on this path or glob.", "all": "All leases of yours."},
-    "write_file": {"content": "The whole text."},
+    "write_file": {
+        "content": "The whole text.",
+        "base": "The version that is replaced. A file that exists wants it, or expectedSha256.",
+    },
     "replace_lines": {"new_text": "The lines that stand there afterwards; empty deletes."},
     "show": {"start_line": "The first line that is shown.", "path": "The file, where version is another point."},
     "burst": {"kind": "tool_call, formatter, git, or another word."},
