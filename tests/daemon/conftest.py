@@ -1,4 +1,4 @@
-"""A workspace on the disk, for the tests of what writes to it."""
+"""What several files of tests begin with: a workspace on the disk, and turns of a daemon."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from outside_turns import Turns
 from swapping import Steps
 
 from quire_daemon.workspace import Workspace
@@ -21,3 +22,10 @@ def workspace(tmp_path: Path, steps: Steps) -> Iterator[Workspace]:
     opened = Workspace(tmp_path, steps=steps)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def turns(tmp_path: Path) -> Iterator[Turns]:
+    one = Turns(tmp_path)
+    yield one
+    one.workspace.close()

@@ -1,0 +1,203 @@
+"""The tree is compared with the journal when it should be, whatever breaks off, and after whatever restart."""
+
+from __future__ import annotations
+
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from outside_turns import Turns
+
+from quire_daemon.scanning import FIRST_S, TRY_AGAIN_S
+from quire_journal.events import OutsideDeleted, OutsideWritten
+from quire_journal.log import Damaged, StoreFailed
+
+# ── comparisons ──
+
+
+@pytest.mark.parametrize("error", [OSError(24, "Too many open files"), StoreFailed("the disk is full", disk_full=True)])
+def test_a_comparison_that_breaks_off_is_made_again(turns: Turns, error: Exception) -> None:
+    """Also where the settings want none by themselves."""
+    turns.opened()
+    turns.write("a", "one\n")
+    turns.jobs.fails["scan"] = error
+    turns.outside.scanning.scan("rules")
+    turns.turns()
+    assert turns.errors == [error]
+    assert 0 < turns.waits_s() <= TRY_AGAIN_S
+    turns.turns(TRY_AGAIN_S)
+    assert turns.texts("a") == ["one\n"]
+    assert turns.scans() == ["start", "rules"]
+
+
+@contextmanager
+def few_descriptors(more: int) -> Iterator[None]:
+    """Within the block so many more can be opened, and no file then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = [os.dup(0) for _ in range(more + 1)]
+    for fd in free:
+        os.close(fd)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free[more], hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("more", range(5))
+def test_for_want_of_descriptors_nothing_is_taken_for_looked_at_nor_for_rules_that_are_not_there(
+    turns: Turns, more: int
+) -> None:
+    """The first capture was told as finished, with nothing in it, and the coverage as full."""
+    turns.write(".gitignore", "ignored\n")
+    for folder in ("a", "b", "ignored"):
+        (turns.root / folder).mkdir()
+        turns.write(f"{folder}/f", "one\n")
+    with few_descriptors(more):
+        turns.outside.scanning.open()
+        turns.turns()
+        assert turns.outside.scanning.progress()["captured"] is (more == 4), "so many are enough"
+        assert any("Too many open files" in reason for reason in turns.outside.reasons()) is (more < 4)
+        assert bool(turns.outside.scanning.progress()["waits_for"]) is (more < 4)
+    turns.turns(2 * TRY_AGAIN_S)
+    turns.turns(2 * TRY_AGAIN_S)
+    assert [turns.texts(f"{folder}/f") for folder in ("a", "b", "ignored")] == [["one\n"], ["one\n"], []]
+    assert turns.outside.scanning.progress()["finished"]
+    assert not any("broke off" in reason for reason in turns.outside.reasons())
+
+
+def test_a_first_comparison_that_breaks_off_is_made_again_as_the_first(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.jobs.fails["scan"] = OSError(24, "Too many open files")
+    turns.outside.scanning.open()
+    turns.turns()
+    assert not turns.outside.scanning.progress()["captured"]
+    turns.turns(TRY_AGAIN_S)
+    assert turns.scans() == ["start"]
+    assert [e.evidence for e in turns.events() if isinstance(e, OutsideWritten)] == ["captured"]
+
+
+def test_a_comparison_that_breaks_off_each_time_is_made_more_and_more_seldom(turns: Turns) -> None:
+    turns.opened()
+    turns.outside.scanning.scan("rules")
+    for _ in range(600):
+        turns.jobs.fails["scan"] = OSError(24, "Too many open files")
+        turns.turn(1.0)
+    assert 10 <= len(turns.errors) <= 20
+
+
+def test_a_journal_that_the_first_comparison_cannot_read_ends_the_daemon(turns: Turns) -> None:
+    """The next start checks it; a later comparison only tells of it."""
+    turns.jobs.fails["scan"] = Damaged("a row cannot be read")
+    turns.outside.scanning.open()
+    turns.turns()
+    assert [(type(e), getattr(e, "everywhere", False)) for e in turns.errors] == [(Damaged, True)]
+    turns.turns(TRY_AGAIN_S)
+    turns.jobs.fails["scan"] = Damaged("a row cannot be read")
+    turns.outside.scanning.scan("rules")
+    turns.turns()
+    assert [getattr(e, "everywhere", False) for e in turns.errors] == [True, False]
+
+
+def test_without_scan_minutes_the_tree_is_compared_once_and_the_loop_sleeps(turns: Turns) -> None:
+    turns.opened()
+    turns.write("a", "one\n")
+    for _ in range(100):
+        assert turns.waits_s() >= 60
+        turns.turn(60.0)
+    assert turns.scans() == ["start"]
+    assert turns.texts("a") == []
+
+
+def test_with_scan_minutes_the_tree_is_compared_so_often(tmp_path: Path) -> None:
+    turns = Turns(tmp_path, scan_minutes=5).opened()
+    for minute in range(21):
+        turns.write("a", f"{minute}\n")
+        turns.turns(60.0)
+    assert turns.scans() == ["start", *["periodic"] * 4]
+    turns.workspace.close()
+
+
+def test_scan_minutes_count_as_soon_as_the_settings_change(turns: Turns) -> None:
+    turns.opened()
+    turns.set(1.0)
+    turns.outside.scanning.retime()
+    assert turns.waits_s() == 60
+    turns.turns(60.0)
+    assert turns.scans() == ["start", "periodic"]
+    turns.set(0.0)
+    turns.outside.scanning.retime()
+    turns.turns(1000.0)
+    assert turns.scans() == ["start", "periodic"]
+
+
+def test_the_loop_sleeps_while_a_comparison_takes_longer_than_the_time_between_two(tmp_path: Path) -> None:
+    turns = Turns(tmp_path, scan_minutes=0.1)
+    turns.outside.scanning.open()
+    for _ in range(3):
+        turns.clock.at_s += 60
+        assert turns.waits_s() >= 6
+        turns.guarded("outside", lambda: turns.outside.look(turns.clock.at_s, hurried=False))
+    turns.workspace.close()
+
+
+def test_a_comparison_that_is_asked_for_during_one_follows_it(turns: Turns) -> None:
+    turns.outside.scanning.open()
+    turns.outside.scanning.scan("overflow")
+    turns.outside.scanning.scan("rules")
+    turns.turns()
+    assert turns.scans() == ["start", "rules"]
+
+
+# ── after a restart ──
+
+
+def test_who_asks_after_a_restart_waits_for_what_happened_meanwhile(turns: Turns) -> None:
+    turns.write("a", "one\n")
+    turns.opened()
+    later = turns.again()
+    turns.write("a", "two\n")
+    later.outside.scanning.open()
+    assert not later.outside.idle()
+    assert 0 < later.waits_s() < 2 * FIRST_S
+    later.outside.scanning.hurry()
+    later.turns()
+    assert later.outside.idle()
+    assert later.texts("a") == ["one\n", "two\n"]
+    later.workspace.close()
+
+
+def test_what_came_about_while_no_daemon_ran_was_not_there_when_the_journal_began(turns: Turns) -> None:
+    """It was told as first seen, by nobody knew whom: also what the journal has known for long, and what went."""
+    for path in ("a", "b"):
+        turns.write(path, "one\n")
+    turns.opened()
+    turns.write("a", "two\n")
+    (turns.root / "b").unlink()
+    turns.write("new", "one\n")
+    later = turns.again()
+    later.outside.scanning.open()
+    later.turns(FIRST_S)
+    assert {(e.path, e.evidence) for e in later.events() if isinstance(e, OutsideWritten | OutsideDeleted)} == {
+        *(("a", "captured"), ("b", "captured")),
+        *(("a", "scanned"), ("b", "scanned"), ("new", "scanned")),
+    }
+    later.workspace.close()
+
+
+def test_nobody_waits_for_a_first_capture_that_was_interrupted_and_goes_on(turns: Turns) -> None:
+    """It may take minutes, as any other; replies say that it goes on."""
+    turns.told("a", "one\n")
+    turns.turns()
+    assert (turns.texts("a"), turns.scans()) == (["one\n"], [])
+    turns.write("b", "bee\n")
+    later = turns.again()
+    later.outside.scanning.open()
+    assert later.outside.idle()
+    assert later.outside.reasons()
+    later.turns()
+    assert later.texts("b") == ["bee\n"]
+    later.workspace.close()
