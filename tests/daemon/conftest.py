@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from daemon_turns import Daemon
 from outside_turns import Turns
 from swapping import Steps
 
@@ -29,3 +30,11 @@ def turns(tmp_path: Path) -> Iterator[Turns]:
     one = Turns(tmp_path)
     yield one
     one.workspace.close()
+
+
+@pytest.fixture
+def daemon(tmp_path: Path) -> Iterator[Daemon]:
+    one = Daemon(tmp_path)
+    yield one
+    one.store.fault = None
+    one.app.close()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_turns import Daemon
+from daemon_turns import Daemon
 
 from quire_daemon.texts import Texts, weight
 from quire_journal.line_hash import LineHashes

@@ -1,8 +1,7 @@
-"""Turns of a daemon without its process: requests that come together, over a journal in memory that can be full."""
+"""Turns of a daemon: requests that come together, and what fails between them."""
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import re
@@ -15,136 +14,24 @@ from typing import Any
 
 import msgspec
 import pytest
+from daemon_turns import LONGEST_S, Daemon, Said, incoming, read, write
 
 import live
-from quire_daemon.app import SALVAGE_S, SAVE_S, App
-from quire_daemon.clock import SystemClock
-from quire_daemon.config import Settings
+from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.connections import LOOK_S
 from quire_daemon.deciding import CATCH_UP_S, MOST_CALLS
 from quire_daemon.gather import RETRY_S
-from quire_daemon.handlers.undoing_done import MOST_SHOWN
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
-from quire_daemon.ignore import Ignore
-from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
-from quire_daemon.lost_races import MOST_OF_LONG, TRIES, TRIES_OF_LONG
 from quire_daemon.performing import MANY
-from quire_daemon.recorder import Recorder
-from quire_daemon.reserve import Reserve
-from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.spool import Spool
-from quire_daemon.workspace import Workspace
-from quire_journal import VERSION, WIRE
 from quire_journal.check import check
 from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.ids import WriterId
-from quire_journal.journal import Journal
 from quire_journal.log import StoreFailed
-from quire_journal.messages import Caller, Reply, Request, encode
 from quire_journal.purging import Looking, Wanted
 from quire_journal.spooled import FOLDER, request_file
-from quire_journal.stores.memory import MemoryStore
 from quire_journal.views.writers import caller_key
-
-LONGEST_S = 30.0
-"""For the turns that a call may take, some of which wait for the disk."""
-
-
-class Hearing(Server):
-    """A server that keeps its replies."""
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(listen(folder / "socket"), folder / "socket", "epoch")
-        self.replies: dict[bytes, dict[str, Any]] = {}
-        self.gone: set[bytes] = set()  # connections that have ended
-        self.answered: list[int] = []  # which requests, by their callers' numbers
-
-    def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
-        self.answered.append(request_id)
-        self.replies[identity] = body
-
-    def reaches(self, identity: bytes) -> bool:
-        return identity not in self.gone
-
-
-class Hasty(SystemClock):
-    """The machine's clock, and a test can have time pass, or stand still."""
-
-    passed_s = 0.0
-    stands_s = 0.0  # 0.0: it does not
-
-    def mono_s(self) -> float:  # type: ignore[override]  # there it is the very function, for speed
-        return self.stands_s or time.monotonic() + self.passed_s
-
-    def now_ns(self) -> int:
-        return super().now_ns() + int(self.passed_s * 1e9)
-
-
-class Said(logging.Handler):
-    """What the daemon's own log is told."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[tuple[str, dict[str, Any]]] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append((record.getMessage(), record.__dict__["fields"]))
-
-
-class Daemon:
-    """As `__main__` puts it together. It watches nothing: files are looked at when a request names them."""
-
-    def __init__(self, folder: Path, log: Log | None = None) -> None:
-        self.root, self.state = folder / "checkout", folder / "state"
-        for path in (self.root, self.state):
-            path.mkdir()
-        (self.state / "lock").touch()
-        self.store, self.clock = MemoryStore(), Hasty()
-        self.server = Hearing(folder)
-        journal, ignore = Journal.open(self.store, self.clock.now_ns()), Ignore(self.root)
-        workspace = Workspace(self.root, steps=lambda step: self.at_step(step))
-        reserve = Reserve(self.state / "reserve", 0)
-        self.at_step: Callable[[str], None] = lambda step: None  # done between the steps of a write
-        recorder, in_force = Recorder(journal, self.clock), InForce(Settings())
-        parts = recorder, workspace, self.server, in_force, ignore, log or Log(), reserve
-        self.app = App(self.state, *parts, step=lambda step: self.at_step(step))
-        self.app.deciding.open()
-
-    def text(self, path: str) -> str | None:
-        """What is on the disk."""
-        file = self.root / path
-        return file.read_text() if file.exists() else None
-
-    def wait(self) -> None:
-        """As long as the loop would for the disk, where a request of many writes waits for it."""
-        if wait_s := self.app.performing.patience_s():
-            self.server.poll(wait_s)
-
-    def turn(self, **calls: tuple[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """These calls come together, each of its own caller; their replies, after as many turns as it takes."""
-        self.server.replies.clear()
-        self.app.turn([incoming(name, tool, args) for name, (tool, args) in calls.items()])
-        until = self.clock.mono_s() + LONGEST_S
-        while len(self.server.replies) < len(calls) and self.clock.mono_s() < until:
-            self.wait()
-            self.app.turn([])
-        return {identity.decode(): body for identity, body in self.server.replies.items()}
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    one = Daemon(tmp_path)
-    yield one
-    one.store.fault = None
-    one.app.close()
-
-
-def incoming(caller: str, tool: str, args: dict[str, Any], op: bytes = b"") -> Incoming:
-    """What has come from this caller, on a connection of its own."""
-    request = Request(1, tool, msgspec.Raw(msgspec.msgpack.encode(args)), Caller(agent=caller), op)
-    return Incoming(caller.encode(), Peer(os.getuid(), 1), request)
 
 
 @pytest.mark.parametrize("written", [b"no request", b""])
@@ -157,18 +44,6 @@ def test_a_file_that_is_no_request_is_answered_to_whoever_waits_for_its_number(d
     daemon.app.turn(server.poll(0.0))
     assert server.answered == [7]
     assert [reply["error"] for reply in server.replies.values()] == ["schema_invalid"]
-
-
-KEY = "key = 'AKIA" + "IOSFODNN7EXAMPLQ'\n"
-"""A text that the journal does not hold."""
-
-
-def write(path: str) -> tuple[str, dict[str, Any]]:
-    return "write_file", {"path": path, "content": "new\n"}
-
-
-def read(path: str) -> tuple[str, dict[str, Any]]:
-    return "read_file", {"path": path}
 
 
 def test_an_edit_whose_records_went_with_anothers_commit_is_not_made(daemon: Daemon) -> None:
@@ -505,18 +380,6 @@ def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(
     assert daemon.app.stopping
 
 
-def test_a_file_comes_back_into_a_folder_of_which_another_file_took_the_name(daemon: Daemon) -> None:
-    """That one has to go first: the undo was refused whole, for there was no folder to make the file in."""
-    for path in ("d/x", "e"):
-        assert daemon.turn(ann=write(path))["ann"]["ok"]
-    assert daemon.turn(ann=("delete_file", {"path": "d/x"}))["ann"]["ok"]
-    (daemon.root / "d").rmdir()
-    assert daemon.turn(ann=("move_file", {"path": "e", "to": "d"}))["ann"]["ok"]
-    undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
-    assert undone["ok"], undone
-    assert (daemon.text("d/x"), daemon.text("e")) == ("new\n", "new\n")
-
-
 def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_beside_them(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -606,113 +469,6 @@ def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Da
     assert daemon.server.replies[caller.encode()]["ok"]
 
 
-def edited(daemon: Daemon, files: int) -> list[str]:
-    """So many files that ann has edited, in one request."""
-    names = [f"f{n}" for n in range(files)]
-    for name in names:
-        (daemon.root / name).write_text(f"first\n\n\n\nbefore {name}\n")
-    patch = "".join(f"*** Update File: {name}\n-before {name}\n+after {name}\n" for name in names)
-    assert daemon.turn(ann=("apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}))["ann"]["ok"]
-    return names
-
-
-def saving(daemon: Daemon, *names: str) -> list[str]:
-    """From now on a program saves these files each time when an undo is about to write; how often it was so."""
-    saves: list[str] = []
-
-    def save(step: str) -> None:
-        if step == "after_stage":
-            saves.append(step)
-            for name in names:
-                kept = (daemon.root / name).read_text().rpartition("\n\n")[2]
-                (daemon.root / name).write_text(f"saved {len(saves)}\n\n\n\n{kept}")
-
-    daemon.at_step = save
-    return saves
-
-
-@pytest.mark.parametrize("files", [3, MANY + 20])
-def test_files_that_are_saved_again_and_again_are_left_out_of_an_undo_after_a_few_tries(
-    daemon: Daemon, files: int
-) -> None:
-    """They kept it from finishing for as long as they were saved, and each try put all of it into the log anew."""
-    names = edited(daemon, files)
-    restless = {names[0], names[-1]}
-    before = daemon.app.recorder.journal.head
-    saves = saving(daemon, *restless)
-    reply = daemon.turn(ann=("undo", {}))["ann"]
-    assert reply["ok"], reply
-    assert {f["path"] for f in reply["files"] if f["skipped"] == "changed_meanwhile"} == restless
-    assert {daemon.text(name) for name in names} == {
-        *(f"first\n\n\n\nbefore {name}\n" for name in names if name not in restless),
-        *(f"saved {len(saves)}\n\n\n\nafter {name}\n" for name in restless),
-    }
-    assert len(saves) <= 2 * TRIES + 1
-    if files >= MANY:  # both were found in the first look: what is behind the one that lost is looked at, too
-        assert len(saves) == TRIES_OF_LONG + 1
-        assert daemon.app.recorder.journal.head - before < (TRIES_OF_LONG + 2) * (files + MOST_SHOWN)
-    daemon.at_step = lambda step: None
-    again = daemon.turn(ann=("undo", {"batch": reply["batches"][0]}))["ann"]
-    assert again["ok"], again
-    assert daemon.text(names[0]) == f"saved {len(saves)}\n\n\n\nbefore {names[0]}\n"
-
-
-def test_an_undo_that_must_be_whole_is_busy_where_a_file_is_saved_again_and_again(daemon: Daemon) -> None:
-    names = edited(daemon, MANY)
-    saves = saving(daemon, names[-1])
-    refused = daemon.turn(ann=("undo", {"conflicts": "abort"}))["ann"]
-    assert (refused["error"], refused["files"][0]["path"]) == ("busy", names[-1])
-    assert {daemon.text(name) for name in names[:-1]} == {f"first\n\n\n\nafter {name}\n" for name in names[:-1]}
-    assert len(saves) == TRIES_OF_LONG
-
-
-def test_one_file_that_is_saved_now_and_then_is_undone_all_the_same(daemon: Daemon) -> None:
-    """Nothing else waits for it: it is tried as often as an edit is."""
-    names = edited(daemon, 1)
-    saves = saving(daemon, *names)
-    several, save = 3 * TRIES, daemon.at_step
-    daemon.at_step = lambda step: save(step) if len(saves) < several else None
-    assert daemon.turn(ann=("undo", {}))["ann"]["ok"]
-    assert daemon.text(names[0]) == f"saved {several}\n\n\n\nbefore {names[0]}\n"
-
-
-def test_files_that_were_swapped_are_swapped_back_and_what_gets_in_the_way_loses_nothing(daemon: Daemon) -> None:
-    def swap() -> None:
-        for path, to in (("f", "t"), ("g", "f"), ("t", "g")):
-            assert daemon.turn(ann=("move_file", {"path": path, "to": to}))["ann"]["ok"]
-
-    def save(step: str) -> None:
-        free = [name for name in ("f", "g") if not (daemon.root / name).exists()]
-        if step == "perform.moved" and free:  # one stands aside, and its name is taken before another comes to it
-            daemon.at_step = lambda step: None
-            (daemon.root / free[0]).write_text("outside\n")
-
-    (daemon.root / "f").write_text("1\n")
-    (daemon.root / "g").write_text("2\n")
-    swap()
-    assert daemon.turn(ann=("undo", {"last": 3}))["ann"]["ok"]
-    files = {path.name: path.read_text() for path in daemon.root.iterdir() if path.is_file()}
-    assert files == {"f": "1\n", "g": "2\n"}
-    swap()
-    daemon.at_step = save
-    daemon.turn(ann=("undo", {"last": 3}))
-    there = [path.read_text() for path in daemon.root.iterdir() if path.is_file()]
-    assert sorted(there) == ["1\n", "2\n", "outside\n"]
-
-
-def test_a_long_request_that_names_its_files_gives_up_soon(daemon: Daemon) -> None:
-    """None of them may be left out, and each try is as long as the first."""
-    names = edited(daemon, MANY)
-    saves = saving(daemon, names[3])
-    patch = "".join(f"*** Update File: {name}\n-after {name}\n+patched {name}\n" for name in names)
-    refused = daemon.turn(ann=("apply_patch", {"patch": f"*** Begin Patch\n{patch}*** End Patch\n"}))["ann"]
-    assert (refused["error"], refused["path"]) == ("busy", names[3])
-    assert len(saves) == MOST_OF_LONG + 1
-    assert {daemon.text(name) for name in names if name != names[3]} == {
-        f"first\n\n\n\nafter {name}\n" for name in names if name != names[3]
-    }
-
-
 @pytest.mark.parametrize("seed", range(live.length(3, 200)))
 def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_else(daemon: Daemon, seed: int) -> None:
     """Edits, reads and saves of other programs, several in a turn, over a disk that is full now and then."""
@@ -761,45 +517,3 @@ def test_whatever_commits_fail_the_log_tells_of_what_was_applied_and_of_nothing_
     assert {*applied} <= {*kept}
     assert all(text.startswith("outside") for (_, text), kind in kept.items() if kind == "outside")
     assert [str(finding) for finding in check(daemon.store)] == []
-
-
-def test_what_comes_back_into_a_folder_whose_name_a_file_keeps_is_left_alone(daemon: Daemon) -> None:
-    """The file stays, as nobody could bring it back: the undo of all else was refused with it, each time."""
-    for path in ("d/x", "other"):
-        assert daemon.turn(ann=write(path))["ann"]["ok"]
-    assert daemon.turn(ann=("delete_file", {"path": "d/x"}))["ann"]["ok"]
-    (daemon.root / "d").rmdir()
-    assert daemon.turn(ann=("delete_file", {"path": "other"}))["ann"]["ok"]
-    assert daemon.turn(ann=("write_file", {"path": "d", "content": KEY}))["ann"]["ok"]
-    undone = daemon.turn(ann=("undo", {"last": 3}))["ann"]
-    assert undone["ok"], undone
-    assert {file["path"]: file["skipped"] for file in undone["files"]} == {
-        "d/x": "occupied",
-        "other": None,
-        "d": "uncaptured",
-    }
-    assert daemon.text("other") == "new\n"
-
-
-def test_a_reply_about_one_changed_file_is_about_that_whatever_else_was_left_alone(daemon: Daemon) -> None:
-    assert daemon.turn(ann=("write_file", {"path": "d/x", "content": KEY}))["ann"]["ok"]
-    assert daemon.turn(ann=("delete_file", {"path": "d/x", "allow_uncaptured": True}))["ann"]["ok"]
-    (daemon.root / "d").rmdir()
-    assert daemon.turn(ann=write("d"))["ann"]["ok"]
-    undone = daemon.turn(ann=("undo", {"last": 2}))["ann"]
-    assert undone["ok"], undone
-    assert undone["path"] == "d", undone
-
-
-def test_two_files_that_took_the_names_of_each_others_folders_go_back(daemon: Daemon) -> None:
-    """One of them steps aside, as each needs a folder where the other is."""
-    for path in ("d/x", "e/y"):
-        assert daemon.turn(ann=("write_file", {"path": path, "content": f"{path}\n"}))["ann"]["ok"]
-    for path, to in (("d/x", "1"), ("e/y", "2")):
-        assert daemon.turn(ann=("move_file", {"path": path, "to": to}))["ann"]["ok"]
-        (daemon.root / path).parent.rmdir()
-    for path, to in (("1", "e"), ("2", "d")):
-        assert daemon.turn(ann=("move_file", {"path": path, "to": to}))["ann"]["ok"]
-    undone = daemon.turn(ann=("undo", {"last": 4}))["ann"]
-    assert undone["ok"], undone
-    assert (daemon.text("d/x"), daemon.text("e/y")) == ("d/x\n", "e/y\n")

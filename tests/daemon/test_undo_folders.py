@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_turns import Daemon
+from daemon_turns import Daemon
 
 from quire_daemon.finishing import Finishing
 from quire_daemon.logfile import Log
@@ -18,13 +17,6 @@ from quire_daemon.workspace import Workspace
 from quire_journal.check import check
 from quire_journal.journal import Journal
 from quire_journal.views.files import standing
-
-
-@pytest.fixture
-def daemon(tmp_path: Path) -> Iterator[Daemon]:
-    one = Daemon(tmp_path)
-    yield one
-    one.app.close()
 
 
 def call(daemon: Daemon, tool: str, **args: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_turns import Daemon
+from daemon_turns import Daemon
 
 from quire_daemon.finishing import Finishing
 from quire_daemon.logfile import Log
