@@ -47,6 +47,9 @@ UNRECORDED: Final[dict[str, tuple[str, str]]] = {
 """Tools whose calls are no operations, of which `op_status` would tell nothing: what is true of one that was not
 answered, and what to do."""
 
+MOST_WAIT_MS: Final = 3_600_000
+"""By more than this no call is waited for longer because of its own `wait_ms`."""
+
 Answer = dict[str, Any]
 """A reply: JSON values by their names; `ok` is always there."""
 
@@ -106,9 +109,10 @@ class Calls:
 
         When the request was sent and no reply came, the reply is `{ok: False, error: "unknown", outcome: "unknown",
         op}`: `op_status(op)` tells what became of it. A call that is no operation (`UNRECORDED`) has no `op` then. What
-        only reads is asked once more if the daemon ended. The options stand in for the client's own for this call.
+        only reads is asked once more if the daemon ended. The options stand in for the client's own for this call; its
+        own limit is longer by the `wait_ms` of the arguments.
         """
-        limit = self.timeout_s if timeout_s is None else timeout_s
+        limit = self.timeout_s + waits_s(args or {}) if timeout_s is None else timeout_s
         body = msgspec.Raw(encode(dict(args or {})))
         caller = self.caller
         if turn is not None:
@@ -194,6 +198,12 @@ class Calls:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def waits_s(args: Mapping[str, Any]) -> float:
+    """How long a call with these arguments asks the daemon to wait."""
+    wait_ms = args.get("wait_ms")
+    return min(max(wait_ms, 0), MOST_WAIT_MS) / 1000 if isinstance(wait_ms, int) else 0.0
 
 
 def _with_own_version(status: Answer) -> Answer:

@@ -120,6 +120,18 @@ def test_a_request_is_void_when_its_time_is_up(place: Place) -> None:
     assert before + 2e9 <= line.requests[0].deadline_ns <= time.time_ns() + 2e9
 
 
+@pytest.mark.parametrize("tool", ["since", "claim"])
+def test_a_call_that_asks_the_daemon_to_wait_has_its_time_besides(place: Place, tool: str) -> None:
+    """Through the door to every tool it ended when the client's own limit was over, with an unknown outcome."""
+    line, before = FakeLine({}), time.time_ns()
+    client = client_of(place, line)
+    assert client.call(tool, {"wait_ms": 60_000})["ok"]
+    assert client.call(tool, {"wait_ms": 60_000}, timeout_s=7.0)["ok"]
+    assert getattr(client, tool)("c1", wait_ms=60_000)["ok"]
+    limits = [round((request.deadline_ns - before) / 1e9) for request in line.requests]
+    assert limits == [65, 7, 65], "what is said counts"
+
+
 def test_a_call_may_name_its_own_turn_and_tool_call(place: Place) -> None:
     line = FakeLine({})
     client = client_of(place, line)

@@ -106,10 +106,9 @@ class Asking(Calls):
         Refused: `not_found` (a point).
         Source: quire_daemon.handlers.log, shape in quire_daemon.replies
         """
-        allowance = self.timeout_s + (wait_ms or 0) / 1000
         kinds = kind if kind is None or isinstance(kind, str) else list(kind)
         given = stated(cursor=cursor, path=path, writer=writer, kind=kinds, wait_ms=wait_ms, limit=limit)
-        return self.call("since", given, timeout_s=allowance)
+        return self.call("since", given)
 
     def who(self, *, present: bool | None = None, minutes: float | None = None, limit: int | None = None) -> Answer:
         """Who has called, who is present first. `minutes`: only callers of so long ago.

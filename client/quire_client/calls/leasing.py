@@ -36,7 +36,7 @@ class Leasing(Calls):
         """
         bounds = stated(start_line=start_line, end_line=end_line, ttl_s=ttl_s, renew=renew, bind=bind)
         given = stated(path=path, kind=kind, reason=reason, wait_ms=wait_ms, dry_run=dry_run, **bounds)
-        return self.call("claim", given, timeout_s=self.timeout_s + (wait_ms or 0) / 1000)
+        return self.call("claim", given)
 
     def release(
         self,

@@ -33,7 +33,7 @@ def run(call: Invocation) -> int:
     if "dry-run" in call.options:
         arguments["dry_run"] = True
     with call.connect() as client:
-        reply = client.call("claim", arguments, timeout_s=call.timeout_s(30.0) + wait_s)
+        reply = client.call("claim", arguments)
     return call.answer(reply, _show)
 
 

@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
+from quire_client.calling import waits_s
 from quire_client.failures import NoDaemon
 from quire_journal.places import WorkspaceRefused
 from quire_journal.refusals import Refused
@@ -163,7 +164,7 @@ class AgentSessions:
 
 
 def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller: Mapping[str, str]) -> Answer:
-    limit = client.timeout_s + _waits_s(args)
+    limit = client.timeout_s + waits_s(args)
     for _ in range(MOST_TIMES):
         reply = client.call(tool, args, timeout_s=limit, **caller)
         if reply.get("outcome") != "unknown" or "op" not in reply or reply.get("ok"):
@@ -180,12 +181,6 @@ def _performed(client: SessionClient, tool: str, args: Mapping[str, Any], caller
     if done:
         return _applied(client, tool, args, outcome, batch)
     return reply
-
-
-def _waits_s(args: Mapping[str, Any]) -> float:
-    """How long the call itself asks the daemon to wait."""
-    wait_ms = args.get("wait_ms")
-    return min(max(wait_ms, 0), 3_600_000) / 1000 if isinstance(wait_ms, int | float) else 0.0
 
 
 def _outcome(client: SessionClient, op: str) -> tuple[str, int]:
