@@ -217,8 +217,10 @@ def _unknown(tool: str, op: bytes, reason: str) -> Answer:
     if tool in UNRECORDED:
         told, action = UNRECORDED[tool]
         return {**answer, "message": f"{reason} {told}", "suggested_action": action}
-    message = f"{reason} Whether the call was performed is unknown; `op_status` settles it."
-    return {**answer, "message": message, "op": op.hex(), "suggested_action": "op_status"}
+    told, action = "Whether the call was performed is unknown; `op_status` settles it.", "op_status"
+    if tool in READING or tool == "since":
+        told, action = _AS_IT_WAS
+    return {**answer, "message": f"{reason} {told}", "op": op.hex(), "suggested_action": action}
 
 
 def _too_large(size: int) -> Answer:

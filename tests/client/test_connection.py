@@ -61,6 +61,14 @@ def test_after_a_time_out_the_outcome_is_unknown_and_the_operation_is_named(plac
         }
 
 
+def test_a_query_that_got_no_answer_may_simply_be_asked_again(place: Place) -> None:
+    with FakeDaemon(place, silent=("log", "since")), client_of(place) as client:
+        for tool in ("log", "since"):
+            reply = client.call(tool, timeout_s=0.05)
+            assert (reply["outcome"], "op" in reply, reply["suggested_action"]) == ("unknown", True, "retry"), tool
+            assert reply["message"] == "The daemon did not answer in time. It changes nothing; call again."
+
+
 def test_of_what_is_no_operation_it_is_not_said_that_asking_for_one_settles_it(place: Place) -> None:
     with FakeDaemon(place, silent=UNRECORDED) as daemon, client_of(place) as client:
         for tool in UNRECORDED:
