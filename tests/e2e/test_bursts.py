@@ -90,7 +90,7 @@ KILLS += [("perform.exchanged", n) for n in (1, 2, 3)]
 @pytest.mark.wide(
     held_by=(
         "test_long_undo_killed.py::test_a_kill_within_a_long_undo_leaves_all_of_it_done_and_every_edit_beside_it",
-        "test_incidents.py::test_05_a_restore_that_is_killed_half_way_is_finished_by_the_next_daemon",
+        "test_without_git.py::test_05_a_restore_that_is_killed_half_way_is_finished_by_the_next_daemon",
     )
 )
 @pytest.mark.parametrize(("step", "passing"), KILLS if live.LONG else KILLS[3:4])

@@ -1,25 +1,25 @@
 """What other tools lost for their users, played here to the end without loss.
 
 The 25 most telling complaints about tools that keep versions of a working tree. Each that concerns capture, undo or
-restore is a test below with its number in the name; its docstring says where and what happened. The others, and the
-parts of some that are about size and speed, are held elsewhere:
+restore is a test in this folder with its number in the name; its docstring says where and what happened: below, on a
+real disk; what decisions alone show in `test_decided.py`; what git had to do with in `test_without_git.py`. The others,
+and the parts of some that are about size and speed, are held elsewhere:
 
 | no. | complaint | held by |
 |---|---|---|
 | 1-12, 14-16, 18, 24 | lost, reverted, not captured, falsely stale | here |
 | 13 | a hard reset by one agent takes the others' edits | here; that git's commands are captured: `e2e/test_watcher.py` (a checkout of another branch) |
 | 17 | undo must need no git, and its cost made a vendor remove it | here that it needs no git; that it costs nothing until it is asked for: 21 |
-| 19 | stores of hundreds of gigabytes, orphans of dead runs, the home folder taken for a workspace | nothing of a run is left behind: `campaigns/test_kill9.py`, `daemon/test_workspace_disk.py`; quotas: retention, not built yet |
-| 20 | a store for each task, which outlives it | equal bytes are stored once, whoever wrote them: `journal/test_blobs.py`; what may go: retention, not built yet |
-| 21 | large trees: minutes, a frozen screen, or no checkpoint at all | here that a checkpoint costs one record, whatever the tree; its times: no benchmark yet |
-| 22 | an operation every few seconds although nothing happened | here that nothing is recorded when nothing changed; thinning what was: retention, not built yet |
+| 19 | stores of hundreds of gigabytes, orphans of dead runs, the home folder taken for a workspace | nothing of a run is left behind: `campaigns/test_kill9.py`, `daemon/test_workspace_disk.py`; quotas: `daemon/test_collecting.py` |
+| 20 | a store for each task, which outlives it | equal bytes are stored once, whoever wrote them: `journal/test_blobs.py`; what may go: `journal/test_retention.py` |
+| 21 | large trees: minutes, a frozen screen, or no checkpoint at all | here that a checkpoint costs one record, whatever the tree; its times: `scripts/bench` |
+| 22 | an operation every few seconds although nothing happened | here that nothing is recorded when nothing changed; thinning what was: `journal/test_retention.py` |
 | 23 | a change that the watcher missed stays unseen for hours | here; trees that changed while no daemon ran: `campaigns/test_real_checkout.py`, `daemon/test_reconcile.py` |
 | 25 | a lost overflow signal | here; under readers and bursts: `campaigns/test_grep_storm.py`, `e2e/test_watcher.py` |
 """  # noqa: E501  a table's row is one line
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -28,224 +28,15 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
+from scenes import lying_in, without_git_and_home, write
 
 from live import Live, caught_up, eventually, journaled, log, ok, refused, sha256, stop, verified
-from playbook import Playbook
 
 LARGEST = 100_000
 """Bytes of a file that the shared daemon still captures."""
-
-
-class Calls(Protocol):
-    """A client of a real daemon, or somebody in a playbook."""
-
-    def call(self, tool: str, args: dict[str, Any]) -> dict[str, Any]:
-        """The reply of `tool`."""
-
-
-@dataclass
-class Somebody:
-    """A caller by name in a playbook."""
-
-    book: Playbook
-    name: str
-
-    def call(self, tool: str, args: dict[str, Any]) -> dict[str, Any]:
-        """The reply of `tool`."""
-        return self.book.call(tool, args, by=self.name)
-
-
-def write(caller: Calls, path: str, content: str) -> dict[str, Any]:
-    """The caller reads the file, if there is one, and writes it whole."""
-    now = caller.call("read_file", {"path": path})
-    gate = {"base": now["version"]} if now["ok"] else {}
-    return ok(caller.call("write_file", {"path": path, "content": content, **gate}))
-
-
-# ── in a playbook: decisions alone ───────────────────────────────────────────
-
-
-@pytest.fixture
-def book() -> Playbook:
-    """A folder in memory."""
-    return Playbook({"f.txt": "one\ntwo\nthree\nfour\nfive\n", "g.txt": "g\n"})
-
-
-def test_08_undo_in_one_session_leaves_all_others_alone(book: Playbook) -> None:
-    """anomalyco/opencode #33940, #13558: undo reverted every session's work, in a fresh session too; redo was old."""
-    ann, ben, new = (Somebody(book, name) for name in ("ann", "ben", "new"))
-    write(ann, "f.txt", "one\nTWO\nthree\nfour\nfive\n")
-    write(ben, "f.txt", "one\nTWO\nthree\nfour\nFIVE\n")
-    write(ben, "bens.txt", "ben\n")
-    book.write("f.txt", "ONE by hand\nTWO\nthree\nfour\nFIVE\n")  # the user, with days of work
-    book.write("users.txt", "days of work\n")
-    before = dict(book.files)
-    for tool, args in (("undo", {}), ("undo", {"last": 100}), ("redo", {}), ("undo", {"path": "."})):
-        refused(new.call(tool, args), "not_found")
-        assert book.files == before
-    ok(ann.call("undo", {}))
-    assert book.files == {**before, "f.txt": b"ONE by hand\ntwo\nthree\nfour\nFIVE\n"}
-    write(ben, "f.txt", "ONE by hand\ntwo\nthree\nFOUR\nFIVE\n")
-    ok(ann.call("redo", {}))
-    assert book.files == {**before, "f.txt": b"ONE by hand\nTWO\nthree\nFOUR\nFIVE\n"}
-
-
-def test_10_nothing_on_disk_goes_back_without_an_undo_that_everybody_is_told_of(book: Playbook) -> None:
-    """zed-industries/zed #37623: sending a message again silently put files on disk back."""
-    ann, ben = Somebody(book, "ann"), Somebody(book, "ben")
-    base = ok(ann.call("read_file", {"path": "f.txt"}))["version"]
-    sent = {"path": "f.txt", "content": "one\nTWO\nthree\nfour\nfive\n", "base": base}
-    ok(ann.call("write_file", sent))
-    write(ben, "f.txt", "one\nTWO\nthree\nfour\nFIVE\n")
-    before = dict(book.files)
-    refused(ann.call("write_file", sent), "write_conflict")
-    for tool, args in (("undo", {"plan": True}), ("undo", {"dry_run": True}), ("log", {}), ("since", {})):
-        ok(ann.call(tool, args))
-    assert book.files == before
-    done = ok(ann.call("undo", {}))
-    assert book.text("f.txt") == "one\ntwo\nthree\nfour\nFIVE\n"
-    (record,) = ok(ben.call("log", {"path": "f.txt", "limit": 1}))["records"]
-    assert (record["version"], record["writer"]["type"], record["writer"]["agent"]) == (done["version"], "undo", "ann")
-    told = ben.call("write_file", {"path": "f.txt", "content": "x\n"})["changed_since_your_read"]
-    assert [(entry["writer"]["agent"], entry["writer"]["type"]) for entry in told] == [("ann", "undo")]
-
-
-def test_11_a_restore_is_taken_back_by_an_undo(book: Playbook) -> None:
-    """zed-industries/zed #28676: going back to a checkpoint could not itself be undone."""
-    ann, ben = Somebody(book, "ann"), Somebody(book, "ben")
-    for path in ("f.txt", "g.txt"):
-        ok(ann.call("read_file", {"path": path}))
-    ok(ann.call("checkpoint", {"name": "start"}))
-    start = dict(book.files)
-    write(ann, "f.txt", "all new\n")
-    ok(ann.call("delete_file", {"path": "g.txt"}))
-    write(ben, "bens.txt", "ben\n")
-    book.write("f.txt", "all new\nand a line by hand that nobody has looked at\n")
-    later = dict(book.files)
-    for _ in range(2):
-        ok(ann.call("restore", {"at": "start", "path": "."}))
-        assert book.files == {**start, "bens.txt": b"ben\n"}
-        ok(ann.call("undo", {}))
-        assert book.files == later
-
-
-def test_12_undo_again_and_again_never_takes_the_operation_of_another_agent(book: Playbook) -> None:
-    """jj-vcs/jj #7229, PR #10123: undo went by one head for all, so that one agent undid another's operation."""
-    ann, ben = Somebody(book, "ann"), Somebody(book, "ben")
-    for n in range(3):
-        write(ann, f"ann{n}.txt", f"ann {n}\n")
-        write(ben, f"ben{n}.txt", f"ben {n}\n")
-    bens = {path: data for path, data in book.files.items() if path.startswith("ben")}
-    for left in (2, 1, 0):
-        ok(ann.call("undo", {}))
-        assert sum(path.startswith("ann") for path in book.files) == left
-    refused(ann.call("undo", {}), "not_found")
-    refused(ben.call("redo", {}), "not_found")
-    assert {path: book.files.get(path) for path in bens} == bens
-    ok(ben.call("undo", {}))
-    ok(ann.call("redo", {}))
-    assert sorted(book.files) == ["ann0.txt", "ben0.txt", "ben1.txt", "f.txt", "g.txt"]
-
-
-def test_14_an_editor_that_saves_over_a_restore_costs_neither_its_text_nor_the_checkpoint(book: Playbook) -> None:
-    """RooCodeInc/Roo-Code #3097: a restore beside an editor with unsaved text did nothing, and used the point up."""
-    ann = Somebody(book, "ann")
-    start = ok(ann.call("read_file", {"path": "f.txt"}))["content"]
-    ok(ann.call("checkpoint", {"name": "start"}))
-    write(ann, "f.txt", start.replace("two", "TWO"))
-    in_the_editor = start.replace("two", "TWO") + "typed and not saved\n"
-    plan = ok(ann.call("restore", {"at": "start", "path": "f.txt", "plan": True}))
-    book.write("f.txt", in_the_editor)  # saved between the plan and its execution
-    refused(ann.call("restore", {"token": plan["token"]}), "plan_stale")
-    assert book.text("f.txt") == in_the_editor
-    ok(ann.call("restore", {"at": "start", "path": "f.txt"}))
-    book.write("f.txt", in_the_editor)  # and saved again, right after
-    assert [c["name"] for c in ok(ann.call("checkpoint", {"action": "list"}))["checkpoints"]] == ["start"]
-    ok(ann.call("restore", {"at": "start", "path": "f.txt"}))
-    assert book.text("f.txt") == start
-    ok(ann.call("undo", {}))
-    assert book.text("f.txt") == in_the_editor
-
-
-def test_21_a_checkpoint_of_a_large_tree_is_one_record() -> None:
-    """Roo-Code #5412, opencode #1646 and others: a checkpoint of a large tree took minutes, or was not made."""
-    book = Playbook({f"d{n % 20}/f{n}.txt": f"{n}\n" for n in range(200)})
-    ann = Somebody(book, "ann")
-    for path in book.files:
-        ok(ann.call("read_file", {"path": path}))
-    head = book.journal.head
-    ok(ann.call("checkpoint", {"name": "large"}))
-    assert book.journal.head == head + 1
-
-
-@pytest.mark.parametrize("everyones", [False, True])
-def test_undo_deletes_only_what_it_can_prove_that_the_undone_events_made(book: Playbook, everyones: bool) -> None:
-    """What all of these come down to: a file goes when an undone record made it, and its bytes are those it made."""
-    ann = Somebody(book, "ann")
-    book.write("there.txt", "older than the journal\n")
-    ok(ann.call("checkpoint", {"name": "start"}))
-    before = dict(book.files)
-    write(ann, "made.txt", "made\n")
-    write(ann, "built_on.txt", "made\n")
-    ok(ann.call("read_file", {"path": "there.txt"}))  # the journal never saw it come
-    book.write("built_on.txt", "made\nand a line by hand\n")  # nobody has looked at it since
-    book.write("beside.txt", "nor ever at this\n")
-    later = dict(book.files)
-    kept = {"beside.txt": later["beside.txt"]}
-    told = {"made.txt": ("delete", None)}
-    if everyones:
-        ok(ann.call("read_file", {"path": "built_on.txt"}))  # the line by hand is known, and undone too
-        told |= {"built_on.txt": ("delete", None), "there.txt": ("none", "creation_not_seen")}
-    else:
-        told |= {"built_on.txt": ("none", None)}
-        kept |= {"built_on.txt": later["built_on.txt"]}
-    reply = ok(ann.call("rollback", {"to": "start", "writer": "*" if everyones else ""}))
-    assert {f["path"]: (f["action"], f["skipped"]) for f in reply["files"]} == told
-    assert [bool(f["conflicts"]) for f in reply["files"] if f["path"] == "built_on.txt"] == [not everyones]
-    assert book.files == before | kept
-    ok(ann.call("undo", {}))
-    assert book.files == later
-
-
-def test_05_everyones_changes_of_a_file_first_seen_after_the_point_come_out_and_the_file_stays(book: Playbook) -> None:
-    """RooCodeInc/Roo-Code #6209: what the point does not know of. As it was first seen is as far as one can go."""
-    ann = Somebody(book, "ann")
-    ok(ann.call("checkpoint", {"name": "start"}))
-    start = dict(book.files)
-    write(ann, "f.txt", "ann\n")  # which reads it first: that is when the journal learns of it
-    ok(ann.call("rollback", {"to": "start", "writer": "*"}))
-    assert book.files == start
-
-
-def test_10_a_rollback_that_is_asked_for_again_brings_nothing_back(book: Playbook) -> None:
-    """zed-industries/zed #37623, opencode #13558: what is sent twice must not put files back to an outdated state."""
-    ann = Somebody(book, "ann")
-    ok(ann.call("checkpoint", {"name": "start"}))
-    start = dict(book.files)
-    write(ann, "f.txt", "ann\n")
-    ok(ann.call("rollback", {"to": "start"}))
-    assert book.files == start
-    refused(ann.call("rollback", {"to": "start"}), "not_found")
-    assert book.files == start
-
-
-def test_10_a_rollback_takes_back_an_undo_made_after_the_point(book: Playbook) -> None:
-    """zed-industries/zed #37623: what goes back is what was asked for, which is the state at the point."""
-    ann = Somebody(book, "ann")
-    write(ann, "f.txt", "ann, before\n")
-    ok(ann.call("checkpoint", {"name": "start"}))
-    start = dict(book.files)
-    write(ann, "f.txt", "ann, later\n")
-    ok(ann.call("undo", {"last": 2}))
-    assert book.text("f.txt") == "one\ntwo\nthree\nfour\nfive\n"
-    ok(ann.call("rollback", {"to": "start"}))
-    assert book.files == start
-
-
-# ── on a real disk ───────────────────────────────────────────────────────────
 
 
 def git(folder: Path, *args: str) -> str:
@@ -267,29 +58,10 @@ def of_git(folder: Path) -> dict[str, str]:
     return {path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def lying_in(folder: Path) -> dict[str, bytes]:
-    """The bytes of every file, without those of git and of the daemon."""
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not {".git", ".quire"} & set(path.parts)
-    }
-
-
 def untouched(folder: Path, *names: str) -> dict[str, tuple[bytes, int, int]]:
     """Bytes, inode and time of files: when all are as before, nobody has written them, not even with equal bytes."""
     stats = {name: (folder / name).stat() for name in names}
     return {name: ((folder / name).read_bytes(), st.st_ino, st.st_mtime_ns) for name, st in stats.items()}
-
-
-@contextlib.contextmanager
-def without_git_and_home() -> Iterator[None]:
-    """A daemon that is started meanwhile finds no git, no home and nobody's name."""
-    hidden = {name: os.environ.pop(name) for name in ("PATH", "HOME", "USER", "LOGNAME") if name in os.environ}
-    try:
-        yield
-    finally:
-        os.environ.update(hidden)
 
 
 @pytest.fixture(scope="module")
@@ -751,107 +523,3 @@ def test_25_an_overflow_of_the_watch_is_told_and_survived_and_our_own_files_are_
     scene.at.write(new, "seen again\n")
     caught_up(scene.ann)
     assert sha256(b"seen again\n") in journaled(scene.ann, new)
-
-
-# ── without git ──────────────────────────────────────────────────────────────
-
-
-@pytest.fixture(scope="module")
-def plain() -> Iterator[Live]:
-    """A daemon on a folder that is no repository; its very first call was a checkpoint, named "first"."""
-    one = Live()
-    try:
-        for n in range(60):
-            one.write(f"tree/d{n % 6}/f{n}.txt", f"file {n}\n")
-        with without_git_and_home():
-            boss = one.connect("boss")
-        ok(boss.call("checkpoint", {"name": "first"}))
-        yield one
-    finally:
-        one.close()
-
-
-@pytest.mark.real
-def test_05_going_back_to_the_first_checkpoint_removes_nothing(plain: Live) -> None:
-    """RooCodeInc/Roo-Code #6209, #7216: going back to the first checkpoint deleted nearly all of the code."""
-    before = lying_in(plain.root)
-    with plain.connect("ann", "05") as ann:
-        write(ann, "tree/d0/f0.txt", "changed\n")
-        write(ann, "tree/made.txt", "made\n")
-        ann.call("restore", {"at": "first", "path": "."})
-        now = lying_in(plain.root)
-        assert {path: now.get(path) for path in before if path != "tree/d0/f0.txt"} == {
-            path: data for path, data in before.items() if path != "tree/d0/f0.txt"
-        }
-        assert now["tree/made.txt"] == b"made\n"
-        ann.call("rollback", {"to": "first"})
-        assert lying_in(plain.root) == before
-
-
-@pytest.mark.real
-def test_06_a_checkpoint_without_a_git_identity_holds_every_byte(plain: Live) -> None:
-    """unarbos/arbos PR #390: without an identity the checkpoint was empty, and the rewind that erased told success."""
-    plain.write("six/mine.txt", "mine\n")
-    plain.write("six/other.txt", "other\n")
-    with plain.connect("ann", "06") as ann:
-        caught_up(ann)
-        ok(ann.call("checkpoint", {"name": "six"}))
-        held = {
-            name: ok(ann.call("read_file", {"path": f"six/{name}", "at": "six"})) for name in ("mine.txt", "other.txt")
-        }
-        assert {name: reply["content"] for name, reply in held.items()} == {
-            "mine.txt": "mine\n",
-            "other.txt": "other\n",
-        }
-        plain.write("six/mine.txt", "overwritten\n")
-        plain.write("six/later.txt", "later\n")
-        caught_up(ann)
-        for tool, args in (("rollback", {"to": "six"}), ("restore", {"at": "six", "path": "six/later.txt"})):
-            refused(ann.call(tool, args), "not_found")  # what brings nothing back is no success
-        reply = ok(ann.call("restore", {"at": "six", "path": "six"}))
-        assert [f["path"] for f in reply["files"] if f["action"] != "none"] == ["six/mine.txt"]
-        assert lying_in(plain.root / "six") == {
-            "mine.txt": b"mine\n",
-            "other.txt": b"other\n",
-            "later.txt": b"later\n",
-        }
-
-
-@pytest.mark.real
-def test_17_undo_needs_no_git(plain: Live) -> None:
-    """openai/codex #9203, #19205: undo needed a repository, then was removed, and users asked for it back."""
-    plain.write("seventeen/f.txt", "one\ntwo\n")
-    with plain.connect("ann", "17") as ann:
-        write(ann, "seventeen/f.txt", "ONE\ntwo\n")
-        plain.write("seventeen/f.txt", "ONE\ntwo\nby hand\n")
-        ok(ann.call("undo", {}))
-        assert plain.read("seventeen/f.txt") == b"one\ntwo\nby hand\n"
-        ok(ann.call("redo", {}))
-        assert plain.read("seventeen/f.txt") == b"ONE\ntwo\nby hand\n"
-    assert not (plain.root / ".git").exists()
-
-
-@pytest.mark.real
-def test_05_a_restore_that_is_killed_half_way_is_finished_by_the_next_daemon(daemon: Any) -> None:
-    """anthropics/claude-code #14002, and every tool here that cleans first and restores then: a part of the tree."""
-    at = daemon()
-    old = {f"f{n}.txt": f"{n}\n" for n in range(4)}
-    for path, content in old.items():
-        at.write(path, content)
-    with at.fault("after_write", 2):
-        ann = at.connect("ann")
-    caught_up(ann)
-    ok(ann.call("checkpoint", {"name": "start"}))
-    for path in old:
-        at.write(path, f"{path}, later\n")
-    at.write("bystander.txt", "b\n")
-    caught_up(ann)
-    doomed = at.daemon_pid()
-    reply = ann.call("restore", {"at": "start", "path": "."})
-    assert reply["outcome"] == "unknown"
-    assert at.died(doomed)
-    assert 0 < sum(data.endswith(b"later\n") for data in lying_in(at.root).values()) < 4, "it did not die half way"
-    with at.connect("ben") as ben:
-        assert ok(ben.call("op_status", {"op": reply["op"]}))["outcome"] == "applied"
-        assert lying_in(at.root) == {path: text.encode() for path, text in (old | {"bystander.txt": "b\n"}).items()}
-        verified(ben)
