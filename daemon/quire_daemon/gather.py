@@ -51,6 +51,9 @@ __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
 RETRY_S: Final = 0.002
 """Between two looks at a file that is held open."""
 
+MOST_FIRST: Final = 4
+"""How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
+
 READER_FROM: Final = 500
 """New files of a scan that are worth processes that read them: one takes as long to start as some hundred to read."""
 
@@ -119,6 +122,7 @@ class Gather:
         self.mounts = mounts or Mounts()
         self._reader: Readers | None = None
         self.hint = hint
+        self.look_first: Callable[[], bool] = lambda: False  # at what the watcher has told; was there anything?
         self.other_names: Callable[[str], Sequence[str]] = lambda path: ()  # of the file there (hard links)
 
     @property
@@ -154,7 +158,12 @@ class Gather:
         """
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
-        observation = self.observe(place.path, "read", unfinished_ok, self.recorder.clock.now_ns(), place.look)
+        now_ns = self.recorder.clock.now_ns()
+        observation = self.observe(place.path, "read", unfinished_ok, now_ns, place.look)
+        for _ in range(MOST_FIRST):
+            if not _came_or_went(observation.event) or not self.look_first():
+                break
+            observation = self.observe(place.path, "read", unfinished_ok, now_ns)
         if observation.hidden and writing:  # whoever makes a file there goes on without what was there
             observation = self._as_gone(observation, "read")
         self.note(observation, observation.event)
@@ -481,3 +490,8 @@ class Gather:
             return _Sighting(OnDisk("missing"))
         image = Image(target, signature, settled=True, finished=True)
         return _Sighting(OnDisk("link", blob_id(target), len(target), 0o777, LINK), image=image, signature=signature)
+
+
+def _came_or_went(event: Event | None) -> bool:
+    """Could it be one end of a rename?"""
+    return isinstance(event, OutsideDeleted) or (isinstance(event, OutsideWritten) and not event.base)

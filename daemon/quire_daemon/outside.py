@@ -65,6 +65,7 @@ class Outside:
             self._now,
         )
         gather.other_names = self._linked.others
+        gather.look_first = self._look_first
 
     # ── naming paths ──
 
@@ -107,20 +108,35 @@ class Outside:
 
     def look(self, now: float, hurried: bool) -> None:
         """Take the watcher's hints and look at what is due, for one slice of time. `hurried`: callers wait."""
+        self._look_at_told(now, SLICE_S if hurried else IDLE_SLICE_S)
+        self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
+        self.scanning.look(now)
+        self._linked.look(now)
+
+    def _look_first(self) -> bool:
+        """A request met a file that came or went. The watcher may have told of that since the turn began, and of the
+        other end of a rename: seen together they are one move. Was there anything to look at?
+        """
+        if not self._watcher.has_news():
+            return False
+        try:
+            self._look_at_told(self._now(), SLICE_S)
+        except Exception:  # noqa: BLE001  it is looked at again, and told then: it is not the fault of the request
+            return False
+        return True
+
+    def _look_at_told(self, now: float, slice_s: float) -> None:
         self._take_hints(now)
         self._gather.mounts.look(self._recorder.next_seq - 1)
         if self._gather.mounts.take_news():
             self.scanning.scan(MOUNTS)
         observed: list[Observation] = []
         try:
-            self._look_at_due(observed, now, now + (SLICE_S if hurried else IDLE_SLICE_S))
+            self._look_at_due(observed, now, now + slice_s)
         finally:  # a path that cannot be looked at takes nothing with it
             if observed or self._moves:  # else there is nothing to be recorded, nor to be forgotten
                 with self._again_unless_taken([one.path for one in observed], now):
                     self._record(observed)
-        self._record_ahead(now, HURRIED_AHEAD if hurried else AHEAD_EVERY)
-        self.scanning.look(now)
-        self._linked.look(now)
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
         """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""

@@ -14,7 +14,7 @@ from outside_turns import Turns
 
 from quire_daemon.noticed import FEW, Batch
 from quire_daemon.outside import AGAIN_S, UNFINISHED_S
-from quire_journal.events import OutsideMoved
+from quire_journal.events import OutsideDeleted, OutsideMoved
 from quire_journal.ids import disk_path
 from quire_journal.log import Damaged, Reading, StoreFailed
 from quire_journal.refusals import Refused
@@ -394,3 +394,29 @@ def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Tur
     assert len(turns.errors) == 1
     assert turns.texts("a") == ["one\n"]
     assert turns.scans() == ["start", "overflow"]
+
+
+# ── requests that meet it first ──
+
+
+@pytest.mark.parametrize("asked", ["a", "b"])
+def test_a_request_that_meets_an_end_of_a_rename_first_leaves_it_a_rename(turns: Turns, asked: str) -> None:
+    """It was told as a deletion and a new file, and an undo did not find the one in the other."""
+    turns.write("a", "one\n")
+    turns.opened()
+    (turns.root / "a").rename(turns.root / "b")
+    turns.watcher.batches.append(Batch(dirty={"a", "b"}, moved=[("a", "b")]))
+    assert turns.gather.file(asked, writing=False).kind == ("file" if asked == "b" else "missing")
+    turns.turns()
+    assert [(e.path, e.to) for e in turns.events() if isinstance(e, OutsideMoved)] == [("a", "b")]
+    assert not [e for e in turns.events() if isinstance(e, OutsideDeleted)]
+
+
+def test_a_request_has_no_fault_of_what_else_the_watcher_told(turns: Turns) -> None:
+    turns.opened()
+    turns.write("a", "one\n")
+    turns.gather.refuses["b"] = OSError(5, "Input/output error")
+    turns.watcher.batches.append(Batch(dirty={"b"}))
+    assert turns.gather.file("a", writing=False).kind == "file"
+    turns.turns(AGAIN_S)
+    assert [str(error) for error in turns.errors] == ["[Errno 5] Input/output error"]
