@@ -70,6 +70,24 @@ def test_a_redo_brings_back_the_one_work_without_the_other(begun: Begun) -> None
     assert texts(desk) == anns
 
 
+def test_an_undo_that_had_nothing_to_do_in_a_file_counts_there_all_the_same() -> None:
+    """Ben had taken out by hand what Ann had written. Her work is undone, so that it does not come back with his."""
+    desk = Desk()
+    desk.outside("f", START)
+    desk.outside("g", START)
+    edited = START.replace(b"two", b"TWO")
+    ann = desk.write_all({"f": edited, "g": edited}, desk.ann)
+    desk.write_all({"f": START.replace(b"six", b"SIX")}, desk.ben)
+    undone = desk.call(UNDO_TOOL, desk.ann, batch=ann)
+    assert [(f["path"], f["action"]) for f in undone["files"]] == [("f", "none"), ("g", "write")]
+    assert desk.call(UNDO_TOOL, desk.ben)["ok"]
+    assert texts(desk) == {"f": START, "g": START}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"f": edited, "g": edited}
+    assert desk.call(REDO_TOOL, desk.ben)["ok"]
+    assert texts(desk) == {"f": START.replace(b"six", b"SIX"), "g": edited}
+
+
 def test_conflict_markers_of_others_stay_where_what_is_undone_is_elsewhere() -> None:
     desk, ann, _ = ann_and_ben()
     desk.call(UNDO_TOOL, desk.ann, batch=ann, conflicts="markers")

@@ -14,12 +14,17 @@ from msgspec.structs import replace
 
 from quire_daemon.handlers.batches import Batches, in_paths
 from quire_daemon.handlers.choosing import Choice
+from quire_journal.events import BatchUndone
 from quire_journal.lives import Life, Step, lives
 from quire_journal.unwind import unwind
+from quire_journal.views.batches import ABANDONED
 
 MOST_OTHERS: Final = 200
 """Undos of others, in the files of one undo, that are looked at together with it. Where there are more, what they did
 counts as what anybody did."""
+
+MOST_SINCE: Final = 2000
+"""Newest records, in which undos are looked for that had nothing to do in these files."""
 
 MOST_WRITES: Final = 2000
 """What these undos may have written in all, in whatever files."""
@@ -61,6 +66,26 @@ class _Without:
         """The lives of the files that the choice is about, with what is undone in each."""
         return [self._flagged(life) for life in self._found()]
 
+    def undoing_since(self, found: Sequence[Life]) -> dict[str, set[int]]:
+        """The batches that undid others since the first of these lives begins, by the names of the files in which these
+        others did something. In some they left no record, as there was nothing to do.
+        """
+        known, doing, work = self._known, dict[str, set[int]](), 0
+        head = known.history.head()
+        first = min((life.steps[0].seq for life in found), default=head)
+        for record in known.history.records(after=max(first, head - MOST_SINCE)):
+            if record.kind != BatchUndone.kind or record.batch in self._connected:
+                continue
+            if known.history.batch_state(record.batch) == ABANDONED:
+                continue
+            for undone in known.undid(record.batch):
+                work += len(known.history.batch_writes(undone))
+                if work > MOST_WRITES:
+                    return doing
+                for path, _ in known.starts(undone):
+                    doing.setdefault(path, set()).add(record.batch)
+        return doing
+
     def as_they_are(self) -> list[Life]:
         """The same lives, with what is undone now: they should come to the files as they are."""
         return [self._as_it_is(life) for life in self._found()]
@@ -68,7 +93,7 @@ class _Without:
     def _found(self) -> list[Life]:
         known, names = self._known, self._names
         in_path = self._filter(self._choice.paths)
-        starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
+        starts = ((p, s) for batch in self._concerned() for p, s in known.starts(batch) if in_path(p))
         wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
         last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
@@ -79,6 +104,17 @@ class _Without:
         if others:
             about = {*wanted}
             found = [life for life in found if any((p, s.seq) in about for s in life.steps for p in _names(s))]
+        return found
+
+    def _concerned(self) -> Iterable[int]:
+        """The chosen batches, and what they undid: in some files of that they may have had nothing to do."""
+        found = dict.fromkeys(self._choice.batches)
+        todo = [*found]
+        while todo:
+            for batch in self._known.undid(todo.pop()):
+                if batch not in found:
+                    found[batch] = None
+                    todo.append(batch)
         return found
 
     def _flagged(self, life: Life) -> Life:
@@ -166,12 +202,19 @@ def lives_without(known: Batches, choice: Choice) -> list[Life]:
     work was built on the other. But only where all of it explains the file as it is now: what stands there for another
     reason, conflict markers say, is not to change with the choice.
     """
-    found = _Without(known, choice).lives()
+    alone = _Without(known, choice)
+    found = alone.lives()
     others: set[int] = set()
     names: set[str] = set()
-    wider = {life.now: life for life in found if _undoing_among_kept(known, [life])}
+    without_a_record = alone.undoing_since(found)
+    wider = {
+        life.now: life
+        for life in found
+        if _undoing_among_kept(known, [life]) or not without_a_record.keys().isdisjoint(life.paths)
+    }
     while wider:
-        doing, had = _undoing_among_kept(known, wider.values()), {n for life in wider.values() for n in life.paths}
+        had = {n for life in wider.values() for n in life.paths}
+        doing = _undoing_among_kept(known, wider.values()).union(*(without_a_record.get(name, ()) for name in had))
         if doing <= others and had <= names:
             break
         others |= doing
