@@ -18,6 +18,7 @@ from quire_journal.events import BatchUndone
 from quire_journal.lives import Life, Step, lives
 from quire_journal.unwind import unwind
 from quire_journal.views.batches import ABANDONED
+from quire_journal.views.files import Version
 
 MOST_OTHERS: Final = 200
 """Undos of others, in the files of one undo, that are looked at together with it. Where there are more, what they did
@@ -99,12 +100,22 @@ class _Without:
         last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
         before = (b for b in self._connected - self._chosen if b < last)
         undone = (b for b in before if every or self._undone(b, ()))
-        others = [(p, s) for b in undone for p, s in known.starts(b) if names is None or p in names]
-        found = lives(known.history, [*wanted, *others], lambda version: version.batch in self._connected)
+        undid, did = _parted(undone, lambda batch: bool(known.undid(batch)))
+        others = [(p, s) for b in did for p, s in known.starts(b) if names is None or p in names]
+        found = lives(known.history, [*wanted, *others], self._is_connected)
+        # What undid others did so in files that they had changed: mostly all of it has been met by now.
+        met = {step.seq for life in found for step in life.steps} if undid else set()
+        unmet = [b for b in undid if not met.issuperset(known.history.batch_writes(b))]
+        if unmet:
+            others += [(p, s) for b in unmet for p, s in known.starts(b) if names is None or p in names]
+            found = lives(known.history, [*wanted, *others], self._is_connected)
         if others:
             about = {*wanted}
             found = [life for life in found if any((p, s.seq) in about for s in life.steps for p in _names(s))]
         return found
+
+    def _is_connected(self, version: Version) -> bool:
+        return version.batch in self._connected
 
     def _concerned(self) -> Iterable[int]:
         """The chosen batches, and what they undid: in some files of that they may have had nothing to do."""
@@ -240,6 +251,12 @@ def _undoing_among_kept(known: Batches, found: Iterable[Life]) -> set[int]:
     batches = {version.batch for version in kept if version is not None and version.type == "undo"}
     marks = ((batch, known.history.undoing(batch)) for batch in batches)
     return {batch for batch, mark in marks if mark is not None and mark.undone}
+
+
+def _parted(batches: Iterable[int], fits: Callable[[int], bool]) -> tuple[list[int], list[int]]:
+    """Those that fit, and the others."""
+    every = [*batches]
+    return [b for b in every if fits(b)], [b for b in every if not fits(b)]
 
 
 def _names(step: Step) -> tuple[str, str]:
