@@ -16,8 +16,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-LineRange = tuple[int, int]
-"""Lines start..stop, 0-based, half-open."""
+from quire_journal.line_ranges import LineRange, Ranges
 
 REGULAR: Final = 0
 LINK: Final = 1  # the blob is the link's target
@@ -252,9 +251,9 @@ class ReadServed(Event, frozen=True):
     kind: ClassVar[str] = "read_served"
     path: str
     version: int
-    shown: tuple[LineRange, ...]
+    shown: Ranges
     anchors: bool = False  # with hashes: the path joins the hash index
-    moved: tuple[LineRange, ...] = ()  # those of `shown` that others have moved since it was shown their numbers
+    moved: Ranges = ()  # those of `shown` that others have moved since it was shown their numbers
 
 
 class EditRefused(Event, frozen=True):

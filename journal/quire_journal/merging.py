@@ -15,10 +15,11 @@ from quire_journal.blobs import NotHeld
 from quire_journal.carry import Blocked, carry, changes, three_way
 from quire_journal.events import REGULAR
 from quire_journal.history import History
+from quire_journal.line_ranges import Ranges, merge_ranges
 from quire_journal.lives import State, Step
 from quire_journal.marking import Disputed, disputed, place_after
 from quire_journal.splice import Splice, carry_ranges
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import Text
 
 
 class Conflict(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +34,7 @@ class Conflict(msgspec.Struct, frozen=True, gc=False):
 
     seq: int
     why: str
-    lines: tuple[tuple[int, int], ...] = ()
+    lines: Ranges = ()
     place: Disputed | None = None
 
 
@@ -208,7 +209,7 @@ class Merging:
         blocked = carry((splice,), self.until[state.blob]).blocked
         return tuple(text.lines[blocked[0].start : blocked[0].stop]) if blocked else None
 
-    def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> tuple[tuple[int, int], ...]:
+    def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> Ranges:
         """What is left of the blocking lines in the file as it is now."""
         return merge_ranges(carry_ranges(since, [(blocked.start, blocked.stop)]))
 

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
+from quire_journal.line_ranges import LineRange
 from quire_journal.text import BOM, Text
 
 T = TypeVar("T")
@@ -205,17 +206,17 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
     return out
 
 
-def carry_ranges(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def carry_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
     """The lines of `ranges` that survive `splices`, as ranges in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges)]
 
 
-def moved_ranges(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+def moved_ranges(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> list[LineRange]:
     """The lines of `ranges` that survive `splices` with another number, as ranges in the result."""
     return [(start + moved, stop + moved) for start, stop, moved in _surviving(splices, ranges) if moved]
 
 
-def _surviving(splices: Sequence[Splice], ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int, int]]:
+def _surviving(splices: Sequence[Splice], ranges: Iterable[LineRange]) -> Iterator[tuple[int, int, int]]:
     """The parts of `ranges` that no splice replaces, from line to line, and by how many lines they move.
 
     In one walk along both: after a formatter or two, there are thousands of each.

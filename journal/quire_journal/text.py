@@ -10,7 +10,7 @@ Lines are 0-based and half-open in here, 1-based only where people and agents se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, Final
@@ -211,52 +211,3 @@ def content_lines(content: str) -> list[bytes]:
 def shown(line: bytes) -> str:
     """A line as people and agents see it; bytes that are not UTF-8 become U+FFFD."""
     return line.decode("utf-8", "replace")
-
-
-def ranges_of(lines: Iterable[int]) -> tuple[tuple[int, int], ...]:
-    """These lines as sorted ranges that neither overlap nor touch."""
-    out: list[tuple[int, int]] = []
-    first = last = -2
-    for line in sorted(lines):
-        if line > last + 1:
-            if last >= 0:
-                out.append((first, last + 1))
-            first = line
-        last = line
-    if last >= 0:
-        out.append((first, last + 1))
-    return tuple(out)
-
-
-def without(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The lines of `ranges` that are not in `others`, as sorted ranges that neither overlap nor touch."""
-    out: list[tuple[int, int]] = []
-    taken, at = merge_ranges(others), 0
-    for start, stop in merge_ranges(ranges):
-        while at < len(taken) and taken[at][0] < stop:
-            first, last = taken[at]
-            if start < first:
-                out.append((start, first))
-            start = max(start, last)
-            if last > stop:
-                break
-            at += 1
-        if start < stop:
-            out.append((start, stop))
-    return tuple(out)
-
-
-def merge_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The same lines as sorted ranges that neither overlap nor touch."""
-    out: list[tuple[int, int]] = []
-    first = last = -1
-    for start, stop in sorted([r for r in ranges if r[0] < r[1]]):
-        if start > last:
-            if last >= 0:
-                out.append((first, last))
-            first, last = start, stop
-        elif stop > last:
-            last = stop
-    if last >= 0:
-        out.append((first, last))
-    return tuple(out)

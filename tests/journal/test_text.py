@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal.text import BOM, Text, content_lines, merge_ranges, ranges_of, shown, without
+from quire_journal.line_ranges import merge_ranges, ranges_of, without
+from quire_journal.text import BOM, Text, content_lines, shown
 
 ANY_BYTES = st.one_of(
     st.binary(max_size=60),

@@ -22,7 +22,6 @@ from quire_daemon.dialects.patch_text import parse_patch
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.edit import WRITER_TYPE
 from quire_daemon.handlers.files import deletion, movement
-from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import SUSPICIOUS, Result, conclude
 from quire_daemon.handlers.preconditions import (
@@ -48,6 +47,7 @@ from quire_daemon.handlers.staleness import (
 )
 from quire_daemon.rebase import Conflict, carried, touched
 from quire_journal.ids import version_token
+from quire_journal.line_ranges import Ranges
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.splice import Splice, apply, trim

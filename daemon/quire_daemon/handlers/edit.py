@@ -13,7 +13,6 @@ from quire_daemon.arguments import Writing
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Sight, planned_here
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, World
-from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.outcome import Result, conclude
 from quire_daemon.handlers.preconditions import (
@@ -29,10 +28,11 @@ from quire_daemon.rebase import ByCaller, Conflict, carried, touched
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
 from quire_journal.ids import version_token
+from quire_journal.line_ranges import Ranges, merge_ranges, ranges_of
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply, shift_lines, trim
-from quire_journal.text import Text, merge_ranges, ranges_of
+from quire_journal.text import Text
 
 P = TypeVar("P", bound=Writing)
 

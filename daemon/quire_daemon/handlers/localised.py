@@ -7,8 +7,9 @@ from itertools import islice
 from typing import Final
 
 from quire_journal.line_hash import LineHashes
+from quire_journal.line_ranges import Ranges, merge_ranges, ranges_of
 from quire_journal.splice import Splice
-from quire_journal.text import Text, merge_ranges, ranges_of
+from quire_journal.text import Text
 
 CONTEXT: Final = 3
 """Unchanged lines on each side of a change."""
@@ -18,8 +19,6 @@ MOST_ROWS: Final = 200
 
 ROW_CHARS: Final = 1_000
 """Characters of one line that a row shows."""
-
-Ranges = tuple[tuple[int, int], ...]
 
 
 def localised_diff(

@@ -27,7 +27,6 @@ from quire_daemon.handlers.base import Decision, FileNow, Implied, Tool, Who, Wo
 from quire_daemon.handlers.bursts import MOST_OPEN, SETTLE_S, burst_json, own_open
 from quire_daemon.handlers.ground import covers
 from quire_daemon.handlers.held import lease_held, others
-from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import changes_told
 from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.read import seen_with
@@ -36,10 +35,11 @@ from quire_daemon.handlers.staleness import basis_at
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import BurstBegun, BurstEnded, EditRefused, Event, ReadServed
 from quire_journal.history import History
+from quire_journal.line_ranges import Ranges, merge_ranges
 from quire_journal.plain import plain
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
-from quire_journal.text import Text, merge_ranges
+from quire_journal.text import Text
 from quire_journal.views.bursts import Burst
 from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 from quire_journal.views.leases import EXCLUSIVE

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any, Final
 
 from quire_daemon.handlers.base import World
-from quire_daemon.handlers.localised import Ranges
 from quire_daemon.rebase import CONFLICTING, NONE, TOUCHING, relation
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import changed_ranges, diff
 from quire_journal.history import History
 from quire_journal.ids import version_token
+from quire_journal.line_ranges import Ranges
 from quire_journal.points import rfc3339
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.views.files import Version

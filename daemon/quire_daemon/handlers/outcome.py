@@ -15,7 +15,7 @@ import msgspec
 from quire_daemon import safety
 from quire_daemon.config import Safety
 from quire_daemon.handlers.base import Decision, FileNow, Move, Put, Remove, World, Write
-from quire_daemon.handlers.localised import Ranges, localised_diff
+from quire_daemon.handlers.localised import localised_diff
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import captured, require_lines
 from quire_daemon.safety import Grammars
@@ -34,10 +34,11 @@ from quire_journal.events import (
 )
 from quire_journal.ids import version_token
 from quire_journal.line_hash import LineHashes
+from quire_journal.line_ranges import Ranges, merge_ranges, without
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.splice import Splice, carry_ranges
-from quire_journal.text import Text, merge_ranges, without
+from quire_journal.text import Text
 
 CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 

@@ -11,7 +11,6 @@ import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.beginning import before_it
-from quire_daemon.handlers.localised import Ranges
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.preconditions import require_lines, require_readable, require_size, shown_as
 from quire_journal.blobs import NotHeld
@@ -20,11 +19,12 @@ from quire_journal.events import FOLDER, LINK, ReadServed
 from quire_journal.history import History
 from quire_journal.ids import disk_path, journal_path, version_token
 from quire_journal.line_hash import LineHashes
+from quire_journal.line_ranges import Ranges, merge_ranges, without
 from quire_journal.missing import missing
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.splice import carry_ranges, moved_ranges
-from quire_journal.text import Text, merge_ranges, shown, without
+from quire_journal.text import Text, shown
 from quire_journal.views.files import Version, standing
 
 _KEPT: Final = "packed_rows"

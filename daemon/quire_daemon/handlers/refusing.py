@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, World
-from quire_daemon.handlers.localised import Ranges, lines_around, localised_diff
+from quire_daemon.handlers.localised import lines_around, localised_diff
 from quire_daemon.handlers.news import MOST_ENTRIES, changes_told, news, rest
 from quire_daemon.handlers.preconditions import shown_as
 from quire_daemon.handlers.staleness import Basis, both_hashes, current_version
@@ -20,11 +20,12 @@ from quire_journal.diff import changed_ranges, diff
 from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.ids import version_token
 from quire_journal.line_hash import LineHashes, line_id
+from quire_journal.line_ranges import Ranges, merge_ranges, ranges_of, without
 from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
 from quire_journal.sentences import capitalised
 from quire_journal.splice import Splice, apply, carry_ranges
-from quire_journal.text import Text, merge_ranges, ranges_of, shown, without
+from quire_journal.text import Text, shown
 from quire_journal.views.files import Version
 
 MOST_LINES: Final = 40

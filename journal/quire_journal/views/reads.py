@@ -23,6 +23,7 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
+from quire_journal.line_ranges import Ranges
 from quire_journal.log import Reading, Writing, u32, u64
 from quire_journal.records import Record
 from quire_journal.views.files import TOOL_WRITES, record_before
@@ -40,11 +41,11 @@ class Shown(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a caller was last shown of a path: the version, and which of its lines (0-based, half-open)."""
 
     version: int
-    lines: tuple[tuple[int, int], ...]
+    lines: Ranges
     at_ns: int = 0
     read: int = 0  # the version that it last read; its own writes move `version` on and leave this. 0: `version` itself
     first: int = 0  # the first version that it was ever shown; 0: `version` itself
-    moved: tuple[tuple[int, int], ...] = ()  # those of `lines` whose numbers it was not shown: others moved them
+    moved: Ranges = ()  # those of `lines` whose numbers it was not shown: others moved them
 
     @property
     def news_after(self) -> int:
@@ -155,8 +156,8 @@ def _move_base_to(w: Writing, record: Record, event: FileMoved) -> None:
         _replace(w, record, caller + u32(new), Shown(record.seq, (), record.at_ns))
         return
     before = shown(w, caller, old)
-    lines: tuple[tuple[int, int], ...] = ()
-    moved: tuple[tuple[int, int], ...] = ()
+    lines: Ranges = ()
+    moved: Ranges = ()
     if before is not None and before.version == event.base:
         base = None if made is None else made.event()
         if getattr(base, "blob", b"") == event.blob:
