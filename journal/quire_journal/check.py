@@ -26,7 +26,6 @@ from typing import Final
 import msgspec
 
 from quire_journal import FORMAT, addresses, blob_rows, blobs, frames, replay, watermarks
-from quire_journal.beside import Beside, unlike
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
@@ -34,6 +33,7 @@ from quire_journal.journal import require_head
 from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, last_number, u64
 from quire_journal.migrating import HEAD_KEY
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
+from quire_journal.refolding import ViewsElsewhere, differing
 from quire_journal.sentences import capitalised
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import TABLES, VIEWS, losses
@@ -238,7 +238,7 @@ class _Log:
             return
         try:
             replay.fold_all(
-                Beside(r, self._again, {*TABLES, "meta"}),
+                ViewsElsewhere(r, self._again, {*TABLES, "meta"}),
                 records,
                 lambda r, blob: blobs.get(r, blob, self._cache),
             )
@@ -395,7 +395,7 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
 def _differences(table: str, r: Reading, again: Reading) -> Iterator[Finding]:
     """Where the table is not what the log makes of it."""
     count = 0
-    for key, held, made in unlike(r.scan(table), again.scan(table)):
+    for key, held, made in differing(r.scan(table), again.scan(table)):
         count += 1
         if count > _FEW:
             continue

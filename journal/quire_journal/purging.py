@@ -21,7 +21,6 @@ import msgspec
 
 from quire_journal import addresses, blobs, frames
 from quire_journal.any_of import AnyOf
-from quire_journal.beside import Again
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.events import (
@@ -39,6 +38,7 @@ from quire_journal.events import (
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, RowChange, Store, last_number, u64
 from quire_journal.records import Record, decode_record, encode_record, link, read_record, record_hash
+from quire_journal.refolding import Refolding
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import View, losses, terms, told_by, with_needed
 from quire_journal.views.files import abandoned_writes, record_before, version_in_row
@@ -146,7 +146,7 @@ class Looking:
         self._newest = 0  # the newest blob
         self._named: set[bytes] = set()  # blobs that records name for the path
         self._lines: dict[bytes, None] = {}  # of what goes
-        self._again: Again | None = None
+        self._again: Refolding | None = None
         self._store: Store | None = None  # in which that one folds
 
     def look(self, r: Reading) -> Found:
@@ -261,9 +261,9 @@ class Looking:
         if self._again is None or self._again.views != folded:
             self.close()
             self._store = self._beside()
-            self._again = Again(folded, self._store)
+            self._again = Refolding(folded, self._store)
         self._again.go_on(r, instead)
-        yield from self._again.unlike(r, views)
+        yield from self._again.changes(r, views)
 
 
 def stand(r: Reading) -> tuple[int, int]:

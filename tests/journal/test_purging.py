@@ -15,7 +15,6 @@ from scribe import Scribe, to_purge
 from cases import every
 from quire_journal import blobs, purging, views
 from quire_journal.any_of import AnyOf
-from quire_journal.beside import Beside
 from quire_journal.check import Finding, check
 from quire_journal.check_end import check_end
 from quire_journal.events import (
@@ -44,6 +43,7 @@ from quire_journal.journal import Entry, Journal
 from quire_journal.log import TABLES, Damaged, Store, u64
 from quire_journal.purging import Change, Looking, Texts, Wanted
 from quire_journal.records import decode_record
+from quire_journal.refolding import ViewsElsewhere
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import VIEWS
 from quire_journal.views.writers import caller_of
@@ -364,7 +364,7 @@ def test_a_view_says_whether_its_rows_depend_on_who_the_writers_are() -> None:
     lived(journal, range(2))
     asking: dict[str, set[str]] = {view.name: set() for view in VIEWS}
 
-    class Told(Beside):
+    class Told(ViewsElsewhere):
         view = ""
 
         def get(self, table: str, key: bytes) -> bytes | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quire_journal.beside import Beside
+from quire_journal.refolding import ViewsElsewhere
 from quire_journal.stores.memory import MemoryStore
 
 
@@ -12,7 +12,7 @@ def test_a_record_that_stands_instead_of_another_is_met_on_every_way() -> None:
         for key, row in ((b"1", b"one"), (b"2", b"two"), (b"3", b"three")):
             w.put("records", key, row)
     with store.reading() as r, MemoryStore().writing() as views:
-        beside = Beside(r, views, (), {b"2": b"TWO"})
+        beside = ViewsElsewhere(r, views, (), {b"2": b"TWO"})
         assert beside.get("records", b"2") == b"TWO"
         assert [row for _, row in beside.scan("records")] == [b"one", b"TWO", b"three"]
         assert beside.values("records", b"2") == [b"TWO", b"three"]

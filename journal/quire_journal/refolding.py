@@ -1,6 +1,6 @@
-"""Views folded again beside a journal: what they should be, or would be if the log were another.
+"""Views folded again beside a journal: what they should be, or would be if some records were others.
 
-Nothing of the journal is written, so this can be done by a process that only reads it, while others use it.
+Nothing is written to the journal, so a process that only reads it can do this while others use it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _CHUNK: Final = 1000
 """Records that are folded at once."""
 
 
-class Again:
-    """Views folded again from another log than that of the journal, chunk by chunk, in a store of their own.
+class Refolding:
+    """Views folded again in a store of their own, chunk by chunk.
 
-    The log is that of the journal, but for the records `instead`, by their keys, that stand in place of others. Asked
-    again it goes on with the records that came meanwhile: those that it has folded must not be others then.
+    The log is the journal's, with the records `instead`, by their keys, in place of its own. Asked again, it goes on
+    with the records that came meanwhile: the ones that it has folded must not have changed then.
     """
 
     def __init__(self, views: Sequence[View], store: Store) -> None:
@@ -34,11 +34,11 @@ class Again:
         self._seq = 0  # the newest record that is folded
 
     def go_on(self, r: Reading, instead: Mapping[bytes, bytes]) -> None:
-        """Fold the records of `r` that are not folded yet. Raises `msgspec.MsgspecError` for one that is none."""
+        """Fold the records of `r` that are not folded yet. Raises `msgspec.MsgspecError` for one that is damaged."""
         tables = [table for view in self.views for table in view.tables]
         while True:
             with self._store.writing() as w:
-                beside = Beside(r, w, tables, instead)
+                beside = ViewsElsewhere(r, w, tables, instead)
                 chunk = [_decoded(row) for _, row in islice(beside.scan("records", u64(self._seq + 1)), _CHUNK)]
                 for record, event in chunk:
                     for view in self.views:
@@ -51,16 +51,16 @@ class Again:
             if len(chunk) < _CHUNK:
                 return
 
-    def unlike(self, r: Reading, views: Iterable[View]) -> Iterator[RowChange]:
+    def changes(self, r: Reading, views: Iterable[View]) -> Iterator[RowChange]:
         """What has to be put into the tables of these views so that they are as folded again."""
         with self._store.reading() as again:
             for view in views:
                 for table in view.tables:
-                    yield from ((table, key, row) for key, _, row in unlike(r.scan(table), again.scan(table)))
+                    yield from ((table, key, row) for key, _, row in differing(r.scan(table), again.scan(table)))
 
 
-def unlike(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
-    """Each key, of two tables in order, at which they are not the same, with both rows; None: there is none."""
+def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, bytes | None]]:
+    """Each key at which two tables, both in order, differ, with the row of each; None where it has none."""
     a, b = next(held, None), next(again, None)
     while a is not None or b is not None:
         if b is None or (a is not None and a[0] < b[0]):
@@ -81,10 +81,10 @@ def _decoded(row: bytes) -> tuple[Record, Event | None]:
     return record, record.event()
 
 
-class Beside:
-    """A transaction whose views are in another store, and whose log and blobs are those of a store that is only read.
+class ViewsElsewhere:
+    """A transaction that reads log and blobs of one store, which is left as it is, and has its views in another.
 
-    `owned` are the tables of that one. `instead` are records, by their keys, that stand in place of those of the store.
+    `owned` are the tables of the other one. `instead` are records, by their keys, that stand in place of the log's own.
     """
 
     def __init__(
