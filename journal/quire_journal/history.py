@@ -1,10 +1,14 @@
-"""Questions to the journal: versions of a path, the tree at a point, who changed it since, what a caller was shown."""
+"""Questions to the journal: versions of a path, the tree at a point, who changed it since, what a caller was shown.
+
+What views answer alone is asked there (`views`); here is one state of the journal with all of them, so that a decision
+need know neither tables nor stores.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import Any, Final
 
 import msgspec
@@ -67,9 +71,73 @@ class History:
         self._callers: dict[int, bytes] = {}
         self._undoings: dict[int, BatchUndone | None] = {}
 
+    # ── records ──
+
     def head(self) -> Seq:
         """The seq of the newest record; 0 for an empty log."""
         return Seq(last_number(self._reading, "records"))
+
+    def record(self, seq: int) -> Record | None:
+        """Record `seq`."""
+        stored = self._reading.get("records", u64(seq)) if 0 < seq < 1 << 64 else None
+        return None if stored is None else read_record(seq, stored)
+
+    def event(self, seq: int) -> Event | None:
+        """The event of record `seq`; None where there is none, or of a kind that this version does not know."""
+        record = self.record(seq)
+        return None if record is None else record.event()
+
+    def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
+        """Records with after < seq <= upto."""
+        stop = None if upto is None else u64(max(upto, 0) + 1)
+        for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
+            yield read_record(int.from_bytes(key, "big"), stored)
+
+    def seq_at(self, at_ns: int) -> Seq:
+        """The newest record not later than a time (binary search; record times are made not to go back)."""
+        low, high = 0, int(self.head())
+        while low < high:
+            middle = (low + high + 1) // 2
+            record = self.record(middle)
+            if record is None or record.at_ns <= at_ns:
+                low = middle
+            else:
+                high = middle - 1
+        return Seq(low)
+
+    # ── paths ──
+
+    def path_id(self, path: str) -> PathId | None:
+        """The number of `path`; None when the log does not name it."""
+        return paths.path_id(self._reading, path)
+
+    def path(self, number: int) -> str | None:
+        """The path with this number; None when there is none."""
+        return paths.path_of(self._reading, number)
+
+    def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
+        """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""
+        for key, name in self._reading.scan("paths", u32(after + 1)):
+            yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
+
+    def names(self) -> Sequence[str]:
+        """Every path that the log names, that with number 1 first. Held at hand: only new ones are read."""
+        return self._names.all(self._reading)
+
+    def read_names(self, most: int) -> bool:
+        """Have all names at hand before somebody asks about many paths, if they are at most `most`; are they?"""
+        if self._reading.count("paths") > most:
+            return False
+        self._names.all(self._reading)
+        return True
+
+    def path_numbers(
+        self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
+    ) -> Sequence[int]:
+        """The numbers of the paths that the log names and that fit; see `PathNames.matching`."""
+        return self._names.matching(self._reading, question, fits, part, most)
+
+    # ── versions ──
 
     def file(self, path: str) -> Version | None:
         """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""
@@ -128,32 +196,6 @@ class History:
         names = self.names()
         return (names[number - 1] for number in files.changed_after(self._reading, seq))
 
-    def path_list(self, after: int = 0) -> Iterator[tuple[int, str]]:
-        """(number, path) of every path that the log names, in the order of their numbers, behind `after`."""
-        for key, name in self._reading.scan("paths", u32(after + 1)):
-            yield int.from_bytes(key, "big"), name.decode("utf-8", "surrogateescape")
-
-    def names(self) -> Sequence[str]:
-        """Every path that the log names, that with number 1 first. Held at hand: only new ones are read."""
-        return self._names.all(self._reading)
-
-    def path(self, number: int) -> str | None:
-        """The path with this number; None when there is none."""
-        return paths.path_of(self._reading, number)
-
-    def read_names(self, most: int) -> bool:
-        """Have all names at hand before somebody asks about many paths, if they are at most `most`; are they?"""
-        if self._reading.count("paths") > most:
-            return False
-        self._names.all(self._reading)
-        return True
-
-    def path_numbers(
-        self, question: str, fits: Callable[[str], object], part: str = "", most: int | None = None
-    ) -> Sequence[int]:
-        """The numbers of the paths that the log names and that fit; see `PathNames.matching`."""
-        return self._names.matching(self._reading, question, fits, part, most)
-
     def touching(
         self, numbers: Sequence[int], after: int = 0, upto: int | None = None, reverse: bool = False
     ) -> Iterator[int]:
@@ -175,15 +217,33 @@ class History:
                 yield seq
                 last = seq
 
-    def with_terms(
-        self, wanted: Sequence[terms.Alternatives], after: int, upto: int, reverse: bool = False
-    ) -> Iterator[tuple[int, Sequence[int]]]:
-        """The records that may have a term of each of `wanted`; see `views.terms.find`."""
-        return terms.find(self._reading, wanted, after, upto, reverse)
+    def changed_since(self, path: str, seq: int, caller: bytes) -> list[Version]:
+        """Versions of `path` after `seq` by anyone but `caller` (b"": by anyone), oldest first."""
+        later = list(self.versions(path, after=seq))
+        return [version for version in later if not caller or self.caller_of(version.writer) != caller]
 
-    def term_filter(self, wanted: Sequence[terms.Alternatives]) -> terms.Filter:
-        """The same question, of single records."""
-        return terms.Filter(self._reading, wanted)
+    def continuity(self, path: str, type: str) -> str:
+        """`clean` when no other writer type precedes `type` in the path's history, else `mixed`."""
+        number = self.path_id(path)
+        if number is None:
+            return "clean"
+        counts = files.made_by(self._reading, number)
+        others = {*counts} - {type}
+        if others == {OUTSIDE_TYPE} and counts[OUTSIDE_TYPE] == 1:
+            return "clean" if self._begins_outside(number) else "mixed"
+        return "mixed" if others else "clean"
+
+    def _begins_outside(self, number: PathId) -> bool:
+        """Did no tool make the first version of a path? That is so for good: only what a tool wrote is taken back."""
+        begun = self._names.begun_outside
+        if number not in begun and files.begins_outside(self._reading, number):
+            begun.add(number)
+        return number in begun
+
+    def _head(self, number: int) -> Version | None:
+        return files.head(self._reading, number)
+
+    # ── bytes ──
 
     def bytes_of(self, blob: bytes) -> bytes:
         """The bytes of a blob. Raises `blobs.NotHeld` (never captured, dropped) or `log.Damaged`."""
@@ -193,6 +253,17 @@ class History:
         """The bytes of a blob; None where they are not held. Raises `log.Damaged`."""
         try:
             return self.bytes_of(blob)
+        except blobs.NotHeld:
+            return None
+
+    def text_of(self, blob: bytes) -> Text:
+        """The text of a blob. Raises as `bytes_of` does."""
+        return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
+
+    def text_held(self, blob: bytes) -> Text | None:
+        """The same; None where the bytes are not held."""
+        try:
+            return self.text_of(blob)
         except blobs.NotHeld:
             return None
 
@@ -232,47 +303,23 @@ class History:
         gone = self.gone(blob)
         return gone is not None and gone.why == losses.PURGED
 
+    def uncaptured(self, at: int | None = None) -> Iterator[tuple[str, str]]:
+        """(path, why) of the files whose bytes are not in the journal; or were not after record `at`."""
+        return capture.uncaptured(self._reading) if at is None else capture.uncaptured_at(self._reading, at)
+
+    def uncaptured_count(self) -> int:
+        """How many files there are whose bytes are not in the journal."""
+        return capture.count(self._reading)
+
+    def first_scan(self) -> int | None:
+        """The record that says that the whole tree was looked at for the first time."""
+        return capture.first_scan(self._reading)
+
     def salvage(self) -> Record | None:
         """The newest record that says that the journal was salvaged; None when it never was."""
         return self.record(losses.last_salvage(self._reading))
 
-    def text_of(self, blob: bytes) -> Text:
-        """The text of a blob. Raises as `bytes_of` does."""
-        return Text.of(self.bytes_of(blob)) if self._text_of is None else self._text_of(blob)
-
-    def text_held(self, blob: bytes) -> Text | None:
-        """The same; None where the bytes are not held."""
-        try:
-            return self.text_of(blob)
-        except blobs.NotHeld:
-            return None
-
-    def shown(self, caller: bytes, path: str) -> Shown | None:
-        """What the caller was last shown of `path`."""
-        number = self.path_id(path)
-        stored = None if number is None else reads.shown(self._reading, caller, number)
-        recent = self._recent.get((caller, path))
-        if recent is None or stored is None:
-            return recent or stored
-        if recent.at_ns and recent.at_ns < stored.at_ns:
-            return stored
-        return msgspec.structs.replace(recent, first=stored.since)
-
-    def stale_reads(self, caller: bytes) -> Iterator[str]:
-        """The paths that others may have changed since the caller read them."""
-        return stale.stale_reads(self._reading, caller)
-
-    def caller_of(self, writer: int) -> bytes:
-        """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
-        found = self._callers.get(writer)
-        if found is None:
-            found = self._callers[writer] = writers.caller_of(self._reading, writer)
-        return found
-
-    def named(self, writer: int) -> str:
-        """A writer in a sentence, as `quire log` shows it: `ben/s1`, `the user`, `outside`."""
-        who = self.writer(writer)
-        return writer_name(writer) if who is None else caller_name(who.agent, who.agent_session)
+    # ── who ──
 
     def writer(self, writer: int) -> WriterIntroduced | None:
         """Who that is; None for `outside`."""
@@ -296,43 +343,60 @@ class History:
             "pid": who.pid or None,
         }
 
-    def changed_since(self, path: str, seq: int, caller: bytes) -> list[Version]:
-        """Versions of `path` after `seq` by anyone but `caller` (b"": by anyone), oldest first."""
-        later = list(self.versions(path, after=seq))
-        return [version for version in later if not caller or self.caller_of(version.writer) != caller]
+    def named(self, writer: int) -> str:
+        """A writer in a sentence, as `quire log` shows it: `ben/s1`, `the user`, `outside`."""
+        who = self.writer(writer)
+        return writer_name(writer) if who is None else caller_name(who.agent, who.agent_session)
 
-    def continuity(self, path: str, type: str) -> str:
-        """`clean` when no other writer type precedes `type` in the path's history, else `mixed`."""
+    def writer_id(self, who: WriterIntroduced) -> WriterId | None:
+        """The number of the writer with this identity (whatever `who.id` is); None when it is new to the journal."""
+        return writers.writer_id(self._reading, who)
+
+    def next_writer_id(self) -> WriterId:
+        """The number for the next writer to be introduced."""
+        return writers.next_writer_id(self._reading)
+
+    def caller_of(self, writer: int) -> bytes:
+        """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
+        found = self._callers.get(writer)
+        if found is None:
+            found = self._callers[writer] = writers.caller_of(self._reading, writer)
+        return found
+
+    def caller(self, key: bytes) -> Caller:
+        """Who this caller was."""
+        return callers.caller(self._reading, key)
+
+    def callers(self) -> Iterator[bytes]:
+        """The key of every caller, who was introduced last first. Ended early, it costs what was looked at."""
+        return callers.newest_first(self._reading)
+
+    def count_callers(self) -> int:
+        """How many callers there are."""
+        return callers.how_many(self._reading)
+
+    # ── what a caller was shown ──
+
+    def shown(self, caller: bytes, path: str) -> Shown | None:
+        """What the caller was last shown of `path`."""
         number = self.path_id(path)
-        if number is None:
-            return "clean"
-        counts = files.made_by(self._reading, number)
-        others = {*counts} - {type}
-        if others == {OUTSIDE_TYPE} and counts[OUTSIDE_TYPE] == 1:
-            return "clean" if self._begins_outside(number) else "mixed"
-        return "mixed" if others else "clean"
+        stored = None if number is None else reads.shown(self._reading, caller, number)
+        recent = self._recent.get((caller, path))
+        if recent is None or stored is None:
+            return recent or stored
+        if recent.at_ns and recent.at_ns < stored.at_ns:
+            return stored
+        return msgspec.structs.replace(recent, first=stored.since)
 
-    def _begins_outside(self, number: PathId) -> bool:
-        """Did no tool make the first version of a path? That is so for good: only what a tool wrote is taken back."""
-        begun = self._names.begun_outside
-        if number not in begun and files.begins_outside(self._reading, number):
-            begun.add(number)
-        return number in begun
+    def stale_reads(self, caller: bytes) -> Iterator[str]:
+        """The paths that others may have changed since the caller read them."""
+        return stale.stale_reads(self._reading, caller)
 
     def anchor(self, path: str, prefix: str) -> AnchorTrace | None:
         """Where the line whose hash begins with `prefix` was last, when it is not in the head; see `anchors.trace`."""
         return anchors.trace(self._reading, path, prefix)
 
-    def op(self, op: bytes) -> int | None:
-        """The batch that an operation id made; None when the journal does not know it."""
-        return batches.batch_of_op(self._reading, op)
-
-    def batch_state(self, batch: int) -> str:
-        """`unsettled` while a write may not be on disk, `abandoned` when all its writes were taken back, or `applied`.
-
-        A batch without file changes is `applied`.
-        """
-        return batches.state(self._reading, batch)
+    # ── batches, and what undid them ──
 
     def batch(self, batch: int) -> Sequence[Record]:
         """The records of a batch, in order."""
@@ -347,47 +411,28 @@ class History:
                 found[seq] = late
         return [found[seq] for seq in sorted(found)]
 
-    def record(self, seq: int) -> Record | None:
-        """Record `seq`."""
-        stored = self._reading.get("records", u64(seq)) if 0 < seq < 1 << 64 else None
-        return None if stored is None else read_record(seq, stored)
+    def batch_state(self, batch: int) -> str:
+        """`unsettled` while a write may not be on disk, `abandoned` when all its writes were taken back, or `applied`.
 
-    def event(self, seq: int) -> Event | None:
-        """The event of record `seq`; None where there is none, or of a kind that this version does not know."""
-        record = self.record(seq)
-        return None if record is None else record.event()
+        A batch without file changes is `applied`.
+        """
+        return batches.state(self._reading, batch)
 
-    def records(self, after: int = 0, upto: int | None = None, reverse: bool = False) -> Iterator[Record]:
-        """Records with after < seq <= upto."""
-        stop = None if upto is None else u64(max(upto, 0) + 1)
-        for key, stored in self._reading.scan("records", u64(max(after, 0) + 1), stop, reverse):
-            yield read_record(int.from_bytes(key, "big"), stored)
+    def batch_writes(self, batch: int) -> list[int]:
+        """The seqs of the tool writes of a batch that stand."""
+        return batches.writes(self._reading, batch)
 
     def last_batches(self, caller: bytes, limit: int = 1) -> list[int]:
         """The newest batches of file changes by a caller, newest first. Undone ones too: see `undone_by`."""
-        found: list[int] = []
-        for batch, _ in batches.newest_of(self._reading, caller):
-            if len(found) >= limit:
-                break
-            found.append(batch)
-        return found
+        return [batch for batch, _ in islice(batches.newest_of(self._reading, caller), limit)]
 
-    def seq_at(self, at_ns: int) -> Seq:
-        """The newest record not later than a time (binary search; record times are made not to go back)."""
-        low, high = 0, int(self.head())
-        while low < high:
-            middle = (low + high + 1) // 2
-            record = self.record(middle)
-            if record is None or record.at_ns <= at_ns:
-                low = middle
-            else:
-                high = middle - 1
-        return Seq(low)
+    def unsettled(self) -> list[int]:
+        """The batches whose writes may not be on disk, oldest first: what recovery looks at."""
+        return batches.unsettled(self._reading)
 
-    def checkpoint(self, name: str) -> Seq | None:
-        """The cursor of a named checkpoint."""
-        named = checkpoints.checkpoint(self._reading, name)
-        return None if named is None else Seq(named.cursor)
+    def op(self, op: bytes) -> int | None:
+        """The batch that an operation id made; None when the journal does not know it."""
+        return batches.batch_of_op(self._reading, op)
 
     def kept_reply(self, caller: bytes, key: str) -> tuple[bytes, bytes, int] | None:
         """(sha256 of the arguments, msgpack of the reply, at_ns) of a call with this idempotency key.
@@ -397,38 +442,17 @@ class History:
         kept = batches.kept_reply(self._reading, caller, key)
         return None if kept is None else (kept.arguments, kept.reply, kept.at_ns)
 
-    def writer_id(self, who: WriterIntroduced) -> WriterId | None:
-        """The number of the writer with this identity (whatever `who.id` is); None when it is new to the journal."""
-        return writers.writer_id(self._reading, who)
+    def undone_by(self, batch: int) -> int | None:
+        """The newest batch that undid this one and stands, itself not undone; None when the batch is in force."""
+        return batches.undone_by(self._reading, batch)
 
-    def next_writer_id(self) -> WriterId:
-        """The number for the next writer to be introduced."""
-        return writers.next_writer_id(self._reading)
-
-    def callers(self) -> Iterator[bytes]:
-        """The key of every caller, who was introduced last first. Ended early, it costs what was looked at."""
-        return callers.newest_first(self._reading)
-
-    def caller(self, key: bytes) -> Caller:
-        """Who this caller was."""
-        return callers.caller(self._reading, key)
-
-    def count_callers(self) -> int:
-        """How many callers there are."""
-        return callers.how_many(self._reading)
+    def undoers(self, batch: int) -> list[int]:
+        """The batches that undid this one, in force or not, newest first."""
+        return batches.undoers(self._reading, batch)
 
     def undoers_within(self, first: int, last: int) -> dict[int, list[int]]:
         """`undoers` of the batches first <= batch <= last; those that nothing undid are not among them."""
         return batches.undoers_within(self._reading, first, last)
-
-    def batch_writes(self, batch: int) -> list[int]:
-        """The seqs of the tool writes of a batch that stand."""
-        return batches.writes(self._reading, batch)
-
-    def batches_of(self, caller: bytes) -> Iterator[tuple[int, WriterId]]:
-        """(batch, writer) of the batches of file changes by a caller, newest first: to choose by turn or tool call."""
-        for batch, writer in batches.newest_of(self._reading, caller):
-            yield batch, WriterId(writer)
 
     def undoing(self, batch: int) -> BatchUndone | None:
         """What says that the batch undid others, or restored; None for any other. It stands behind the changes."""
@@ -439,17 +463,33 @@ class History:
             self._undoings[batch] = next((event for event in events if isinstance(event, BatchUndone)), None)
         return self._undoings[batch]
 
-    def undone_by(self, batch: int) -> int | None:
-        """The newest batch that undid this one and stands, itself not undone; None when the batch is in force."""
-        return batches.undone_by(self._reading, batch)
+    # ── searches ──
 
-    def unsettled(self) -> list[int]:
-        """The batches whose writes may not be on disk, oldest first: what recovery looks at."""
-        return batches.unsettled(self._reading)
+    def with_terms(
+        self, wanted: Sequence[terms.Alternatives], after: int, upto: int, reverse: bool = False
+    ) -> Iterator[tuple[int, Sequence[int]]]:
+        """The records that may have a term of each of `wanted`; see `views.terms.find`."""
+        return terms.find(self._reading, wanted, after, upto, reverse)
+
+    def term_filter(self, wanted: Sequence[terms.Alternatives]) -> terms.Filter:
+        """The same question, of single records."""
+        return terms.Filter(self._reading, wanted)
+
+    # ── checkpoints, bursts, leases ──
+
+    def checkpoint(self, name: str) -> Seq | None:
+        """The cursor of a named checkpoint."""
+        named = checkpoints.checkpoint(self._reading, name)
+        return None if named is None else Seq(named.cursor)
 
     def checkpoints(self) -> list[Checkpoint]:
         """Every named checkpoint, by cursor and name."""
         return sorted(checkpoints.checkpoints(self._reading), key=lambda named: (named.cursor, named.name))
+
+    def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
+        """The newest checkpoint of an edit of `path`, and what became of it."""
+        number = self.path_id(path)
+        return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
 
     def burst(self, number: int) -> Burst | None:
         """The burst that record `number` began."""
@@ -475,38 +515,10 @@ class History:
         """Does the batch belong to the burst?"""
         return bursts.belongs(self._reading, number, batch)
 
-    def uncaptured_count(self) -> int:
-        """How many files there are whose bytes are not in the journal."""
-        return capture.count(self._reading)
-
-    def uncaptured(self, at: int | None = None) -> Iterator[tuple[str, str]]:
-        """(path, why) of the files whose bytes are not in the journal; or were not after record `at`."""
-        return capture.uncaptured(self._reading) if at is None else capture.uncaptured_at(self._reading, at)
-
-    def first_scan(self) -> int | None:
-        """The record that says that the whole tree was looked at for the first time."""
-        return capture.first_scan(self._reading)
-
-    def undoers(self, batch: int) -> list[int]:
-        """The batches that undid this one, in force or not, newest first."""
-        return batches.undoers(self._reading, batch)
-
-    def edit_checkpoint(self, path: str) -> EditCheckpoint | None:
-        """The newest checkpoint of an edit of `path`, and what became of it."""
-        number = self.path_id(path)
-        return None if number is None else checkpoints.edit_checkpoint(self._reading, number)
-
-    def leases(self) -> list[Lease]:
-        """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
-        return list(leases.leases(self._reading))
-
     def lease(self, number: int) -> Lease | None:
         """The lease with this number; None when it has ended or never was. It may be broken, or over."""
         return leases.lease(self._reading, number)
 
-    def path_id(self, path: str) -> PathId | None:
-        """The number of `path`; None when the log does not name it."""
-        return paths.path_id(self._reading, path)
-
-    def _head(self, number: int) -> Version | None:
-        return files.head(self._reading, number)
+    def leases(self) -> list[Lease]:
+        """Every lease that no record has ended, oldest first, and then those that were broken; some may be over."""
+        return list(leases.leases(self._reading))

@@ -21,6 +21,7 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
+from quire_journal.views.batches import newest_of
 
 # ── reads ────────────────────────────────────────────────────────────────────
 
@@ -191,8 +192,9 @@ def test_the_newest_batches_of_a_caller_come_first_and_only_its_own() -> None:
     with scribe.history() as history:
         assert history.last_batches(ANN_KEY) == mine[1:]
         assert history.last_batches(ANN_KEY, 9) == mine[::-1]
-        assert list(history.batches_of(ANN_KEY)) == [(mine[1], ANN), (mine[0], ANN)]
         assert history.last_batches(b"\xff" * 8, 9) == []
+    with scribe.store.reading() as r:
+        assert list(newest_of(r, ANN_KEY)) == [(mine[1], ANN), (mine[0], ANN)]
 
 
 def test_the_batches_of_a_caller_are_told_newest_first_across_all_rows_that_have_them() -> None:
