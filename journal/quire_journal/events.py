@@ -478,47 +478,8 @@ class WatchLost(Event, frozen=True):
     why: str  # "overflow", "limit", "root_replaced"
 
 
-EVENTS: Final[tuple[type[Event], ...]] = (
-    WorkspaceOpened,
-    WorkspaceScanned,
-    WriterIntroduced,
-    FileWritten,
-    FileDeleted,
-    FileMoved,
-    ModeChanged,
-    WritesSettled,
-    WritesAbandoned,
-    OutsideWritten,
-    OutsideDeleted,
-    OutsideMoved,
-    OutsideModeChanged,
-    BytesDisplaced,
-    CaptureFailed,
-    GitRan,
-    ReadServed,
-    EditRefused,
-    ReplyKept,
-    CheckpointSaved,
-    CheckpointCommitted,
-    CheckpointRolledBack,
-    CheckpointNamed,
-    CheckpointDropped,
-    BatchUndone,
-    LeaseGranted,
-    LeaseRenewed,
-    LeaseReleased,
-    LeaseExpired,
-    LeaseBroken,
-    BurstBegun,
-    BurstEnded,
-    BytesGone,
-    RetentionApplied,
-    RecordLost,
-    JournalSalvaged,
-    Purged,
-    WatchLost,
-)
-"""The closed list. A new event is a struct above, a line here, its fold, and a golden vector."""
+EVENTS: Final[tuple[type[Event], ...]] = (*Event.__subclasses__(),)
+"""The closed list, in the order in which they stand above. A new event is a struct there, its fold, a golden vector."""
 
 BY_KIND: Final[dict[str, type[Event]]] = {event.kind: event for event in EVENTS}
 
