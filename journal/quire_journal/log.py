@@ -96,6 +96,9 @@ class Reading(Protocol):
     def count(self, table: str) -> int:
         """How many keys."""
 
+    def empty(self, table: str) -> bool:
+        """Is there no key? A fold asks that of each record, and to count takes ten times as long."""
+
 
 class Writing(Reading, Protocol):
     """A transaction; it sees its own writes."""

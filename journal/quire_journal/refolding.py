@@ -118,6 +118,9 @@ class ViewsElsewhere:
     def count(self, table: str) -> int:
         return self._of(table).count(table)
 
+    def empty(self, table: str) -> bool:
+        return self._of(table).empty(table)
+
     def put(self, table: str, key: bytes, value: bytes) -> None:
         self._own(table).put(table, key, value)
 

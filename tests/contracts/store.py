@@ -189,8 +189,11 @@ class StoreContract:
             w.put("paths", A, b"one")
         with store.writing() as w:
             w.clear("meta")
+            assert w.empty("meta")
         with store.reading() as r:
             assert (r.count("meta"), r.count("paths")) == (0, 1)
+            assert r.empty("meta")
+            assert not r.empty("paths")
 
     def test_a_key_has_between_1_and_511_bytes(self, store: Store) -> None:
         with store.writing() as w:
@@ -224,6 +227,8 @@ class StoreContract:
             next(scan)
         with pytest.raises(RuntimeError):
             r.count("meta")
+        with pytest.raises(RuntimeError):
+            r.empty("meta")
         with pytest.raises(RuntimeError):
             w.put("meta", A, b"")
 
@@ -509,6 +514,7 @@ class _AgainstDict(RuleBasedStateMachine):
             for table, pairs in state.items():
                 assert dict(reader.scan(table)) == pairs
                 assert reader.count(table) == len(pairs)
+                assert reader.empty(table) == (not pairs)
 
     def teardown(self) -> None:
         for stack, _, _ in getattr(self, "readers", []):

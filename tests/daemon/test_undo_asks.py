@@ -37,6 +37,9 @@ class Asked:
     def count(self, table: str) -> int:
         return self._r.count(table)
 
+    def empty(self, table: str) -> bool:
+        return self._r.empty(table)
+
 
 def rounds(desk: Desk, count: int) -> None:
     """A burst that is undone and redone so often."""

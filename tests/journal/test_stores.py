@@ -246,6 +246,7 @@ def test_a_file_that_lacks_a_table_is_read_and_gets_it_with_the_first_write(tmp_
     store = LmdbStore.open(tmp_path)
     with store.reading() as r:
         assert (r.get("undone", KEY), r.count("undone"), list(r.scan("undone"))) == (None, 0, [])
+        assert r.empty("undone")
     with store.writing() as w:
         w.put("undone", KEY, b"now")
     with store.reading() as r:

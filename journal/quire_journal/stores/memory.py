@@ -63,6 +63,9 @@ class _Snapshot:
     def count(self, table: str) -> int:
         return len(self._table(table).keys)
 
+    def empty(self, table: str) -> bool:
+        return not self._table(table).keys
+
     def end(self) -> None:
         """Nothing can be read from now on."""
         self._ended = True

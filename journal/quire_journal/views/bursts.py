@@ -148,7 +148,7 @@ def claiming(bursts: Iterable[Burst], paths: Collection[str]) -> list[Burst]:
 
 
 def _open(w: Writing, now_ns: int) -> Iterator[Burst]:
-    if w.count("open_bursts"):  # mostly there are none, and this is asked for each write
+    if not w.empty("open_bursts"):  # mostly there are none, and this is asked for each write
         yield from (burst for burst in open_bursts(w) if burst.open_at(now_ns))
 
 

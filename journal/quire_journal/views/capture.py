@@ -32,7 +32,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
         for _, write in files.abandoned_writes(w, record, event):
             for path in paths_of(write):
                 _look(w, path)
-    elif w.count("uncaptured"):
+    elif not w.empty("uncaptured"):
         for path in paths_of(event):
             _look(w, path)
 

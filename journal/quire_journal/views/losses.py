@@ -64,7 +64,7 @@ def tells_of_purge(value: bytes) -> bool:
 
 def any_gone(r: Reading) -> bool:
     """Does any record say that bytes are gone?"""
-    return r.count("gone") > 0
+    return not r.empty("gone")
 
 
 def hash_of_replaced(r: Reading, seq: int) -> bytes | None:

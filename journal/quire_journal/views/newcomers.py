@@ -54,7 +54,7 @@ class Newcomers:
     def _alone(self) -> bool:
         """Is no burst open, which the file might belong to? Asked once: what opens one is not taken."""
         if not self._number:
-            if self._w.count("open_bursts"):
+            if not self._w.empty("open_bursts"):
                 return False
             self._number = self._w.count("paths")
         return True

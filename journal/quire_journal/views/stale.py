@@ -64,7 +64,7 @@ def _read(w: Writing, record: Record, event: ReadServed) -> None:
 
 
 def _changed(w: Writing, record: Record, path: str) -> None:
-    if not w.count("readers"):
+    if w.empty("readers"):
         return  # the first capture of a tree, mostly
     number = path_id(w, path)
     if number is None:
