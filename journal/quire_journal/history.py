@@ -155,7 +155,12 @@ class History:
     def version_by(self, path: str, record: Record, event: Event | None) -> Version | None:
         """The same of a record that is at hand, with its event: nothing of it is read a second time."""
         number = self.path_id(path)
-        return None if number is None else files.version_by(self._reading, number, record, event)
+        if number is None:
+            return None
+        newest = self._head(number)  # which whoever asks about a version asks about next
+        if newest is not None and newest.seq == record.seq:
+            return newest
+        return files.version_by(self._reading, number, record, event)
 
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""

@@ -114,11 +114,12 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
 def _before(history: History, path: str, first: Version) -> State:
     """What a record found of the file that it left at `path`."""
     came_from = first.moved_from or path
+    base = history.version(came_from, first.base) if first.base else None
+    if base is not None and came_from == path and 0 <= base.index == first.index - 1:
+        return State(path, base)  # as mostly, and it need not be looked for
     there = history.version_at(came_from, first.seq - 1)
-    if first.base and (there is None or there.seq != first.base):
-        base = history.version(came_from, first.base)
-        if base is not None and base.gone:  # it came back; the path may be another file's by now
-            return State(came_from, base)
+    if base is not None and base.gone and (there is None or there.seq != base.seq):
+        return State(came_from, base)  # it came back; the path may be another file's by now
     return State(came_from, there)
 
 

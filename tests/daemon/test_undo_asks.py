@@ -19,17 +19,19 @@ FILES = 20
 
 
 class Asked:
-    """A snapshot that counts the rows that are looked up in it."""
+    """A snapshot that counts the rows that are looked up in it, and the tables that are searched."""
 
     def __init__(self, r: Reading) -> None:
         self._r, self.known, self.rows = r, r.known, 0
+        self.searched: list[str] = []
 
     def get(self, table: str, key: bytes) -> bytes | None:
         self.rows += 1
         return self._r.get(table, key)
 
-    def scan(self, *args: Any, **words: Any) -> Iterator[tuple[bytes, bytes]]:
-        return self._r.scan(*args, **words)
+    def scan(self, table: str, *args: Any, **words: Any) -> Iterator[tuple[bytes, bytes]]:
+        self.searched.append(table)
+        return self._r.scan(table, *args, **words)
 
     def values(self, *args: Any) -> list[bytes]:
         return self._r.values(*args)
@@ -75,6 +77,18 @@ def test_a_round_of_undo_and_redo_costs_later_ones_the_steps_of_their_files(para
         desk.call(UNDO_TOOL, desk.ann)
     steps = 4 * 2 * FILES
     assert asked(desk, params) - before < steps * 1.5
+
+
+def test_a_file_that_one_wrote_last_costs_its_head_and_the_version_before_and_no_search() -> None:
+    desk = Desk()
+    desk.write_all({f"f{n}": b"one\n" for n in range(FILES)}, desk.ben)
+    desk.write_all({f"f{n}": b"two\n" for n in range(FILES)}, desk.ann)
+    with desk.journal.store.reading() as r:
+        counting = Asked(r)
+        found = foresee(UndoParams(), Batches(History(counting)), desk.ann).found
+    assert len(found) == FILES
+    assert counting.rows <= 4 * FILES + 10  # its number, its head, the version before and the record of that
+    assert "versions" not in counting.searched
 
 
 def test_what_stays_is_told_of_the_lives_that_the_outcome_was_made_of() -> None:
