@@ -40,8 +40,10 @@ class Texts:
 
     def keep(self, text: Text) -> None:
         """Remember `text`; the one used longest ago goes. A text that is over the bound by itself is not kept."""
+        if text.blob in self._texts:
+            return
         size = weight(text)
-        if size > self._limit or text.blob in self._texts:
+        if size > self._limit:
             return
         self._texts[text.blob] = text
         self._held += size

@@ -173,7 +173,7 @@ class Text:
     @property
     def binary(self) -> bool:
         """Is there a NUL near the beginning?"""
-        return b"\0" in self.data[:BINARY_PROBE]
+        return self.data.find(b"\0", 0, BINARY_PROBE) >= 0
 
     @cached_property
     def lossy(self) -> bool:

@@ -73,16 +73,7 @@ class Swapping:
 
     def perform(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         """Do it. Raises HeldOpen (do it again later, or `abandon`), Refused (nothing changed), OSError (unknown)."""
-        ways = {
-            "create": self._create,
-            "swap": self._swap,
-            "in_place": self._write_in_place,
-            "remove": self._remove,
-            "move": self._move,
-            "make": self._make,
-            "clear": self._clear,
-        }
-        result = self._guarded(staged, ways[staged.how], pinned)
+        result = self._guarded(staged, pinned)
         staged.performed = isinstance(result, Swapped)
         if isinstance(result, Lost):
             if result.kept:  # the name in `.quire/tmp` stands for bytes of others now
@@ -106,9 +97,9 @@ class Swapping:
                 unlink(self._tmp, staged.name)
         self._folders.remove(staged)
 
-    def _guarded(self, staged: Staged, way: Callable[[Staged, bool], Swapped | Lost], pinned: bool) -> Swapped | Lost:
+    def _guarded(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         try:
-            return way(staged, pinned)
+            return _WAYS[staged.how](self, staged, pinned)
         except Vanished:
             return Lost("missing")
         except NotRegular:
@@ -206,3 +197,14 @@ class Swapping:
     def hold_temporary(self, name: str) -> Held:
         """Our own temporary file, leased."""
         return self._trading.hold_temporary(name)
+
+
+_WAYS: Final[dict[str, Callable[[Swapping, Staged, bool], Swapped | Lost]]] = {
+    "create": Swapping._create,
+    "swap": Swapping._swap,
+    "in_place": Swapping._write_in_place,
+    "remove": Swapping._remove,
+    "move": Swapping._move,
+    "make": Swapping._make,
+    "clear": Swapping._clear,
+}

@@ -15,6 +15,7 @@ held by then, so that a replay agrees.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -91,6 +92,7 @@ class AnchorTrace(msgspec.Struct, frozen=True):
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _LINES: Final = msgspec.msgpack.Decoder(Lines)
 _NEWEST: Final = u64(0)  # no record has this seq: at this key of a path stand the newest row's, and a `Mark`
+_ROW: Final = struct.Struct(">QQQ")  # that row; without a `Mark` in older journals
 _NONE: Final = b""  # stands there of a path that was asked for, and of which nothing is indexed
 
 Mark = tuple[int, int]
@@ -211,7 +213,7 @@ def _follow(w: Writing, path: str, seq: int, held: BytesOf) -> None:
     found = None if number is None else w.get("anchors", u32(number) + _NEWEST)
     if number is None or not found:
         return
-    before, *mark = (int.from_bytes(found[at : at + 8], "big") for at in (0, 8, 16))
+    before, *mark = _ROW.unpack(found.ljust(_ROW.size, b"\0"))
     if before >= seq:
         return
     made = version(w, number, seq)
@@ -322,7 +324,7 @@ def _put(w: Writing, path: int, seq: int, lines: Lines) -> None:
 
 
 def _set_newest(w: Writing, path: int, seq: int, mark: Mark = (0, 0)) -> None:
-    w.put("anchors", u32(path) + _NEWEST, u64(seq) + u64(mark[0]) + u64(mark[1]))
+    w.put("anchors", u32(path) + _NEWEST, _ROW.pack(seq, *mark))
 
 
 def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
