@@ -32,12 +32,18 @@ def say(sentence: str) -> None:
     print(f"\n{BOLD}{textwrap.fill(sentence, WIDTH)}{PLAIN}\n", flush=True)
 
 
+def _filled(line: str) -> str:
+    indent = "    "
+    return textwrap.fill(line, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
 def shell(*words: str) -> None:
-    """A command, and what it prints."""
+    """A command, and what it prints; of that, what is too wide goes on in the next line, as on a terminal."""
     print(f"  $ {shlex.join(words)}")
     command = [str(QUIRE), *words[1:]] if words[0] == "quire" else list(words)
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    print(textwrap.indent(done.stdout, "    "), end="", flush=True)
+    for line in textwrap.indent(done.stdout, "    ").splitlines():
+        print(line if len(line) <= WIDTH else _filled(line.strip()), flush=True)
 
 
 def read(agent: Client) -> list[str]:
@@ -54,7 +60,7 @@ def edit(agent: Client, shown: list[str], text: str, content: str) -> None:
     print(f"  {agent.caller.agent}: replace_line {anchor} by {content.strip()!r}")
     verdict = "ok" if reply["ok"] else f"refused, {reply['error']}"
     for line in f"{verdict}: {reply['message']}".splitlines():
-        print(textwrap.fill(line, WIDTH, initial_indent="    ", subsequent_indent="    "))
+        print(_filled(line))
     for line in reply.get("diff", []):
         print(f"      {line}")
 
