@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from quire_daemon import call as calls
-from quire_daemon.answering import Answering
 from quire_daemon.call import Call
 from quire_daemon.clock import Clock
 from quire_daemon.gather import Gather
@@ -22,6 +21,7 @@ from quire_daemon.presence import Presence
 from quire_daemon.server import Incoming, Peer, Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
+from quire_daemon.trouble import Trouble
 from quire_journal import VERSION, WIRE
 from quire_journal.events import WriterIntroduced
 from quire_journal.plain import plain_name
@@ -42,10 +42,10 @@ class Accepting:
     """Makes calls of requests."""
 
     def __init__(
-        self, server: Server, gather: Gather, presence: Presence, answering: Answering, clock: Clock, log: Log
+        self, server: Server, gather: Gather, presence: Presence, trouble: Trouble, clock: Clock, log: Log
     ) -> None:
         self._server, self._gather, self._presence = server, gather, presence
-        self._answering, self._clock, self._log = answering, clock, log
+        self._trouble, self._clock, self._log = trouble, clock, log
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # that there had been when they were looked up
         self._purges_known = 0  # that there had been when it was last looked who waits
@@ -69,7 +69,7 @@ class Accepting:
             except Refused as refused:
                 reply = self._with_news(refused.reply(), incoming.peer, request.caller)
         except Exception:  # noqa: BLE001  whatever the frame held, the daemon goes on
-            reply = self._answering.fault(request.tool)
+            reply = self._trouble.fault(request.tool)
         self._server.reply(incoming.identity, request.id, reply)
         return None
 

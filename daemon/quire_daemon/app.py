@@ -16,8 +16,8 @@ them (`recovery`). A write that loses a race to an outside program is put back, 
 log before any answer), and the request is decided again on what is there now.
 
 The parts of a turn have modules of their own: `accepting` makes calls of requests, `deciding` keeps those that wait and
-decides the others, `performing` brings decisions to the log and to the disk, `answering` replies. Work that takes long
-runs on threads (`jobs`) and comes back into a turn.
+decides the others, `performing` brings decisions to the log and to the disk, `answering` replies; `trouble` says what
+follows where one of them fails. Work that takes long runs on threads (`jobs`) and comes back into a turn.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
 from quire_daemon.spool import Spool
 from quire_daemon.standing import Standing
+from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
@@ -115,7 +116,8 @@ class App:
         self.gather = Gather(workspace, recorder, ignore, in_force, mounts, self._hint)
         self.exporting = Exporting()
         self.collecting = Collecting(self, state_dir)
-        self.answering = Answering(server, recorder, self.leasing, self.collecting, reserve, log, self.stop)
+        self.trouble = Trouble(recorder, reserve, log, self.stop)
+        self.answering = Answering(server, recorder, self.leasing, self.collecting, self.trouble)
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
@@ -126,10 +128,10 @@ class App:
         self.performing = Performing(
             workspace, recorder, self.outside, self._under_way, step, server.wake, withheld, self.collecting
         )
-        self.accepting = Accepting(server, self.gather, self.presence, self.answering, clock, log)
+        self.accepting = Accepting(server, self.gather, self.presence, self.trouble, clock, log)
         self._stopping = False
         self._standing = Standing(
-            state_dir, workspace, self.watcher, recorder, self.answering, log, self.stop, lambda: self._stopping
+            state_dir, workspace, self.watcher, recorder, self.trouble, log, self.stop, lambda: self._stopping
         )
         self.searching = Searching(server)
         self.finding_out = FindingOut(self.gather, self.searching, self.answering, self.asides.start)
@@ -142,8 +144,8 @@ class App:
             self.bursting,
             self.presence,
             self.finding_out,
-            self.reserve,
             self.answering,
+            self.trouble,
             self._standing.end_for_lost_root,
         )
         self._no_spool = ""  # why there is none, though it is wanted
@@ -244,7 +246,7 @@ class App:
             self.settle()
             self.recorder.seen.save()
         except (StoreFailed, Damaged):
-            self.answering.mistrust()
+            self.trouble.mistrust()
             self.log.fault("close")
         self.workspace.close()
         self.gather.mounts.close()
@@ -268,7 +270,7 @@ class App:
         writing_s = self.performing.patience_s()
         if writing_s is not None:
             until = min(until, now + writing_s)
-        if not self.answering.read_only:
+        if not self.trouble.read_only:
             until = min(until, self.outside.next_look_s(now))
         return max(0.0, until - now)
 
@@ -303,10 +305,10 @@ class App:
         try:
             act()
         except Exception as error:  # noqa: BLE001  the loop must go on whatever a tree contains
-            self.answering.told(what, error)
+            self.trouble.told(what, error)
 
     def _look_outside(self) -> None:
-        if not self.answering.read_only:
+        if not self.trouble.read_only:
             now = self.clock.mono_s()
             self.outside.look(now, hurried=now - self.accepting.asked_s < HURRIED_S)
 
@@ -334,7 +336,7 @@ class App:
         return 0.0 if self.workspace.crowded() else None
 
     def _flush(self) -> None:
-        if self.answering.read_only:
+        if self.trouble.read_only:
             self.recorder.drop()  # it would wait there for good
         if self._flushing.due(self._to_flush(), self.clock.mono_s()):
             self.settle()
@@ -343,7 +345,7 @@ class App:
     def _save(self) -> float | None:
         """Save a part of the cache of the disk."""
         self.recorder.journal.store.reader_check()
-        return IDLE_S if not self.answering.read_only and self.recorder.seen.save(MOST_SAVED) else None
+        return IDLE_S if not self.trouble.read_only and self.recorder.seen.save(MOST_SAVED) else None
 
     def _tell_of_salvage(self) -> None:
         self.answering.salvaged = salvaged(self, SALVAGE_IS_TOLD_NS)
@@ -356,12 +358,12 @@ class App:
             self._reload()
 
     def _if_it_takes_records(self, act: Callable[[], None]) -> None:
-        if not self.answering.read_only:
+        if not self.trouble.read_only:
             act()
 
     def _to_flush(self) -> bool:
         """Is there something noted, and a journal that may take it?"""
-        return bool(self.recorder.waiting or self._under_way.unsettled) and not self.answering.read_only
+        return bool(self.recorder.waiting or self._under_way.unsettled) and not self.trouble.read_only
 
     # ── performing ──
 
@@ -370,19 +372,19 @@ class App:
         try:
             outcomes = self.performing.perform(going, self.in_force.now.journal.durability == "strict")
         except StoreFailed as error:
-            reply = self.answering.store_failed(error)
+            reply = self.trouble.store_failed(error)
             for one in going:  # one that an earlier commit told of is made by the next start, should that come first
                 is_told = self.recorder.failure(one.commit) is None
                 self.answer(one.call, {**reply, **({"outcome": "unknown"} if is_told else {})})
             return
         except Damaged as error:
-            reply = self.answering.damaged(error)
+            reply = self.trouble.damaged(error)
             for one in going:
                 self.answer(one.call, {**reply, "outcome": "unknown"})
             return
         except Exception as error:  # noqa: BLE001  no thread can begin: the next commit says that nothing was written
             for one in going:
-                self.answer(one.call, {**self.answering.told(one.call.tool.name, error), "outcome": "unknown"})
+                self.answer(one.call, {**self.trouble.told(one.call.tool.name, error), "outcome": "unknown"})
             return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
         with self.watcher.quiet() if now <= FEW_WRITES else nullcontext():
@@ -403,11 +405,11 @@ class App:
         else:
             self.log.problem("perform", outcome.error)
             if isinstance(outcome.error, Damaged):
-                self.answer(call, {**self.answering.damaged(outcome.error), "outcome": "unknown"})
+                self.answer(call, {**self.trouble.damaged(outcome.error), "outcome": "unknown"})
             elif isinstance(outcome.error, StoreFailed):
-                self.answer(call, {**self.answering.store_failed(outcome.error), "outcome": "unknown"})
+                self.answer(call, {**self.trouble.store_failed(outcome.error), "outcome": "unknown"})
             else:
-                self.answer(call, {**self.answering.fault(call.tool.name), "outcome": "unknown"})
+                self.answer(call, {**self.trouble.fault(call.tool.name), "outcome": "unknown"})
 
     def _try_again(self, one: Going, paths: Sequence[str]) -> None:
         """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
@@ -424,7 +426,7 @@ class App:
     @property
     def sound(self) -> bool:
         """As far as it is known: the next start need not check the journal."""
-        return self.answering.sound
+        return self.trouble.sound
 
     def coverage(self) -> dict[str, Any]:
         """The part of `health` that says what the journal does not see."""
@@ -475,4 +477,4 @@ class App:
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
         """The reply that tells a caller of an error that is being handled."""
-        return self.answering.told(what, error)
+        return self.trouble.told(what, error)

@@ -28,12 +28,12 @@ from quire_daemon.looking import Looking, NotYet
 from quire_daemon.outside import Outside
 from quire_daemon.performing import most_open, require_room
 from quire_daemon.presence import Presence
-from quire_daemon.reserve import Reserve
 from quire_daemon.search import NeedsSearch
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.syntax import Grammars
+from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher
 from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
 from quire_journal.history import History
@@ -64,15 +64,15 @@ class Deciding:
         bursting: Bursting,
         presence: Presence,
         finding_out: FindingOut,
-        reserve: Reserve,
         answering: Answering,
+        trouble: Trouble,
         lost_root: Callable[[], None],
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking = Looking(gather)
         self._watcher, self._outside = watcher, outside
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
-        self._finding_out, self._reserve, self._answering = finding_out, reserve, answering
+        self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
         self._lost_root = lost_root
         self._grammars = Grammars(self._clock.mono_s)
         self._calls: deque[Call] = deque()
@@ -158,7 +158,7 @@ class Deciding:
             except Refused as refused:
                 self._answering.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
-                self._answering.answer(call, self._answering.told(call.tool.name, error))
+                self._answering.answer(call, self._trouble.told(call.tool.name, error))
             else:
                 if started is not None:
                     going.append(started)
@@ -176,7 +176,7 @@ class Deciding:
         try:
             raise failure
         except Exception as error:  # noqa: BLE001  as for the call that met it
-            self._answering.answer(one.call, self._answering.told(one.call.tool.name, error))
+            self._answering.answer(one.call, self._trouble.told(one.call.tool.name, error))
         return False
 
     def _has_news(self, call: Call) -> bool:
@@ -205,7 +205,7 @@ class Deciding:
             service.run(call, self._host)
             return None
         if call.tool.writes:
-            self._require_that_edits_are_taken()
+            self._trouble.require_edits_taken()
             self._take_turn(call)
         if call.tool.catch_up:
             self._catch_up(call)
@@ -217,9 +217,9 @@ class Deciding:
             return None
         looks = self._looking.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
-        if not self._answering.read_only:
+        if not self._trouble.read_only:
             self._look_at_connections()
-        if (call.tool.writes or call.tool.journals) and not self._answering.read_only:
+        if (call.tool.writes or call.tool.journals) and not self._trouble.read_only:
             self._recorder.introduce(call.who.writer)
         with self._recorder.history() as history:
             decision = self._under_leases(call, self._world(call, looks, history))
@@ -227,20 +227,6 @@ class Deciding:
             self._require_that_it_can_be_written(decision.writes)
         self._wait_for_news(call, decision)
         return self._going(call, decision)
-
-    def _require_that_edits_are_taken(self) -> None:
-        """Raises `Refused` where the journal takes none."""
-        if self._answering.read_only:
-            raise Refused(
-                "journal_damaged", f"The journal takes no more records: {self._answering.read_only}", "run_doctor"
-            )
-        if self._reserve.given_back:
-            raise Refused(
-                "disk_full",
-                f"The disk of {self._host.state_dir} is full; its reserve was given back so that the past can be "
-                "read and `quire gc` can make room. Edits are taken again when there is space.",
-                "free_space",
-            )
 
     def _world(self, call: Call, looks: Looks, history: History) -> World:
         """What the decision may look at."""
@@ -279,7 +265,7 @@ class Deciding:
     def _going(self, call: Call, decision: Decision) -> Going | None:
         """Note what follows from the call; it is answered here when nothing is to be written."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
-        if call.key and done and not self._answering.read_only:
+        if call.key and done and not self._trouble.read_only:
             kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
             events: Sequence[Event] = (*decision.events, kept)
         else:
@@ -329,7 +315,7 @@ class Deciding:
         Nothing where the log takes no more: it would wait there for ever.
         """
         writer = call.who.writer
-        if self._answering.read_only:
+        if self._trouble.read_only:
             return ()
         if not call.tool.writes:
             events = [event for event in events if not self._recorder.told(event, writer)]
@@ -442,15 +428,15 @@ class Deciding:
             self._leasing.look()
             self._bursting.look()
         except StoreFailed as error:
-            self._answering.store_failed(error)
+            self._trouble.store_failed(error)
 
     def _commit_noted(self) -> None:
         """Put into the log what nobody waited for: a refusal, a read. Where it takes no more, it is told as it is."""
-        if self._recorder.waiting and not self._answering.read_only:
+        if self._recorder.waiting and not self._trouble.read_only:
             try:
                 self._recorder.commit()
             except StoreFailed as error:
-                self._answering.store_failed(error)
+                self._trouble.store_failed(error)
 
     def end(self) -> None:
         """The daemon stops: whoever waits to write, or for what is being worked out, is told.

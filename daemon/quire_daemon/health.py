@@ -8,13 +8,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_daemon.answering import Answering
 from quire_daemon.clock import Clock
 from quire_daemon.logfile import Log
 from quire_daemon.performing import Performing
 from quire_daemon.reserve import Reserve
 from quire_daemon.server import Server
 from quire_daemon.services.base import Host
+from quire_daemon.trouble import Trouble
 from quire_daemon.workspace import Protection, Workspace
 from quire_journal import FORMAT, VERSION, WIRE
 from quire_journal.events import JournalSalvaged
@@ -28,10 +28,10 @@ SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each 
 class Told(Host, Protocol):
     """What is told about."""
 
-    answering: Answering
     performing: Performing
     reserve: Reserve
     server: Server
+    trouble: Trouble
     workspace: Workspace
 
 
@@ -63,8 +63,8 @@ def reasons(app: Told) -> list[str]:
     found = app.outside.reasons()
     if app.in_force.wrong:
         found.append(f"the settings of before are in force: {app.in_force.wrong}")
-    if app.answering.read_only:
-        found.append(f"journal read-only: {app.answering.read_only}")
+    if app.trouble.read_only:
+        found.append(f"journal read-only: {app.trouble.read_only}")
     if full := app.recorder.takes_nothing():
         found.append(full)
     if waiting := no_place(app):
@@ -93,7 +93,7 @@ def health(app: Told) -> dict[str, Any]:
         "journal_bytes": app.recorder.journal.store.size_bytes(),
         "journal_versions": app.recorder.versions(),
         "undeliverable": app.server.undeliverable,
-        "read_only": app.answering.read_only,
+        "read_only": app.trouble.read_only,
         **({"settings_waiting": list(app.in_force.waiting)} if app.in_force.waiting else {}),
         **({"journal_full": full} if (full := app.recorder.takes_nothing()) else {}),
         **({"no_place_aside": waiting} if (waiting := no_place(app)) else {}),

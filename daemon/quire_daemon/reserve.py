@@ -25,6 +25,11 @@ class Reserve:
         self._path, self._size = path, size
         self.given_back = False
 
+    @property
+    def folder(self) -> Path:
+        """On whose disk it is."""
+        return self._path.parent
+
     def take(self) -> None:
         """Take it, unless it is there already or the disk has no room. A disk that cannot reserve has no reserve."""
         if self._size <= 0 or self._held():

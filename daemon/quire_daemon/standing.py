@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from quire_daemon.answering import Answering
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
+from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_journal.events import WatchLost
@@ -28,13 +28,13 @@ class Standing:
         workspace: Workspace,
         watcher: Watcher,
         recorder: Recorder,
-        answering: Answering,
+        trouble: Trouble,
         log: Log,
         stop: Callable[[], None],
         stopping: Callable[[], bool],
     ) -> None:
         self._state_dir, self._workspace, self._watcher, self._recorder = state_dir, workspace, watcher, recorder
-        self._answering, self._log, self._stop, self._stopping = answering, log, stop, stopping
+        self._trouble, self._log, self._stop, self._stopping = trouble, log, stop, stopping
         self._lock = _file_id(state_dir / "lock")
 
     def check_root(self) -> None:
@@ -56,7 +56,7 @@ class Standing:
         """Is the state folder at its path? Else nobody finds this daemon any more; and no mark is left in another's."""
         if self._stopping() or _file_id(self._state_dir / "lock") == self._lock:
             return
-        self._answering.sound = False
+        self._trouble.sound = False
         self._log.warning("state_folder_gone", state_dir=os.fspath(self._state_dir))
         # The log has probably gone with its folder; systemd keeps this.
         print(f"quired: the state folder {self._state_dir} was removed or replaced; this daemon ends.", file=sys.stderr)

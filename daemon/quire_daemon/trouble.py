@@ -1,0 +1,104 @@
+"""What goes wrong with the daemon or its journal: what follows from it, and what a caller is told.
+
+A fault is logged under an id, which the reply names. A journal that could not be synced takes no more records for the
+rest of this run (`read_only`); one that is not what it was is checked by the next start (`sound`).
+"""
+
+from __future__ import annotations
+
+import secrets
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from quire_daemon.logfile import Log
+from quire_daemon.recorder import Recorder
+from quire_daemon.reserve import Reserve
+from quire_journal.log import Damaged, JournalGone, StoreFailed
+from quire_journal.refusals import Refused
+from quire_journal.sentences import capitalised
+
+
+class Trouble:
+    """Keeps what is wrong with the journal, and follows up what goes wrong."""
+
+    def __init__(self, recorder: Recorder, reserve: Reserve, log: Log, stop: Callable[[], None]) -> None:
+        """`stop`: ends the daemon after this turn."""
+        self._recorder, self._reserve, self._log, self._stop = recorder, reserve, log, stop
+        self.read_only = ""  # why the journal takes no more records
+        self.sound = True  # as far as it is known: the next start need not check the journal
+
+    def require_edits_taken(self) -> None:
+        """Raises `Refused` where the journal takes none."""
+        if self.read_only:
+            raise Refused("journal_damaged", f"The journal takes no more records: {self.read_only}", "run_doctor")
+        if self._reserve.given_back:
+            raise Refused(
+                "disk_full",
+                f"The disk of {self._reserve.folder} is full; its reserve was given back so that the past can be "
+                "read and `quire gc` can make room. Edits are taken again when there is space.",
+                "free_space",
+            )
+
+    def store_failed(self, error: StoreFailed) -> dict[str, Any]:
+        """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
+        if isinstance(error, JournalGone):
+            return self._journal_gone(error)
+        self._log.fault("store_failed")
+        if error.disk_full:
+            self._reserve.give_back()
+            message = f"The journal's disk is full: {error}. Nothing was written."
+            return Refused("disk_full", message, "free_space").reply()
+        self.mistrust()
+        self.read_only = str(error)
+        message = f"The journal could not be synced and is read-only now: {error}"
+        return Refused("journal_damaged", message, "run_doctor").reply()
+
+    def _journal_gone(self, error: JournalGone) -> dict[str, Any]:
+        """The journal was removed while this daemon had it open, which ends; what is at its path now is another's."""
+        self.sound, self.read_only = False, str(error)
+        self._log.warning("journal_gone", why=self.read_only)
+        # The log has probably gone, too; systemd keeps this.
+        print(f"quired: {self.read_only}; this daemon ends.", file=sys.stderr)
+        self._stop()
+        message = f"{capitalised(self.read_only)} while its daemon ran. Nothing was written."
+        return Refused("journal_damaged", f"{message} The next daemon begins a new journal.", "retry").reply()
+
+    def mistrust(self) -> None:
+        """The next start is to check the journal, however this daemon ends."""
+        self.sound = False
+        self._recorder.journal.store.drop_image()
+
+    def damaged(self, error: Damaged) -> dict[str, Any]:
+        """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
+        self._log.fault("damaged")
+        self.mistrust()
+        action = "run_verify"
+        if error.everywhere:
+            self._stop()
+            action = "retry"
+        return Refused("journal_damaged", f"{capitalised(str(error))}.", action).reply()
+
+    def told(self, what: str, error: Exception) -> dict[str, Any]:
+        """What a caller is told of the error that `what` ended with, when it is being handled; the daemon goes on.
+
+        What follows from one of the journal follows from it wherever it was met.
+        """
+        if isinstance(error, Refused):
+            return error.reply()
+        if isinstance(error, StoreFailed):
+            return self.store_failed(error)
+        if isinstance(error, Damaged):
+            return self.damaged(error)
+        return self.fault(what)
+
+    def fault(self, what: str) -> dict[str, Any]:
+        """Something that nobody thought of: logged under an id, which the reply names."""
+        log_id = secrets.token_hex(4)
+        self._log.fault("fault", tool=what, log_id=log_id)
+        return Refused(
+            "fault",
+            f"{what}: something unexpected happened; daemon.log has it under {log_id}.",
+            "report",
+            log_id=log_id,
+        ).reply()
