@@ -37,6 +37,7 @@ from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going
+from quire_daemon.catching_up import CatchingUp
 from quire_daemon.chores import Chore, Chores
 from quire_daemon.collecting import Collecting
 from quire_daemon.deciding import Deciding
@@ -138,15 +139,14 @@ class App:
         self.deciding = Deciding(
             self,
             self.gather,
-            self.watcher,
-            self.outside,
+            CatchingUp(self.outside, self.watcher, clock),
             self.leasing,
             self.bursting,
             self.presence,
             self.finding_out,
             self.answering,
             self.trouble,
-            self._standing.end_for_lost_root,
+            self._standing,
         )
         self._no_spool = ""  # why there is none, though it is wanted
         self._coverage = Coverage(clock, log)

@@ -10,7 +10,7 @@ performed by the loop.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,33 +18,31 @@ import msgspec
 from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going, Looks
+from quire_daemon.catching_up import CatchingUp
 from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, Put, World, Write
 from quire_daemon.handlers.notices import FIELD, beside, decided
 from quire_daemon.handlers.origins import NeedsOrigins
+from quire_daemon.kept_replies import answered_before, to_keep
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
-from quire_daemon.outside import Outside
 from quire_daemon.performing import most_open, require_room
 from quire_daemon.presence import Presence
 from quire_daemon.search import NeedsSearch
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
 from quire_daemon.services.shutdown import SHUTDOWN
+from quire_daemon.standing import Standing
 from quire_daemon.syntax import Grammars
 from quire_daemon.trouble import Trouble
-from quire_daemon.watcher import Watcher
-from quire_journal.events import EditRefused, Event, ReadServed, ReplyKept
+from quire_journal.events import EditRefused, Event, ReadServed
 from quire_journal.history import History
 from quire_journal.ids import Seq
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
-REPEATED_NS: Final = 24 * 3600 * 10**9  # for so long a call is answered from the log that comes again by its key
-CATCH_UP_S: Final = 2.0
-"""How long a query waits for the watcher's cookie before it answers with what is known, and says so."""
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
 MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
 LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
@@ -58,22 +56,20 @@ class Deciding:
         self,
         host: Host,
         gather: Gather,
-        watcher: Watcher,
-        outside: Outside,
+        catching_up: CatchingUp,
         leasing: Leasing,
         bursting: Bursting,
         presence: Presence,
         finding_out: FindingOut,
         answering: Answering,
         trouble: Trouble,
-        lost_root: Callable[[], None],
+        standing: Standing,
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
-        self._looking = Looking(gather)
-        self._watcher, self._outside = watcher, outside
+        self._looking, self._catching_up = Looking(gather), catching_up
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
-        self._lost_root = lost_root
+        self._standing = standing
         self._grammars = Grammars(self._clock.mono_s)
         self._calls: deque[Call] = deque()
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
@@ -206,15 +202,19 @@ class Deciding:
             return None
         if call.tool.writes:
             self._trouble.require_edits_taken()
+            self._standing.require_root()
             self._take_turn(call)
-        if call.tool.catch_up:
-            self._catch_up(call)
-        elif call.tool.all_noted:
-            self._commit_noted()
-        repeated = self._repeated(call) if call.tool.writes else None
-        if repeated is not None:
-            self._answering.answer(call, repeated)
-            return None
+        if not call.caught_up:
+            if call.tool.catch_up:
+                self._catching_up.wait(call)
+            if call.tool.all_noted:
+                self._commit_noted()
+        if call.tool.writes:
+            with self._recorder.history() as history:
+                repeated = answered_before(call, history, self._clock.now_ns())
+            if repeated is not None:
+                self._answering.answer(call, repeated)
+                return None
         looks = self._looking.looks(call)
         self._presence.named(call.who, (now.path for now in looks.files.values()))
         if not self._trouble.read_only:
@@ -266,8 +266,7 @@ class Deciding:
         """Note what follows from the call; it is answered here when nothing is to be written."""
         done = bool(decision.reply.get("ok")) and not decision.reply.get("dry_run")
         if call.key and done and not self._trouble.read_only:
-            kept = ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(decision.reply))
-            events: Sequence[Event] = (*decision.events, kept)
+            events: Sequence[Event] = (*decision.events, to_keep(call, decision.reply))
         else:
             events = self._worth_noting(call, decision.events)
         lasting = bool(decision.writes) or bool(events and call.tool.writes and decision.reply.get("ok"))
@@ -349,41 +348,10 @@ class Deciding:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def _take_turn(self, call: Call) -> None:
-        """One operation id and one idempotency key are decided once a turn; the second sees what came of the first.
-
-        An edit into a folder that has been moved away, or beside a `.quire` that was removed, is refused.
-        """
-        if not self._gather.workspace.stands():
-            self._lost_root()
-            message = (
-                "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
-            )
-            raise Refused("busy", message, "retry", retry_after_ms=500)
+        """One operation id and one idempotency key are decided once a turn; the second sees what came of the first."""
         if call.marks & self._taken:
             raise NotYet(self._clock.mono_s() + RETRY_S)  # it may be in hand for long (`under_way`)
         self._taken |= call.marks
-
-    def _repeated(self, call: Call) -> dict[str, Any] | None:
-        """The answer to a call that was made before: by its operation id, or by its idempotency key."""
-        with self._recorder.history() as history:
-            batch = history.op(call.op) if call.op else None
-            state = history.batch_state(batch) if batch is not None else "abandoned"
-            if state != "abandoned":  # an abandoned one may be tried again: by us, after a lost race, or by the caller
-                message = f"This operation was made before, as batch {batch}; it is not applied twice."
-                return {"ok": True, "message": message, "outcome": "applied", "batch": batch, "repeated": True}
-            if not call.key:
-                return None
-            kept = history.kept_reply(call.who.key, call.key)
-        if kept is None or self._clock.now_ns() - kept[2] > REPEATED_NS:
-            return None
-        if kept[0] != call.arguments:
-            raise Refused(
-                "schema_invalid",
-                f"idempotency_key {call.key!r} was used with other arguments; use a new key.",
-                "new_key",
-            )
-        reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
-        return reply
 
     def _wait_for_news(self, call: Call, decision: Decision) -> None:
         """`since` with `wait_ms` and nothing to tell: the call stays until something happens or its time is over.
@@ -400,27 +368,6 @@ class Deciding:
             call.params = msgspec.structs.replace(call.params, cursor=reply["cursor"])
             call.news_head = 0 if reply.get("more") else self._recorder.journal.head
             raise NotYet(call.news_until_s)
-
-    def _catch_up(self, call: Call) -> None:
-        """Wait until the watcher has told of everything that happened before this call. That is so once for all.
-
-        So a call that stays for news is answered with the first, whatever else is to be looked at by then.
-        """
-        if call.caught_up:
-            return
-        now = self._clock.mono_s()
-        if not call.cookie:
-            self._outside.scanning.hurry()
-            call.cookie = self._watcher.cookie()
-            call.give_up_s = now + CATCH_UP_S
-        told = self._watcher.seen(call.cookie)
-        patience_s = call.tool.settle_s if told else 0.0
-        call.behind = not (told and self._outside.idle())
-        if call.behind and now < call.give_up_s + patience_s:
-            raise NotYet(now + RETRY_S)
-        call.caught_up = True
-        if call.tool.all_noted:
-            self._commit_noted()
 
     def _look_at_connections(self) -> None:
         """What is bound to one that has ended is over. Where the log takes no more, it is told as it is."""

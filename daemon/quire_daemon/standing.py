@@ -17,6 +17,7 @@ from quire_daemon.trouble import Trouble
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_journal.events import WatchLost
+from quire_journal.refusals import Refused
 
 
 class Standing:
@@ -40,12 +41,21 @@ class Standing:
     def check_root(self) -> None:
         """Is the workspace's folder at its path, and can it be written as before?"""
         if self._watcher.health().root_replaced or not self._workspace.stands():
-            self.end_for_lost_root()
+            self._end_for_lost_root()
         elif self._workspace.mended():
             self._log.info("checkout_writable")
             self._stop()  # the next client starts one that finds out what protects it, and finishes what was left
 
-    def end_for_lost_root(self) -> None:
+    def require_root(self) -> None:
+        """Raises `Refused` where the folder has been moved away, or `.quire` in it removed: no edit goes there."""
+        if not self._workspace.stands():
+            self._end_for_lost_root()
+            message = (
+                "The workspace's folder, or .quire in it, was replaced; this daemon ends, call again for a new one."
+            )
+            raise Refused("busy", message, "retry", retry_after_ms=500)
+
+    def _end_for_lost_root(self) -> None:
         """Another folder stands at the root's path, or none."""
         if not self._stopping():
             self._log.warning("root_replaced", root=os.fspath(self._workspace.root))

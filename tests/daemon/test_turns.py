@@ -18,8 +18,9 @@ from daemon_turns import LONGEST_S, Daemon, Said, incoming, read, write
 
 import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
+from quire_daemon.catching_up import CATCH_UP_S
 from quire_daemon.connections import LOOK_S
-from quire_daemon.deciding import CATCH_UP_S, MOST_CALLS
+from quire_daemon.deciding import MOST_CALLS
 from quire_daemon.gather import RETRY_S
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.logfile import Log

@@ -1,0 +1,43 @@
+"""A call that comes a second time is answered as the first was: by its operation id, or by its idempotency key.
+
+The log has the operation ids with the records, and of a call with a key its whole reply.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from quire_daemon.call import Call
+from quire_journal.events import ReplyKept
+from quire_journal.history import History
+from quire_journal.refusals import Refused
+
+KEPT_NS: Final = 24 * 3600 * 10**9
+"""For so long a call that comes again by its key is answered from the log."""
+
+
+def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
+    """What the log is told of a call with a key."""
+    return ReplyKept(call.key, call.arguments, msgspec.msgpack.encode(reply))
+
+
+def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any] | None:
+    """The answer to a call that was made before; None where it was not. Raises `Refused` for a key of another call."""
+    batch = history.op(call.op) if call.op else None
+    state = history.batch_state(batch) if batch is not None else "abandoned"
+    if state != "abandoned":  # an abandoned one may be tried again: by us, after a lost race, or by the caller
+        message = f"This operation was made before, as batch {batch}; it is not applied twice."
+        return {"ok": True, "message": message, "outcome": "applied", "batch": batch, "repeated": True}
+    kept = history.kept_reply(call.who.key, call.key) if call.key else None
+    if kept is None or now_ns - kept[2] > KEPT_NS:
+        return None
+    if kept[0] != call.arguments:
+        raise Refused(
+            "schema_invalid",
+            f"idempotency_key {call.key!r} was used with other arguments; use a new key.",
+            "new_key",
+        )
+    reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
+    return reply
