@@ -15,9 +15,9 @@ the writes are on disk (`writes_settled`) rides on the next commit; a start that
 them (`recovery`). A write that loses a race to an outside program is put back, its records are abandoned (in the
 log before any answer), and the request is decided again on what is there now.
 
-The parts of a turn have modules of their own: `accepting` makes calls of requests, `deciding` keeps those that wait and
-decides the others, `performing` brings decisions to the log and to the disk, `answering` replies; `trouble` says what
-follows where one of them fails. Work that takes long runs on threads (`jobs`) and comes back into a turn.
+The parts of a turn have modules of their own: `accepting` makes calls of requests, `waiting` keeps them, `deciding`
+decides each, `performing` brings decisions to the log and to the disk, `answering` replies; `trouble` says what follows
+where one of them fails. Work that takes long runs on threads (`jobs`) and comes back into a turn.
 """
 
 from __future__ import annotations
@@ -69,6 +69,7 @@ from quire_daemon.services import SERVICES
 from quire_daemon.spool import Spool
 from quire_daemon.standing import Standing
 from quire_daemon.trouble import Trouble
+from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
@@ -143,11 +144,11 @@ class App:
             self.leasing,
             self.bursting,
             self.presence,
-            self.finding_out,
             self.answering,
             self.trouble,
             self._standing,
         )
+        self.waiting = Waiting(self.deciding, self._under_way, recorder, self.finding_out, self.answering, self.trouble)
         self._no_spool = ""  # why there is none, though it is wanted
         self._coverage = Coverage(clock, log)
         self._flushing = Flushing()
@@ -241,7 +242,8 @@ class App:
         for one, outcome in self.performing.finish():
             self._answer_outcome(one, outcome)
         self.performing.close()
-        self.deciding.end()  # also what lost a race just now
+        self.waiting.end()  # also what lost a race just now
+        self.deciding.close()
         try:
             self.settle()
             self.recorder.seen.save()
@@ -262,7 +264,7 @@ class App:
     def _patience(self) -> float:
         """How long the next poll may wait."""
         now = self.clock.mono_s()
-        until = min(now + IDLE_S, self.deciding.next_look_s(now))
+        until = min(now + IDLE_S, self.waiting.next_look_s(now))
         until = min(until, self._flushing.next_look_s(self._to_flush(), now))
         if self.workspace.lingering():
             until = min(until, self._sweeping.at_s)
@@ -279,15 +281,15 @@ class App:
         for one in incoming:
             call = self.accepting.accept(one)
             if call is not None:
-                self.deciding.take(call)
+                self.waiting.take(call)
         for jobs in (self.jobs, self.crawls, self.asides):
             jobs.take_results()
-        self.accepting.know_again(self.deciding.waiting)
+        self.accepting.know_again(self.waiting)
         self._guarded("search", self.finding_out.look)
         if self.git.stirs():
             self._guarded("git", self.git.look)  # before its writes are looked at
         self._guarded("outside", self._look_outside)
-        going = self.deciding.decide_all()
+        going = self.waiting.decide()
         goes_on = self.performing.patience_s() is not None  # what begins now does so in the next turn
         if going:
             self._perform_all(going)
@@ -419,7 +421,7 @@ class App:
             message = f"{path} is rewritten by another program faster than it can be edited; try again."
             self.answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
         else:
-            self.deciding.again(call)
+            self.waiting.again(call)
 
     # ── what services ask ──
 

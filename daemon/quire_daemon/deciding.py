@@ -1,16 +1,13 @@
 """From a call to a decision: gather what it names, decide it, and note its events.
 
-In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
-is first is written (`under_way`). So does a call with more files than are looked at in one turn, whose file another
-program holds open for writing, that waits for the watcher's cookie, for news, for a lease, or for what takes long to
-find out (`finding_out`). Calls that wait stay in the queue, in order. What is to be written goes on as `Going`, to be
-performed by the loop.
+A call that cannot be decided now has to wait (`waiting`): for more files than are looked at in one turn, for another
+program that holds a file open for writing, for the watcher's cookie, for news, for a lease, or for what takes long to
+find out. What is to be written goes on as `Going`, to be performed by the loop.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -19,20 +16,16 @@ from quire_daemon.answering import BEHIND, Answering
 from quire_daemon.bursting import Bursting
 from quire_daemon.call import Call, Going, Looks
 from quire_daemon.catching_up import CatchingUp
-from quire_daemon.finding_out import FindingOut
 from quire_daemon.gather import RETRY_S, Gather
 from quire_daemon.handlers.base import Decision, Put, World, Write
-from quire_daemon.handlers.notices import FIELD, beside, decided
-from quire_daemon.handlers.origins import NeedsOrigins
+from quire_daemon.handlers.notices import decided
 from quire_daemon.kept_replies import answered_before, to_keep
 from quire_daemon.leasing import Leasing
 from quire_daemon.looking import Looking, NotYet
 from quire_daemon.performing import most_open, require_room
 from quire_daemon.presence import Presence
-from quire_daemon.search import NeedsSearch
 from quire_daemon.services import SERVICES
 from quire_daemon.services.base import Host
-from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.standing import Standing
 from quire_daemon.syntax import Grammars
 from quire_daemon.trouble import Trouble
@@ -44,13 +37,10 @@ from quire_journal.refusals import Refused
 from quire_journal.text import Text
 
 MOST_WAIT_S: Final = 60.0  # for news, whatever the call asks
-MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
-LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
-MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
 
 
 class Deciding:
-    """The calls that have come and are not answered, and how each is decided."""
+    """How a call is decided."""
 
     def __init__(
         self,
@@ -60,7 +50,6 @@ class Deciding:
         leasing: Leasing,
         bursting: Bursting,
         presence: Presence,
-        finding_out: FindingOut,
         answering: Answering,
         trouble: Trouble,
         standing: Standing,
@@ -68,10 +57,8 @@ class Deciding:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
         self._looking, self._catching_up = Looking(gather), catching_up
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
-        self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
-        self._standing = standing
+        self._answering, self._trouble, self._standing = answering, trouble, standing
         self._grammars = Grammars(self._clock.mono_s)
-        self._calls: deque[Call] = deque()
         self._taken: set[tuple[bytes, bytes]] = set()  # operation ids and idempotency keys of this turn
         self._first_event_ns = 0
 
@@ -81,120 +68,15 @@ class Deciding:
             first = history.record(1)
         self._first_event_ns = first.at_ns if first else self._clock.now_ns()
 
-    # ── the queue ──
+    def begin_turn(self) -> None:
+        """From now on each operation is decided once, but for those that are being written: not at all."""
+        self._taken = self._gather.under_way.operations
 
-    @property
-    def waiting(self) -> Iterable[Call]:
-        """The calls that are not decided."""
-        return self._calls
+    def decide(self, call: Call) -> Going | None:
+        """Gather and decide one call; None where it is answered, as nothing is to be written.
 
-    def take(self, call: Call) -> None:
-        """A call has come. Of too many it is refused, but for one that ends the daemon."""
-        full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
-        if full:
-            message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
-            self._answering.answer(call, Refused("busy", message, "retry", retry_after_ms=1000).reply())
-        else:
-            self._calls.append(call)
-
-    def _full(self, call: Call) -> str:
-        """What waits already, if that is too much for this call to wait, too; else nothing."""
-        if len(self._calls) >= MOST_CALLS:
-            return f"{MOST_CALLS} calls"
-        size = _size(call)
-        if size < LARGE_BYTES:
-            return ""
-        waiting = sum(large for large in map(_size, self._calls) if large >= LARGE_BYTES)
-        return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
-
-    def again(self, call: Call) -> None:
-        """The call lost a race to an outside program: it is decided again, on what is there now."""
-        call.retry_s = self._clock.mono_s() + RETRY_S
-        self._calls.appendleft(call)
-
-    def next_look_s(self, now: float) -> float:
-        """When the loop should come here again, at the latest. Of each caller only the first call counts, and none of
-        one whose call is being written: when that has landed, the loop is awake.
+        Raises `NotYet`, `NeedsSearch` or `NeedsOrigins` where it has to wait, else what it is to be answered with.
         """
-        behind, at = self._gather.under_way.callers, now + 60
-        for call in self._calls:
-            if call.incoming.identity not in behind:
-                behind.add(call.incoming.identity)
-                at = min(at, now if self._has_news(call) else call.retry_s or now)
-        return at
-
-    def decide_all(self) -> list[Going]:
-        """Decide what can be decided now; what waits stays in the queue, in order."""
-        now = self._clock.mono_s()
-        waiting: deque[Call] = deque()
-        going: list[Going] = []
-        under_way = self._gather.under_way
-        callers = under_way.callers
-        self._taken = under_way.operations
-        while self._calls:
-            call = self._calls.popleft()
-            if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
-                waiting.append(call)
-                callers.add(call.incoming.identity)
-                continue
-            callers.add(call.incoming.identity)
-            call.news_head = -1
-            try:
-                with self._recorder.history():  # one for all that is asked, until something is committed
-                    started = self._decide(call)
-            except NotYet as later:
-                call.retry_s = later.at_s
-                waiting.append(call)
-            except NeedsSearch as needs:
-                if self._finding_out.search(call, needs.search):
-                    waiting.append(call)
-            except NeedsOrigins as needs:
-                self._finding_out.work_out(call, needs.asked)
-                waiting.append(call)
-            except Refused as refused:
-                self._answering.refuse(call, refused)
-            except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
-                self._answering.answer(call, self._trouble.told(call.tool.name, error))
-            else:
-                if started is not None:
-                    going.append(started)
-        self._calls = waiting
-        return [one for one in going if self._is_noted(one)]
-
-    def _is_noted(self, one: Going) -> bool:
-        """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.
-
-        Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
-        """
-        failure = self._recorder.failure(one.commit)
-        if failure is None:
-            return True
-        try:
-            raise failure
-        except Exception as error:  # noqa: BLE001  as for the call that met it
-            self._answering.answer(one.call, self._trouble.told(one.call.tool.name, error))
-        return False
-
-    def _has_news(self, call: Call) -> bool:
-        """Is there something that a call that waits for news has not looked at?"""
-        return call.news_head >= 0 and call.news_head != self._recorder.journal.head
-
-    # ── one call ──
-
-    def _decide(self, call: Call) -> Going | None:
-        """Gather and decide one call; answered here when nothing is to be written. Every refusal tells the news."""
-        try:
-            return self._begun(call)
-        except Refused as refused:
-            if FIELD not in refused.details:
-                with self._recorder.history() as history:
-                    refused.details = beside(refused.details, call.who.key, history)
-            raise
-
-    def _begun(self, call: Call) -> Going | None:
-        self._check_time(call)
-        if call.failed is not None:
-            raise call.failed
         self._name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
@@ -330,15 +212,6 @@ class Deciding:
             self._recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
         )
 
-    def _check_time(self, call: Call) -> None:
-        if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
-            self._finding_out.give_up(call)
-            raise Refused(
-                "expired",
-                f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
-                "retry",
-            )
-
     def _name_inside(self, call: Call) -> None:
         """Absolute paths that the journal is asked about become those that it knows. Raises `Refused`."""
         for name in call.tool.asks:
@@ -385,24 +258,9 @@ class Deciding:
             except StoreFailed as error:
                 self._trouble.store_failed(error)
 
-    def end(self) -> None:
-        """The daemon stops: whoever waits to write, or for what is being worked out, is told.
-
-        Others, who only ask, ask the next daemon.
-        """
-        self._finding_out.close()
+    def close(self) -> None:
+        """Nothing more is decided."""
         self._grammars.close()
-        for call in self._calls:
-            if call.tool.writes or call.ticket or call.working is not None:
-                message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
-                self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
-        self._calls.clear()
-
-
-def _size(call: Call) -> int:
-    """Bytes of its arguments."""
-    request = call.incoming.request
-    return 0 if request is None else len(memoryview(request.args))
 
 
 def _in_chain(put: Put | None, data: bytes) -> tuple[bytes | Text, str | None]:

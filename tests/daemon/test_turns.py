@@ -20,12 +20,12 @@ import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
 from quire_daemon.catching_up import CATCH_UP_S
 from quire_daemon.connections import LOOK_S
-from quire_daemon.deciding import MOST_CALLS
 from quire_daemon.gather import RETRY_S
 from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.logfile import Log
 from quire_daemon.performing import MANY
 from quire_daemon.spool import Spool
+from quire_daemon.waiting import MOST_CALLS
 from quire_journal.check import check
 from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.ids import WriterId
@@ -385,7 +385,7 @@ def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_bes
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A few thousand that may wait, of the size that one may have, are more than any memory."""
-    monkeypatch.setattr("quire_daemon.deciding.MOST_BYTES", 250_000)
+    monkeypatch.setattr("quire_daemon.waiting.MOST_BYTES", 250_000)
     (daemon.root / "a").write_text("text\n")
     large = {name: ("write_file", {"path": name, "content": "x" * 100_000}) for name in ("ann", "ben", "eve")}
     replies = daemon.turn(**large, joe=read("a"))
@@ -461,7 +461,7 @@ def test_who_waits_for_a_long_request_does_not_have_the_loop_go_round(daemon: Da
         daemon.wait()
         began = daemon.clock.mono_s()
         daemon.app.turn(came)
-        after, came = daemon.app.deciding.next_look_s(began), []
+        after, came = daemon.app.waiting.next_look_s(began), []
         assert after == before or after >= began + RETRY_S or not daemon.app.gather.under_way.batches
         before = after
     while len(daemon.server.replies) < len({"ann", caller}):

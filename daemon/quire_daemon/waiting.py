@@ -1,0 +1,181 @@
+"""The calls that have come and are not answered, in order, and which of them is decided in a turn.
+
+In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
+is first is written (`under_way`). So does what cannot be decided now (`deciding`), and what has others find something
+out for it (`finding_out`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Final
+
+from quire_daemon.answering import Answering
+from quire_daemon.call import Call, Going
+from quire_daemon.deciding import Deciding
+from quire_daemon.finding_out import FindingOut
+from quire_daemon.gather import RETRY_S
+from quire_daemon.handlers.notices import FIELD, beside
+from quire_daemon.handlers.origins import NeedsOrigins
+from quire_daemon.looking import NotYet
+from quire_daemon.recorder import Recorder
+from quire_daemon.search import NeedsSearch
+from quire_daemon.services.shutdown import SHUTDOWN
+from quire_daemon.trouble import Trouble
+from quire_daemon.under_way import UnderWay
+from quire_journal.refusals import Refused
+
+MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
+LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
+MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
+
+
+class Waiting:
+    """The queue."""
+
+    def __init__(
+        self,
+        deciding: Deciding,
+        under_way: UnderWay,
+        recorder: Recorder,
+        finding_out: FindingOut,
+        answering: Answering,
+        trouble: Trouble,
+    ) -> None:
+        self._deciding, self._under_way, self._recorder, self._clock = deciding, under_way, recorder, recorder.clock
+        self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
+        self._calls: deque[Call] = deque()
+
+    def __iter__(self) -> Iterator[Call]:
+        return iter(self._calls)
+
+    def take(self, call: Call) -> None:
+        """A call has come. Of too many it is refused, but for one that ends the daemon."""
+        full = self._full(call) if call.tool.name != SHUTDOWN.name else ""
+        if full:
+            message = f"{call.tool.name}: {full} wait for their turn already; nothing was done."
+            self._answering.answer(call, Refused("busy", message, "retry", retry_after_ms=1000).reply())
+        else:
+            self._calls.append(call)
+
+    def _full(self, call: Call) -> str:
+        """What waits already, if that is too much for this call to wait, too; else nothing."""
+        if len(self._calls) >= MOST_CALLS:
+            return f"{MOST_CALLS} calls"
+        size = _size(call)
+        if size < LARGE_BYTES:
+            return ""
+        waiting = sum(large for large in map(_size, self._calls) if large >= LARGE_BYTES)
+        return f"calls with {waiting >> 20} MiB" if waiting + size > MOST_BYTES else ""
+
+    def again(self, call: Call) -> None:
+        """The call lost a race to an outside program: it is decided again, on what is there now."""
+        call.retry_s = self._clock.mono_s() + RETRY_S
+        self._calls.appendleft(call)
+
+    def next_look_s(self, now: float) -> float:
+        """When the loop should come here again, at the latest. Of each caller only the first call counts, and none of
+        one whose call is being written: when that has landed, the loop is awake.
+        """
+        behind, at = self._under_way.callers, now + 60
+        for call in self._calls:
+            if call.incoming.identity not in behind:
+                behind.add(call.incoming.identity)
+                at = min(at, now if self._has_news(call) else call.retry_s or now)
+        return at
+
+    def decide(self) -> list[Going]:
+        """Decide what can be decided now; what waits stays in the queue, in order."""
+        now = self._clock.mono_s()
+        waiting: deque[Call] = deque()
+        going: list[Going] = []
+        callers = self._under_way.callers
+        self._deciding.begin_turn()
+        while self._calls:
+            call = self._calls.popleft()
+            if (call.retry_s > now and not self._has_news(call)) or call.incoming.identity in callers:
+                waiting.append(call)
+                callers.add(call.incoming.identity)
+                continue
+            callers.add(call.incoming.identity)
+            call.news_head = -1
+            try:
+                with self._recorder.history():  # one for all that is asked, until something is committed
+                    started = self._decide(call)
+            except NotYet as later:
+                call.retry_s = later.at_s
+                waiting.append(call)
+            except NeedsSearch as needs:
+                if self._finding_out.search(call, needs.search):
+                    waiting.append(call)
+            except NeedsOrigins as needs:
+                self._finding_out.work_out(call, needs.asked)
+                waiting.append(call)
+            except Refused as refused:
+                self._answering.refuse(call, refused)
+            except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
+                self._answering.answer(call, self._trouble.told(call.tool.name, error))
+            else:
+                if started is not None:
+                    going.append(started)
+        self._calls = waiting
+        return [one for one in going if self._is_noted(one)]
+
+    def _is_noted(self, one: Going) -> bool:
+        """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.
+
+        Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
+        """
+        failure = self._recorder.failure(one.commit)
+        if failure is None:
+            return True
+        try:
+            raise failure
+        except Exception as error:  # noqa: BLE001  as for the call that met it
+            self._answering.answer(one.call, self._trouble.told(one.call.tool.name, error))
+        return False
+
+    def _has_news(self, call: Call) -> bool:
+        """Is there something that a call that waits for news has not looked at?"""
+        return call.news_head >= 0 and call.news_head != self._recorder.journal.head
+
+    def _decide(self, call: Call) -> Going | None:
+        """Decide one call, unless it is too late for it. Every refusal tells the news."""
+        try:
+            self._check_time(call)
+            if call.failed is not None:
+                raise call.failed
+            return self._deciding.decide(call)
+        except Refused as refused:
+            if FIELD not in refused.details:
+                with self._recorder.history() as history:
+                    refused.details = beside(refused.details, call.who.key, history)
+            raise
+
+    def _check_time(self, call: Call) -> None:
+        if call.deadline_ns and self._clock.now_ns() > call.deadline_ns:
+            self._finding_out.give_up(call)
+            raise Refused(
+                "expired",
+                f"{call.tool.name}: the caller's deadline had passed before its turn came; nothing was done.",
+                "retry",
+            )
+
+    def end(self) -> None:
+        """The daemon stops: whoever waits to write, or for what is being worked out, is told.
+
+        Others, who only ask, ask the next daemon.
+        """
+        self._finding_out.close()
+        for call in self._calls:
+            if call.tool.writes or call.ticket or call.working is not None:
+                message = f"{call.tool.name}: the daemon stops before this call's turn came; nothing was done."
+                self._answering.refuse(call, Refused("busy", message, "retry", retry_after_ms=500))
+        self._calls.clear()
+
+
+def _size(call: Call) -> int:
+    """Bytes of its arguments."""
+    request = call.incoming.request
+    return 0 if request is None else len(memoryview(request.args))
