@@ -48,7 +48,7 @@ class Accepting:
         self._trouble, self._clock, self._log = trouble, clock, log
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # that there had been when they were looked up
-        self._purges_known = 0  # that there had been when it was last looked who waits
+        self._purges_known = 0  # that there had been at the last look at those that wait
         self._identities: dict[tuple[bytes, Peer, tuple[str, ...]], WriterIntroduced] = {}
         self._pid_starts: dict[bytes, int] = {}  # by connection
         self.asked_s = -1e9  # monotonic: when the last request about a file came
@@ -113,8 +113,7 @@ class Accepting:
     def know_again(self, calls: Iterable[Call]) -> None:
         """Look up who made the calls that wait, where a purge may have taken the names of their writers.
 
-        The log would tell what they do of somebody whom their caller is not any more: a repeated call would be made
-        again.
+        Else the log would say of what they do that somebody else did it, and a repeated call would be made again.
         """
         if self._purges_known == self._gather.recorder.purges:
             return

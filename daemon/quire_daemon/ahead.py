@@ -35,7 +35,7 @@ ENOUGH: Final = 1024
 """Files that are worth a transaction: a commit writes every page that a random key falls on, however few there are."""
 
 MOST_READY: Final = 4096
-"""Files that have been read and are not noted, from which on no further chunk is handed out."""
+"""With so many files read and not noted yet, no further chunk is handed out."""
 
 
 class ReadAhead(msgspec.Struct, frozen=True):

@@ -68,7 +68,7 @@ class Answering:
             TypeError,
             ValueError,
             OverflowError,
-        ):  # nobody has seen to it that this can be said: the caller hears that, at least
+        ):  # it holds what no reply can carry: the caller hears of that fault, at least
             told: dict[str, Any] = {name: body[name] for name in ("outcome", "op") if name in body}
             self._server.reply(call.incoming.identity, request.id, {**self._trouble.fault(call.tool.name), **told})
 

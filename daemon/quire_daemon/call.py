@@ -30,7 +30,7 @@ class Looks(msgspec.Struct):
     head: int = -1  # the newest record when that was found out
     files: dict[str, FileNow] = msgspec.field(default_factory=dict)  # by the names that the caller used
     kept_off: dict[str, str] = msgspec.field(default_factory=dict)  # implied ones that were not seen: path → code
-    known: int = 0  # of the implied ones so many at least are in either, from the first on
+    known: int = 0  # so many of the implied ones at least, from the first on, are in one of the two
 
 
 class Call(msgspec.Struct):
@@ -55,7 +55,7 @@ class Call(msgspec.Struct):
     searching: Search | None = None  # that search
     searches: int = 0  # how many it has asked for
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
-    working: OriginsOf | None = None  # what a thread works out for it
+    working: OriginsOf | None = None  # what a thread is working out for it
     origins: dict[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)  # what came of that
     failed: Exception | None = None  # why nothing did
     looks: Looks | None = None  # what has been seen of its files when that takes more than a turn
@@ -69,7 +69,7 @@ class Call(msgspec.Struct):
 
     @property
     def marks(self) -> set[tuple[bytes, bytes]]:
-        """By what it is known again when it comes a second time: operation id and idempotency key, if it has them."""
+        """What it is known by when it comes a second time: operation id and idempotency key, if it has them."""
         operation = {(b"op", self.op)} if self.op else set()
         return operation | {(self.who.key, self.key.encode())} if self.key else operation
 

@@ -31,7 +31,7 @@ def received(pipe: IO[bytes]) -> bytes:
 
 
 def die_with(parent: int) -> None:
-    """End when whoever started this process does, where there is such a call; and leave no image of its memory."""
+    """End when whoever started this process does, where the system can do that; and leave no core dump."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         import ctypes

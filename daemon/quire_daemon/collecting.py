@@ -51,7 +51,7 @@ BEGUN: Final = "gc.begun"
 """A file in the state folder, from the beginning of the drops to the end of the collection."""
 
 DROP_REST_S: Final = 0.02
-"""Between two looks whether what is to be dropped has to go by itself."""
+"""Between two looks at whether what is to be dropped has to go by itself."""
 
 LOOK_S: Final = 10.0
 HOUR_S: Final = 3600.0

@@ -36,10 +36,10 @@ class Compared(NamedTuple):
 
 
 class NotMounted(Exception):
-    """Nothing is in the root, which is on another disk than all that was seen in it: where its own was to be mounted.
+    """The root is empty and on another disk than all that was seen in it: its own disk is probably not mounted.
 
-    That says nothing of the files. Somebody may have removed them before another disk came there all the same, so that
-    it is told as long as it is so; the first file that is made there ends it.
+    That says nothing about the files. But somebody may have removed them before another disk came there, so it is told
+    for as long as it is so; the first file that is made there ends it.
     """
 
     def __init__(self) -> None:

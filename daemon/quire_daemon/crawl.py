@@ -79,7 +79,8 @@ def crawl(
     what the journal holds below it is not gone, it is unknown. `start` may be a file, or missing.
 
     Raises `OSError` when the root cannot be opened (an unmounted workspace must not look like an empty one), and for
-    want of descriptors (nor a closed one); `CrawlCancelled` as soon as `cancelled`, asked once a folder, says so.
+    want of descriptors (nor must a folder look like a closed one); `CrawlCancelled` as soon as `cancelled`, asked once
+    a folder, says so.
     """
     root_fd = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
     pending: list[_Folder] = []  # the folders being walked, from the top

@@ -49,7 +49,7 @@ def note_theirs(
 ) -> None:
     """Note what a swap brought out, or a program wrote late, as `note_displaced`; a large file itself goes aside.
 
-    Nothing is known of its bytes but how many they are: who writes it still, goes on in the file that was put aside.
+    Nothing is known of its bytes but how many they are: whoever still writes it goes on in the file that was put aside.
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)
@@ -68,7 +68,7 @@ class Theirs:
         self.no_place = ""  # why some of it is kept nowhere but in `.quire/tmp`
 
     def note(self, displaced: Iterable[tuple[Kept | Late, str]]) -> tuple[list[Kept | Late], OSError | Refused | None]:
-        """Note these for the next commit, each with why it is kept; which of them that is, and what kept others off.
+        """Note these for the next commit, each with why it is kept; those that are noted, and why others are not.
 
         A secret for which there is no place now stays in `.quire/tmp`, and is tried again by a sweep.
         """

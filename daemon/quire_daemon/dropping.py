@@ -79,7 +79,7 @@ class Dropping:
         self._boarded: list[Chunk] = []
         self._gone = 0  # blobs that are on their way
         self._others_s = others_s
-        self._for_others = False  # is the commit that is made one that others need
+        self._for_others = False  # do others need the commit that is made?
         self._empty = EVERY  # commits of those since one that was laden
 
     @property

@@ -4,7 +4,7 @@ Theory of operation. An export may take minutes and be larger than memory, and i
 anywhere that its caller could not. So the daemon writes no file: it hands out pages, each bounded in bytes and time
 and made on a worker thread, and the client puts them where it may. Between two pages nothing runs and no snapshot of
 the store is open; an export is a generator that waits. (The client could not do it alone: it never opens the
-journal's files, and told as replies every version would be asked for in turn.)
+journal's files, and by replies it would have to ask for each version in turn.)
 
 A page may be asked for again, should its reply have been lost. An export belongs to its caller, and is forgotten when
 nobody has asked for `IDLE_S`, or when there are too many.

@@ -2,7 +2,7 @@
 
 The call waits for it, no longer than its deadline, and is decided again with the answer. A search is by a regular
 expression, which may never end, and so runs in a process (`searching`); lines are worked out on a thread
-(`handlers.origins`), and never behind what takes minutes.
+(`handlers.origins`), where nothing that takes minutes is ahead of them.
 """
 
 from __future__ import annotations

@@ -55,11 +55,11 @@ MOST_FIRST: Final = 4
 """How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
 
 READER_FROM: Final = 500
-"""New files of a scan that are worth processes that read them: one takes as long to start as some hundred to read."""
+"""From so many new files on processes read them: to start one takes as long as to read some hundred."""
 
 
 class BeingWritten(Exception):
-    """A request that is not written yet has this file in hand (`under_way`): look at it when that is over."""
+    """A request that is still being written has this file in hand (`under_way`): look at it when that is over."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -1,10 +1,10 @@
-"""Globs as `.gitignore` has them, as expressions that take no longer than the path is long.
+"""Globs as `.gitignore` has them, made into expressions whose time only grows with the length of the path.
 
 pathspec translates a glob star by star, and `re` tries every way of dividing a name among the stars: `*a*a*a*a*a*b` on
 a long name of a's takes longer than anybody waits, in the process that answers everybody. But what stands between two
 stars may always be taken where it comes first, for the second star reaches whatever a later place would have left. So
 each such part becomes an atomic group, which is never tried a second time. The same goes for the folders between two
-`**`. Matched is exactly what was matched before.
+`**`. What matches is exactly the same.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def is_glob(path: str) -> bool:
 
 @lru_cache(maxsize=256)
 def matches(glob: str) -> Callable[[str], object]:
-    """What tells of a path whether `glob` matches it; the answer counts as true or false.
+    """A function that says of a path whether `glob` matches it; its answer counts as true or false.
 
     Raises `ValueError` for a glob that could never match, with what is wrong with it.
     """

@@ -21,7 +21,7 @@ from quire_journal.events import JournalSalvaged
 from quire_journal.points import rfc3339, to_the_second
 from quire_journal.salvage import sentence
 
-SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # so long `status` tells of one
+SALVAGE_IS_NEWS_NS: Final = 14 * 24 * 3600 * 10**9  # for so long `status` tells of one
 SALVAGE_IS_TOLD_NS: Final = 24 * 3600 * 10**9  # and every caller, once of each daemon
 
 
@@ -44,7 +44,7 @@ class Coverage:
         self._reasons: Sequence[str] = ()  # that the log was told of
 
     def told(self, reasons: Sequence[str]) -> dict[str, Any]:
-        """For these reasons it does not. To be asked now and then: it is degraded since the first time.
+        """What is told where it does not, for these reasons. Asked now and then: it is degraded since the first time.
 
         The daemon's own log tells of it when it begins, when it changes, and when it is over.
         """

@@ -1,4 +1,4 @@
-"""`python -m quire_daemon.importing`: the journal of a workspace, made of an export on stdin.
+"""`python -m quire_daemon.importing`: the journal of a workspace, made from an export on stdin.
 
 A program of its own, and not a tool of the daemon: a daemon's journal has records from its first moment on. It holds
 the daemon's lock meanwhile. The journal is made beside its place and gets its name when everything is in and every
@@ -58,7 +58,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def import_into(place: Place, lines: BinaryIO) -> dict[str, Any]:
-    """Make the journal of `place` of an export. Raises `Refused` where there is one, and as `import_lines` does."""
+    """Make the journal of `place` from an export. Raises `Refused` where there is one, and as `import_lines` does."""
     make_private_folder(place.state)
     with hold_lock(place.lock) as lock:
         if lock is None:

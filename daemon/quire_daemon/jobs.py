@@ -38,7 +38,7 @@ class Jobs:
         self._wake, self._guarded = wake, guarded
         self._workers = ThreadPoolExecutor(workers, thread_name_prefix="job")
         self._done: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._kept = False  # does work wait for a thread that could not be begun?
+        self._kept = False  # does work wait for a thread that could not be started?
 
     def start(self, work: Job, what: str, failed: Failed | None = None) -> None:
         """Run `work` on a worker thread, and in the loop what it returns. `what` is its name in the log.
@@ -56,7 +56,7 @@ class Jobs:
         self._submit(run)
 
     def _submit(self, run: Callable[[], None]) -> None:
-        """Where no thread can be begun, the workers keep it for the next one that can, or that they have."""
+        """Where no thread can be started it is kept, for the next one that can be or for one that is free again."""
         try:
             self._workers.submit(run)
             self._kept = False
@@ -71,7 +71,7 @@ class Jobs:
             self._done.get()()
 
     def close(self) -> None:
-        """Wait for what runs; what has not begun never does."""
+        """Wait for what runs; what has not begun never will."""
         self._workers.shutdown(wait=True, cancel_futures=True)
 
 

@@ -20,7 +20,7 @@ SLICE_S: Final = 0.03
 """Of one turn, spent on finding out which files one call implies, and on looking at them."""
 
 MANY: Final = 64
-"""Files that are looked at in one turn, from which on it may be another that decides."""
+"""After a look at so many files in one turn, the decision may be left to the next."""
 
 
 class NotYet(Exception):
@@ -40,8 +40,8 @@ class Looking:
     def looks(self, call: Call) -> Looks:
         """The files of `call`, by the names that the caller used.
 
-        Of those that are only implied one that cannot be looked at, or must not be written, is missing, and the code
-        of the refusal stands beside: the others do not wait for it, and the decision tells. Raises `Refused`; and
+        One that is only implied, and cannot be looked at or must not be written, is left out, and the code of the
+        refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refused`; and
         `NotYet`, with what is known so far kept in `call.looks`.
         """
         looks, began_s, under_way = call.looks, self._clock.mono_s(), self._gather.under_way

@@ -82,7 +82,7 @@ class Mounts:
 
     @classmethod
     def below(cls, root: Path, file: Path) -> Mounts:
-        """Those below a checkout; none where the kernel does not tell, and a disk that goes is so many deletions."""
+        """Those below a checkout; none where the kernel does not tell: there a disk that goes looks like deletions."""
         try:
             return cls(os.fspath(root), KernelTable(), file)
         except OSError:

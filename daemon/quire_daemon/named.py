@@ -7,7 +7,7 @@ import math
 
 
 class Named:
-    """They, until each has been looked at. All times are monotonic seconds."""
+    """Each path until it has been looked at. All times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._first: dict[str, tuple[float, str]] = {}  # path → (when it was named first, evidence)
@@ -20,7 +20,7 @@ class Named:
         return path in self._first
 
     def keep(self, path: str, evidence: str, now: float) -> None:
-        """It is to be looked at, and whoever says so sees to it."""
+        """It is to be looked at, and the caller sees to that."""
         self._first.setdefault(path, (now, evidence))
 
     def name(self, path: str, evidence: str, now: float, at: float | None = None, late: bool = False) -> None:
@@ -42,7 +42,7 @@ class Named:
         return path in self._late
 
     def take(self, now: float) -> str | None:
-        """One whose time has come, which has to be named again where it was not `looked` at; None: there is none."""
+        """One whose time has come; it has to be named again unless it is `looked` at. None where there is none."""
         while self._due and self._due[0][0] <= now:
             at, _, path = heapq.heappop(self._due)
             if self._at.get(path) == at:  # else another time came before this one

@@ -37,7 +37,7 @@ class Coverage(msgspec.Struct, frozen=True):
     """How much the watcher sees."""
 
     watched: int  # folders
-    expected: int  # folders that it knows of; more than `watched` where watching one failed
+    expected: int  # folders that it knows of; more than `watched` where one could not be watched
     alive: bool  # the thread that reads events runs
     root_replaced: bool  # another folder stands at the root's path: stop this watcher and start a new one
     reasons: tuple[str, ...]  # why it is blind; empty: it is not
@@ -58,7 +58,7 @@ def outermost(folders: set[str]) -> set[str]:
 
 
 def outer(path: str, folders: Container[str]) -> str | None:
-    """The one of `folders` that `path` is below; None: none."""
+    """The one of `folders` that `path` is below; None where there is none."""
     return "" if "" in folders else next((folder for folder in above(path) if folder in folders), None)
 
 

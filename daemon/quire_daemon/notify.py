@@ -1,4 +1,4 @@
-"""Tell systemd how we are: one datagram to $NOTIFY_SOCKET (sd_notify(3)). Without the variable, nothing."""
+"""Tell systemd how the daemon is: one datagram to $NOTIFY_SOCKET (sd_notify(3)). Without the variable, nothing."""
 
 from __future__ import annotations
 

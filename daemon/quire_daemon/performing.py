@@ -6,7 +6,7 @@
 
 What comes out of here is told as a value (`Done`, `Overtaken`, `Failed`); the app answers. That writes are on disk
 (`writes_settled`) is noted later and rides on the next commit. It means: as everybody sees it. When the file system
-writes the names down is its own affair, and what a power cut makes of that is that of `forgotten`.
+writes the names down is its own affair; `forgotten` deals with what a power cut makes of that.
 
 A request of many writes (an undo of a thousand files) would have everybody else wait for a second. So only its records
 are committed at once; then it is staged and swapped in slices of time, over several turns (`go_on`), and others are
@@ -52,16 +52,16 @@ SPARE_FILES: Final = 1024
 """Descriptors that are left for connections and the rest when one request has the others: libzmq aborts without."""
 
 MANY: Final = 64
-"""Writes of one request, from which on it is written in slices."""
+"""A request of so many writes, or more, is written in slices."""
 
 SLICE_S: Final = 0.01
-"""Of one turn, for such a request, while others ask for something."""
+"""How much of a turn such a request gets while others ask for something."""
 
 LONGER_SLICE_S: Final = 0.04
 """And while nobody does: each turn has a price."""
 
 WAIT_S: Final = 0.05
-"""At the latest it is looked after that time whether the disk has synced what such a request waits for."""
+"""The longest time between two looks whether the disk has synced what such a request waits for."""
 
 HARD_LINK_BROKEN: Final = {
     "type": "hard_link_broken",

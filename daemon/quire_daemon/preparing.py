@@ -56,10 +56,10 @@ class Staging(Protocol):
     """Writes that are being staged."""
 
     def done(self) -> bool:
-        """Need nobody wait for it?"""
+        """Is `result` there without a wait?"""
 
     def result(self) -> list[Staged]:
-        """They, staged; waits for it. Raises what went wrong."""
+        """The writes, staged; waits for that. Raises what went wrong."""
 
     def exception(self) -> BaseException | None:
         """What went wrong, if something did; waits for it."""

@@ -4,9 +4,9 @@ An expression can keep `re` busy for longer than the universe lasts, and `re` ho
 the daemon it would stop every thread. So all of a purge that runs an expression runs here, and a timer of the kernel
 ends this process when one run of it takes too long; the daemon's side is `ask`.
 
-Tasks come as msgpack on standard input, and an outcome goes out for each. Who asks the same once more gets what is so
-now, and only what came in the meantime is looked at (`purging.Looking`). The journal is only read, and views are folded
-again in a store beside it; logs are written.
+Tasks come as msgpack on standard input, and an outcome goes out for each. Whoever asks the same once more gets what is
+so now, and only what came in the meantime is looked at (`purging.Looking`). The journal is only read, and views are
+folded again in a store beside it; logs are written.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ class Purger:
             return None
 
     def _fate(self, process: subprocess.Popen[bytes], task: Task) -> Refused | StoreFailed:
-        """What it ended of."""
+        """Why it ended."""
         words, status = process.communicate()[1], process.returncode
         if status == -signal.SIGVTALRM:
             return Refused(

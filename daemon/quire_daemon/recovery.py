@@ -1,7 +1,6 @@
 """After a stop that was not clean: every write that the log promised is finished, confirmed, or told as overtaken.
 
-For each batch that is not known to be on disk, judged by bytes, never by trust (`notes` of the write path in
-`workspace`):
+For each batch that is not known to be on disk, judged by what the path holds, never by trust:
 
 * the path holds the new bytes: confirmed;
 * the path still holds the base, in the very inode that the write was planned on: rolled forward, the journal has

@@ -21,7 +21,7 @@ from quire_daemon.child import LENGTH, framed
 from quire_daemon.search import Answer, Failed, Search, TimedOut
 
 START_S: Final = 10.0
-"""For the process to be there, on a machine that has better things to do. It is there in a tenth of a second."""
+"""How long the process may take to be there, on a busy machine. Elsewhere it is there in a tenth of a second."""
 
 READ_BYTES: Final = 1024 * 1024
 MOST_ANSWER: Final = 512 * 1024 * 1024

@@ -26,8 +26,8 @@ from quire_journal import VERSION, WIRE
 from quire_journal.messages import MAX_MESSAGE, Reply, Request, decode_request, encode
 
 LINGER_MS = 1000
-"""At the end, for answers that are on their way: the last of a busy daemon was lost without it, and now and then with a
-quarter of it. Only a caller that does not read makes it last so long."""
+"""How long the end waits for answers that are on their way: without it the last one of a busy daemon was lost, and with
+a quarter of it now and then. Only a caller that does not read makes it last so long."""
 
 DRAIN_LIMIT = 256
 """Requests taken from the socket in one turn: a flood must not keep the turn from ending."""

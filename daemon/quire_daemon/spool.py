@@ -1,8 +1,8 @@
 """The second door: requests that come as files, for callers in sandboxes that block sockets (`quire_journal.spooled`).
 
 Nothing is polled at rest: the watcher rings when a request's file comes. Should it be blind, a look at the folder's
-time stamp once a second (one `fstat`) finds what it missed. Whatever is wrong with a file is that file's end, never
-the daemon's.
+time stamp once a second (one `fstat`) finds what it missed. Whatever is wrong with a file ends that file, never the
+daemon.
 """
 
 from __future__ import annotations

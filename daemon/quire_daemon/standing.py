@@ -74,7 +74,7 @@ class Standing:
 
 
 def _file_id(path: Path) -> tuple[int, int] | None:
-    """Which file stands at the path; None: none."""
+    """Which file stands at the path; None where there is none."""
     try:
         found = path.lstat()
     except OSError:

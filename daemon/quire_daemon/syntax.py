@@ -48,10 +48,10 @@ JUDGED_BYTES: Final = 512 * 1024
 """Larger files are not parsed. To call a result broken takes two full parses, a quarter of a second at this size."""
 
 PATIENCE_S: Final = 0.5
-"""For an answer: after an edit of 2,000 lines it takes a millisecond, the first time ten."""
+"""How long an answer may take: after an edit of 2,000 lines it takes a millisecond, the first time ten."""
 
 START_S: Final = 2.0
-"""For the process to be there. It is there in a tenth of a second, and starts once in the life of a daemon."""
+"""How long the process may take to be there: mostly a tenth of a second, once in the life of a daemon."""
 
 LEFT_ALONE_S: Final = 600.0
 """A path on which the parser failed; everything, when its process cannot be started."""

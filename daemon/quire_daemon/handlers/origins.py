@@ -1,8 +1,8 @@
-"""Who wrote the lines of a version: worked out from all the versions before it, which takes as long as they are many.
+"""Who wrote the lines of a version: worked out from all the versions before it, and the more there are the longer.
 
 A thousand versions take a tenth of a second, in which nobody else would be answered. So a decision that needs it of a
 file with a long past says so (`NeedsOrigins`), and is made again with what came of it (`World.origins`); in between, a
-thread works it out. What comes of it holds for good: the past of a version does not change, but that bytes may go.
+thread works it out. What comes of it holds for good: the past of a version does not change, except that bytes may go.
 """
 
 from __future__ import annotations
