@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from desk import BEGAN_NS, Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
+from undoings import START, desk_with, only_file
 
 from cases import every
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
 from quire_journal.events import BytesGone, CaptureFailed, CheckpointNamed
 from quire_journal.ids import BatchId, WriterId, blob_id
 from quire_journal.journal import Entry
-
-START = lines("one", "two", "three", "four", "five", "six")
-
-
-def desk_with(text: bytes = START, path: str = "f.txt") -> Desk:
-    """A desk with one file that came from outside."""
-    desk = Desk()
-    desk.outside(path, text)
-    return desk
-
-
-def only_file(reply: dict[str, Any]) -> dict[str, Any]:
-    """The one entry of `files`."""
-    (entry,) = reply["files"]
-    assert isinstance(entry, dict)
-    return entry
-
 
 # ── the caller's own ─────────────────────────────────────────────────────────
 

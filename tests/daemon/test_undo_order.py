@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 import pytest
 from desk import Desk, OnDesk, lines
+from undoings import START
 
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
 from quire_journal.events import FileMoved
 from quire_journal.ids import blob_id
-
-START = lines("one", "two", "three", "four", "five", "six")
 
 
 def ann_and_ben() -> tuple[Desk, int, int]:

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from desk import Desk, lines
+from desk import Desk
 from hypothesis import given
 from hypothesis import strategies as st
+from undoings import START, desk_with
 
 import ancestry
 from ancestry import Ancestry, Page, Version
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-
-START = lines("one", "two", "three", "four", "five", "six")
-
-
-def desk_with(text: bytes = START) -> Desk:
-    """A desk with one file that came from outside."""
-    desk = Desk()
-    desk.outside("f.txt", text)
-    return desk
 
 
 def put(desk: Desk, who: Who, old: str, new: str) -> int:
