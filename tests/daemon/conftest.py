@@ -1,4 +1,4 @@
-"""What several files of tests begin with: a workspace on the disk, and turns of a daemon."""
+"""What several files of tests begin with: a workspace on the disk, turns of a daemon, and what a kill left."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from daemon_turns import Daemon
 from outside_turns import Turns
+from recovering import Scene, begun
 from swapping import Steps
 
 from quire_daemon.workspace import Workspace
@@ -38,3 +39,9 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
     yield one
     one.store.fault = None
     one.app.close()
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    with begun(tmp_path) as one:
+        yield one
