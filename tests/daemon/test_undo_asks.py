@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -89,6 +90,35 @@ def test_a_file_that_one_wrote_last_costs_its_head_and_the_version_before_and_no
     assert len(found) == FILES
     assert counting.rows <= 4 * FILES + 10  # its number, its head, the version before and the record of that
     assert "versions" not in counting.searched
+
+
+def calls_for_a_redo(files: int) -> int:
+    """Of functions, until it is known what comes of it: each file was written by a batch of its own."""
+    desk = Desk()
+    desk.write_all({f"f{n}": b"one\n" for n in range(files)}, desk.ben)
+    for n in range(files):
+        desk.write(f"f{n}", b"two\n", desk.ann)
+    assert desk.call(UNDO_TOOL, desk.ann, last=files)["ok"]
+    count = 0
+
+    def called(frame: object, event: str, arg: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    with desk.journal.store.reading() as r:
+        known = Batches(History(r))
+        sys.setprofile(called)
+        try:
+            found = foresee(RedoParams(), known, desk.ann).found
+        finally:
+            sys.setprofile(None)
+    assert len(found) == files
+    return count
+
+
+def test_a_redo_of_four_times_as_many_files_is_four_times_as_much_work() -> None:
+    """For each file all batches were gone through: 1,000 files took twice as long, 3,000 four times."""
+    assert calls_for_a_redo(120) < 4.5 * calls_for_a_redo(30)
 
 
 def test_what_stays_is_told_of_the_lives_that_the_outcome_was_made_of() -> None:

@@ -46,6 +46,8 @@ class _Without:
         self._known, self._choice = known, choice
         self._chosen = {*choice.batches}
         self._connected = self._all_connected(others)
+        self._first = min(self._chosen, default=0)  # of the chosen batches
+        self._last_other = max(self._connected - self._chosen, default=0)  # of those that are connected with them
         self._names = names if others else None
         self._filters: dict[tuple[str, ...], Callable[[str], bool]] = {}
         self._stands: dict[int, bool] = {}  # whether a batch is in force in the file that is looked at
@@ -152,7 +154,7 @@ class _Without:
         """Is of what stands before the first chosen step the same in force without the choice as was then?"""
         before = {step.batch for step in steps if step.undone and step.seq < first.seq}
         then: dict[int, bool] = {}
-        if not before or {batch for batch in self._connected if batch >= first.batch} == self._chosen:
+        if not before or self._last_other < first.batch <= self._first:  # all that came since is chosen
             return True
         return all(
             self._in_force(batch, steps) == self._stand(batch, steps, then, lambda by: by < first.batch)
