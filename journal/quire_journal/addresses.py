@@ -1,8 +1,8 @@
 """Addresses: which number the blob with a sha256 has.
 
-There is one for each blob, and they come in no order, so that pages stand two thirds full whatever is done: what an
-address takes counts half as much again. So of the sha256 a mark of nine bytes is kept, and the addresses whose marks
-begin alike share a row:
+There is one for each blob, and they come in no order, so pages are two thirds full whatever is done, and each byte of
+an address costs one and a half. So only a mark of nine bytes is kept of the sha256, and addresses whose marks begin
+alike share a row:
 
     key: the digits with which the marks begin, two at least
     value: bytes of a number | (what is left of a mark, without the bytes that the key tells | number), in no order
@@ -54,7 +54,7 @@ def find(r: Reading, blob: bytes) -> int | None:
 
 
 def mark(r: Reading, blob: bytes) -> bytes:
-    """By what the journal knows the address `blob`. Raises `Damaged` where what marks are made with is damaged."""
+    """The mark that stands for the address `blob`. Raises `Damaged` where what marks are made with is damaged."""
     key = _key(r)
     return _mark(key, blob) if key else blob[:_OLD]
 
@@ -87,7 +87,7 @@ def put_all(w: Writing, numbers: Iterable[tuple[bytes, int]]) -> None:
 
 
 def forget(w: Writing, blob: bytes) -> None:
-    """Say no longer which number `blob` has. Raises `Damaged`."""
+    """Forget which number `blob` has. Raises `Damaged`."""
     own = mark(w, blob)
     key, row = _row_of(w, own)
     rest = own[len(key) // 2 :]
@@ -102,13 +102,13 @@ def forget(w: Writing, blob: bytes) -> None:
 
 
 def numbers(r: Reading) -> Iterator[int]:
-    """Of every blob that has an address, in no order. Raises `Damaged`."""
+    """The numbers of all blobs that have an address, in no order. Raises `Damaged`."""
     for key, row in r.scan("addresses"):
         yield from (number for _, number in _read(r, key, row))
 
 
 def in_row(r: Reading, key: bytes, row: bytes) -> list[Address]:
-    """The addresses that stand in one row of the table. Raises `ValueError` where it is none."""
+    """The addresses that stand in one row of the table. Raises `ValueError` where it cannot be one."""
     if not _key(r):
         number = int.from_bytes(row, "big")
         if len(key) not in (_OLD, _SHA256) or not 0 < number < 1 << 64 or (len(key) == _OLD and row[0] == 0):
@@ -189,7 +189,7 @@ def _kept(key: bytes) -> bytes:
     return key + hashlib.sha256(key).digest()[:_PROOF]
 
 
-@functools.lru_cache(maxsize=64)  # of a version, asked for when it comes, and when the next one is made from it
+@functools.lru_cache(maxsize=64)  # asked for when a version comes, and again when the next one is made from it
 def _mark(key: bytes, blob: bytes) -> bytes:
     return hashlib.blake2b(blob[:_OLD], digest_size=MARK_BYTES, key=key).digest()
 

@@ -1,8 +1,8 @@
 """Finding any of many texts, in time that grows with what is searched and not with their number.
 
 `a|b|c` tries each text at each place: of three thousand lines that took 15 µs for each byte that was looked at. Here
-texts that begin alike share that beginning, as in a tree of their letters, so that a place is left after the first
-letters that lead nowhere. What is found is the longest text that stands there.
+texts that begin alike share that beginning, as in a tree of their letters, so that a search gives a place up at
+the first letter that leads nowhere. What is found is the longest text that stands there.
 
 `AnyOf` makes such an expression of the first letters only, and looks up what stands there in a set: to compile whole
 lines of 400 kB took 5 to 20 seconds.
@@ -16,11 +16,12 @@ from itertools import groupby
 from typing import Final
 
 DEEPEST: Final = 24
-"""Branches within each other; beyond, texts are tried one by one. `re` gives up on some hundred."""
+"""How deep branches may be nested; beyond that, texts are tried one by one. `re` gives up at a few hundred."""
 
 
 HEAD: Final = 8
-"""Letters of each text that the expression of `AnyOf` has. With more, fewer places are looked at in vain."""
+"""How many letters of each text are in the expression of `AnyOf`. With more of them, fewer places are looked at in
+vain."""
 
 
 class AnyOf:

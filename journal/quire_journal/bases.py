@@ -18,8 +18,8 @@ from quire_journal.views import files
 from quire_journal.views.paths import path_id, path_id_by
 
 _FEW_VERSIONS: Final = 4
-"""Of a path that is gone, or whose bytes are not kept, in which those that it had last are looked for; and so many
-moves of it are followed."""
+"""How many versions of a path that is gone, or whose bytes are not kept, are searched for the last bytes that it had;
+and how many of its moves are followed."""
 
 
 class Bases:

@@ -16,12 +16,12 @@ from typing import Final
 import msgspec
 
 RUN: Final = 32
-"""Short links that follow each other are fewer than these (`Stored.run`)."""
+"""There are always fewer short links in a row than this (`Stored.run`)."""
 
 _HERE: Final = 0x80
 _IN_PIECES: Final = 0xA0
 """How a row begins, to which the kind is added. Rows of other tables with such keys begin otherwise, and so does an
-array: that matters to who has to find rows of blobs in a damaged file."""
+array: that matters to a salvage, which has to find rows of blobs in a damaged file."""
 
 _KINDS: Final = 16
 _STARTS: Final = frozenset((*range(_HERE, _HERE + _KINDS), *range(_IN_PIECES, _IN_PIECES + _KINDS)))
@@ -59,7 +59,7 @@ def row(number: int, stored: Stored) -> bytes:
 
 
 def read(number: int, row: bytes) -> Stored:
-    """What the row of blob `number` says. Raises `ValueError` where it says nothing that can be."""
+    """What the row of blob `number` says. Raises `ValueError` where it makes no sense."""
     begins = row[0] if row else 0
     if begins in _OLD:
         return _read_old(row)

@@ -27,21 +27,24 @@ from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, last_number, u64
 
 MAX_CHAIN: Final = 80
-"""Most links from a blob to its keyframe; a further one becomes a keyframe. A link takes a reader 0.01 to 0.02 ms."""
+"""The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02
+ms."""
 
 
 _WORTH_A_LONG_LINK: Final = 0.35
-"""Of a keyframe. A long link tells once more what the run told: in files that change much, as long ones took a tenth of
-all contents. There the next run follows behind the last one, for as long as there are links."""
+"""The part of a keyframe's size up to which a long link is worth it. A long link repeats what its run told: in files
+that change a lot, longer ones took up a tenth of all contents. There the next run follows the last one, while links
+last."""
 
 KIN_LINKS: Final = 2
 """Most links from what a first version is made from: it and all that follow need them, and more save nothing."""
 
 KIN_BYTES: Final = 1 << 17
-"""Of a first version, and of what it is made from; above that, looking takes longer than it is worth."""
+"""The most bytes of a first version, and of what it is made from; for larger ones looking takes longer than it is
+worth."""
 
 _NEWEST: Final = b"newest_blob"
-"""In `meta`: the highest number that a blob had which is dropped."""
+"""In `meta`: the highest number of a blob that was dropped."""
 
 
 class NotHeld(KeyError):
@@ -56,7 +59,7 @@ class NotHeld(KeyError):
 
 
 class Addressed(msgspec.Struct, frozen=True):
-    """Bytes, and their address, which took as long to compute as everything else that is done to store them."""
+    """Bytes with their address, which took as long to compute as everything else that storing them takes."""
 
     data: bytes
     blob: BlobId

@@ -303,7 +303,7 @@ def _addresses(r: Reading) -> tuple[dict[int, bytes] | None, list[Finding]]:
 
 
 def _number_at(r: Reading, mark: bytes) -> int | None:
-    """As `addresses.at`; None where the row that it looks into is damaged, of which it is told by itself."""
+    """As `addresses.at`; None where the row that it looks into is damaged, which is a finding of its own."""
     try:
         return addresses.at(r, mark)
     except Damaged:
@@ -311,7 +311,7 @@ def _number_at(r: Reading, mark: bytes) -> int | None:
 
 
 def _pieces(r: Reading) -> Iterator[Finding]:
-    """Pieces of frames whose blob does not say that it has any. Those that it has are looked at with its bytes."""
+    """Pieces of frames whose blob says that it has none. The pieces that it has are looked at with its bytes."""
     owner = -1
     for key, _ in r.scan("pieces"):
         number = int.from_bytes(key[:8], "big")
@@ -373,7 +373,7 @@ def _older(r: Reading) -> set[str]:
 
 
 def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterator[Finding]:
-    """Do the versions name bytes that can be had?"""
+    """Are the bytes held that versions name?"""
     for key, value in r.scan("versions"):
         try:
             version = version_in_row(r, key, value)
@@ -386,7 +386,7 @@ def _versions_held(r: Reading, again: Reading, uncaptured: set[bytes]) -> Iterat
         try:
             held = blobs.holds(r, blob)
         except Damaged:
-            return  # which was told with the addresses
+            return  # which is a finding of the addresses already
         if not held:
             sentence = f"Record {version.seq} made a version with the bytes {blob.hex()}, which are not held."
             yield Finding(sentence, "versions", key, version.seq)

@@ -20,10 +20,10 @@ from quire_journal.records import decode_record, link, record_hash
 from quire_journal.views import losses
 
 RECORDS: Final = 64
-"""That are looked at."""
+"""How many of the last records are looked at."""
 
 BYTES: Final = 4 << 20
-"""Of versions, about, that are unpacked."""
+"""About how many bytes of versions are unpacked."""
 
 
 def check_end(store: Store) -> Iterator[Finding]:

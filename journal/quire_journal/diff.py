@@ -22,7 +22,7 @@ MOST_PAIRS: Final = 8_000 * 8_000
 """Lines times lines that are compared at once; more is split, or else counts as replaced whole."""
 
 _STEPS: Final = (256, 16, 1)
-_SMALL: Final = 256  # bytes: most changes are not larger; of so many the first that differs is found by arithmetic
+_SMALL: Final = 256  # bytes: most changes are no larger; among so few the first that differs is found by arithmetic
 _Lines = Sequence[Any]
 
 
@@ -89,7 +89,7 @@ def common_bytes(a: bytes, b: bytes) -> tuple[int, int]:
 
 
 def blocks(a: _Lines, b: _Lines) -> list[Block]:
-    """What differs between lines of which neither the first nor the last are equal: as `diff` says it."""
+    """What differs between lines, of which the first ones differ and the last ones too, in the way of `diff`."""
     return _different(*_numbered(a, b)) if a or b else []
 
 

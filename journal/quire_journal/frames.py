@@ -4,8 +4,8 @@ The bytes themselves, zstd of them, the one stretch in which they differ from th
 dictionary: whichever is shorter, as far as finding out takes no longer than an edit can wait. Nothing here knows a
 table.
 
-A delta is short, so that what a frame of zstd says before its first byte counts: tables that stand in front of every
-base (`entropy`), so that no frame need tell its own, are a sixteenth of it, and what the size tells is left away.
+A delta is short, so every byte that a frame of zstd spends on itself counts. Tables that stand in front of every base
+(`entropy`) save a sixteenth, because no frame needs tables of its own, and what the size tells is left out.
 
 What comes out of a frame is not trusted: declared sizes are held against what was stored and against `MAX_BYTES`
 before anything is unpacked, and frames carry a checksum (a wrong prefix would otherwise unpack to wrong text).
@@ -76,7 +76,7 @@ _DELTA_SEARCH: Final = 6
 _TABLES_LEAST: Final = 10
 _TABLES_MOST: Final = 17
 _TABLED_BYTES: Final = 1 << 16
-"""Longest bytes in a `TABLED` frame: of longer ones zstd finds more where the base is a prefix."""
+"""The most bytes in a `TABLED` frame: in longer ones zstd finds more where the base is a prefix."""
 _TABLED_BASE_BYTES: Final = 1 << 18
 _MOST_IN_BLOCK: Final = 1 << 17  # of a frame of zstd
 _MIN_PREFIX_BYTES: Final = 8  # zstd takes no shorter one
@@ -86,8 +86,8 @@ _SPLICED_BYTES: Final = 96
 the ends of a file of 60 kB, and can spend 300 bytes on telling them where the file repeats itself; a comparison takes
 0.02 ms, and tells them in ten."""
 _TIGHT_LEVEL: Final = 19
-"""Six to eight hundredths less than with 8, in twenty times as long: for who waits for nobody."""
-_TIGHT_LEAST: Final = 48  # bytes of a frame of which less is left than is worth looking for
+"""6 to 8 % shorter than with 8, in twenty times the time: for work that nobody waits for."""
+_TIGHT_LEAST: Final = 48  # of a shorter frame there is too little left to gain
 _TIGHT_MOST: Final = 1 << 19  # of old and new; more would take a second, and a hundred megabytes
 _WORTH_A_LINK: Final = 0.8
 """A delta stays when it takes at most this part of a keyframe: with half of it, as once, one byte in twelve of a real
@@ -130,7 +130,7 @@ def compress(data: bytes) -> Frame:
 
 
 class Whole:
-    """Kind and frame of bytes by themselves, made when they are first asked for, which most versions need not."""
+    """Kind and frame of bytes by themselves, made when they are first asked for: most versions never need them."""
 
     __slots__ = ("_data", "_made")
 
@@ -171,8 +171,8 @@ def is_part(packed: bytes, part: float, data: bytes, whole: Callable[[], tuple[i
 def tighter(number: int, stored: Stored, data: bytes, base: bytes) -> Stored | None:
     """Blob `number`, which is `data`, in a shorter frame that needs the same base; None where none is found.
 
-    It takes some milliseconds, in which other threads run. The new frame was unpacked again. One stretch stays one,
-    though zstd packs some of them shorter: it is read in a tenth of the time.
+    It takes a few milliseconds, during which other threads run. The new frame was unpacked again. One stretch stays
+    one, though zstd packs some of them shorter: it is read in a tenth of the time.
     """
     made_of_base = stored.kind in MADE_OF_BASE
     if stored.kind in _SHORTEST or len(stored.frame) < _TIGHT_LEAST or len(data) + len(base) > _TIGHT_MOST:

@@ -47,14 +47,15 @@ from quire_journal.views.reads import Shown as Shown
 
 _NEAR_VERSIONS: Final = 40
 _NEAR_BYTES: Final = 64 << 20
-"""What others are made from is kept at hand while many blobs are unpacked in turn: so many like it, so many bytes."""
+"""While many blobs are unpacked in turn, the ones that others are made from are kept at hand: room for so many of their
+size, and at most so many bytes."""
 
 
 class History:
     """Read-only questions. One instance reads one state of the journal; make it for a question, then drop it.
 
     `text_of` gives the text of a blob (the daemon passes its cache). `recent` holds what callers were shown by
-    records that are not committed yet: reads are journaled lazily. `names` is kept by who asks often.
+    records that are not committed yet: reads are journaled lazily. `names` is kept by a caller that asks often.
     """
 
     def __init__(
@@ -125,7 +126,7 @@ class History:
         return self._names.all(self._reading)
 
     def read_names(self, most: int) -> bool:
-        """Have all names at hand before somebody asks about many paths, if they are at most `most`; are they?"""
+        """Read all names before somebody asks about many paths, unless there are more than `most`; were they read?"""
         if self._reading.count("paths") > most:
             return False
         self._names.all(self._reading)
@@ -181,7 +182,7 @@ class History:
         number = self.path_id(path)
         if number is None:
             return
-        if after > 0 and not displaced:  # mostly it is asked what came after the newest
+        if after > 0 and not displaced:  # mostly the question is what came after the newest
             newest = self._head(number)
             if newest is None or newest.seq <= after:
                 return

@@ -54,7 +54,7 @@ def writer_name(writer: int) -> str:
 
 
 def caller_name(agent: str, agent_session: str) -> str:
-    """Who calls, as people call them: `ada/s1`, `ada`. Who gives no name is the user, at a terminal or by a script."""
+    """Who calls, as people call them: `ada/s1`, `ada`. A caller without a name is the user, by hand or by a script."""
     return f"{agent}/{agent_session}" if agent and agent_session else agent or "the user"
 
 

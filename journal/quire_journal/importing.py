@@ -140,7 +140,7 @@ def _require_sense(seq: int, event: FileWritten | FileMoved | CaptureFailed | Ev
     if not 0 <= size <= _MOST_SIZE:
         raise ValueError(f"record {seq} has a size of {size} bytes")
     if entry not in (REGULAR, LINK, FOLDER):
-        raise ValueError(f"record {seq} has an entry of the kind {entry}, which there is not")
+        raise ValueError(f"record {seq} has an entry of the unknown kind {entry}")
     if len(blob) not in (0, _ADDRESS) or (entry == FOLDER and blob):
         raise ValueError(f"record {seq} names its bytes by {len(blob)} bytes, which is no sha256 of a file")
     if not 0 <= base < seq:

@@ -85,7 +85,7 @@ class Journal:
 
     @property
     def store(self) -> Store:
-        """Where it stands; for readers, and for the tables that are no view and no log (`seen`)."""
+        """Where it is stored; for readers, and for tables that are neither log nor view (`seen`)."""
         return self._store
 
     @property
@@ -100,7 +100,7 @@ class Journal:
 
     @property
     def last_hash(self) -> bytes:
-        """sha256 of the newest record as stored: `prev` of the next. Who remembers it can tell a changed past."""
+        """sha256 of the newest record as stored: `prev` of the next. Remembering it shows when the past was changed."""
         return self._last_hash
 
     def append(
@@ -173,7 +173,7 @@ class Journal:
             raise ValueError(f"record {seq} cannot belong to batch {entry.batch}, which no record begins")
 
     def at_hand(self, blob: bytes) -> bytes | None:
-        """The bytes of a blob that was stored or used a short while ago, without a look into the store."""
+        """The bytes of a blob that was stored or used recently, without looking into the store."""
         return self._cache.find(blob)
 
     def close(self) -> None:

@@ -1,11 +1,11 @@
 """Kin: the file that a new file is likely to be like, so that its first version can be stored as what tells them apart.
 
-No store makes a delta of a first version unless it knows of what. Of half of them it is known by the name: another
+A first version can only be stored as a delta when it is known against what. For half of them the name tells it: another
 file of the same name (in a package beside, in the folder it was moved from by hand, in a copy), or else the one of the
 same kind that came last. That is a fifth of what first versions take up, and of generated or copied trees most of it.
 
-A row says, by hashes, for a name and for a suffix which path was the last new one that had it. It tells of nothing but
-where to look: a wrong one costs space.
+A row says, by hashes, which path was the last new one with a name, or with a suffix. It only tells where to look: a
+wrong one costs nothing but space.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What lasts: files and names that a power cut does not take back.
+"""Making files and their names last, so that a power cut does not take them back.
 
 Standard library only: every start of the command line pays for this import.
 """

@@ -29,10 +29,11 @@ FULL_DIGITS: Final = 8
 """Digits of the longest form, which tells apart what six digits do not."""
 
 MANY_LINES: Final = 5_000
-"""Of a longer text of which a few lines are shown, only those are hashed; the others when they are looked for."""
+"""When a few lines of a longer text than this are shown, only those are hashed, and the others when they are looked
+for."""
 
 MOST_CHANGES: Final = 500
-"""Hashes whose counts are kept beside those that were counted; for more, all are added up anew."""
+"""How many changed counts are kept beside the counted ones; when there are more, all are added up again."""
 
 COMMON_ABOVE: Final = 3
 """A line that occurs more often than this is a poor anchor (`med`)."""
@@ -127,8 +128,8 @@ class _Then:
 class LineHashes:
     """The hashes of the lines of one text. Made once per text: ask `LineHashes.of`.
 
-    It holds the lines and not the text, which holds this: a circle goes only when the collector of circles comes, which
-    in the daemon is hardly ever (`__main__`), and each edit would leave one with all that was made of two texts.
+    It holds the lines and not the text, which holds this: a circle is freed only when the collector of circles runs,
+    which in the daemon is hardly ever (`__main__`), and each edit would leave one with all that was made of two texts.
     """
 
     __slots__ = ("__dict__", "lines")

@@ -77,7 +77,7 @@ class Reading(Protocol):
     """One consistent state of the tables."""
 
     known: dict[Any, Any]
-    """What was read of rows that do not change while this lasts; the folds of a record ask for the same ones again."""
+    """Rows that were read, and do not change while this lasts: the folds of one record ask for the same ones."""
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """The value at `key`, or None."""
@@ -90,7 +90,7 @@ class Reading(Protocol):
     def values(self, table: str, start: bytes = b"", most: int | None = None) -> list[bytes]:
         """The values of all keys from `start` on, or of the first `most` of them, in key order.
 
-        For a table that is read whole, without a step for each.
+        For tables that are read whole: there is no step for each row.
         """
 
     def count(self, table: str) -> int:
@@ -203,7 +203,7 @@ class Store(Protocol):
 
 
 class OutOfOrder(Exception):
-    """An append would not have gone to the end: the log is not what the caller believes."""
+    """An append would not have gone to the end: the log is not what the caller takes it for."""
 
 
 class StoreFailed(Exception):
@@ -223,7 +223,7 @@ class Outrun(StoreFailed):
 
 
 class JournalGone(StoreFailed):
-    """The journal's file was removed, or another stands in its place: what is committed ends with this process."""
+    """The journal's file was removed or replaced by another: what is committed now ends with this process."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message, for_good=True)

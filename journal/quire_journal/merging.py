@@ -1,4 +1,4 @@
-"""Merging: what others did to a file, one run of kept steps, applied to the file as it would have been without some.
+"""Merging: a run of kept steps applied to the file as it would have been without the undone ones.
 
 Where a kept step built on what should be undone, its text stays: the file goes on as it is there, and a `Conflict`
 names the record.

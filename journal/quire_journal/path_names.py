@@ -1,6 +1,6 @@
-"""What is so of paths for good, held in memory by the one who asks often: their names, whose numbers never change.
+"""What never changes about paths, held in memory for a caller that asks often: their names and numbers.
 
-So it only grows. A purge, which puts other records in the place of some, has it forget what those said.
+So it only grows. A purge, which puts other records in the place of some, makes it forget what those said.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _AT_ONCE: Final = 1024  # the memory for a part serves the next one: all in one 
 class PathNames:
     """Path number → path, of every path that the log names. It is read when it is first asked for.
 
-    Who has many, and answers others, has them read before the first question (`History.read_names`).
+    A daemon with many paths reads them before the first question (`History.read_names`).
     """
 
     def __init__(self) -> None:

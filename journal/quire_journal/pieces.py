@@ -19,7 +19,7 @@ _PAGE_HEAD: Final = 16  # of the first page of a value
 _SHORT: Final = 400
 
 KEY_BYTES: Final = 9
-"""Of a piece's key: the blob's number, and the place of the piece, of which there are at most twelve."""
+"""Length of a piece's key: the blob's number, and the place of the piece. There are at most twelve pieces."""
 
 
 def cut(number: int, frame: bytes) -> list[tuple[bytes, bytes]]:
@@ -39,7 +39,7 @@ def joined(r: Reading, number: int, size: int) -> bytes:
 
 
 def forget(w: Writing, number: int) -> int:
-    """Remove those of blob `number`; how many bytes they were."""
+    """Remove the pieces of blob `number`; returns how many bytes they had."""
     rows = list(w.scan("pieces", u64(number), u64(number + 1)))
     for key, _ in rows:
         w.delete("pieces", key)

@@ -24,7 +24,7 @@ _TIME: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:([Zz])|([+-])(\d\d):(\d\d))", re.ASCII
 )
 MOST_NAMES: Final = 200
-"""The newest checkpoints, with whose names a name that there is not is compared."""
+"""How many of the newest checkpoints have their names compared with one that does not exist."""
 
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
 _TIME_LIKE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
@@ -62,7 +62,7 @@ def parse_point(point: str, history: History) -> Seq:
 
 
 def no_checkpoint(name: str, history: History) -> str:
-    """What to say where there is none of this name."""
+    """What to say where there is no checkpoint of this name."""
     names = [named.name for named in history.checkpoints()[-MOST_NAMES:]]
     return f"There is no checkpoint {name!r}; a point is {FORMS}.{did_you_mean(name, names)}"
 

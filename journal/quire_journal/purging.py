@@ -53,7 +53,7 @@ SHORTEST: Final = 6
 """Bytes of a line that is looked for elsewhere: shorter ones are everywhere."""
 
 SHORT_FILE: Final = 64
-"""Bytes of a file that can be guessed from its sha256, if it is a password and nothing else."""
+"""A file of fewer bytes can be guessed from its sha256, if it is a password and nothing else."""
 
 _CACHE_BYTES: Final = 32 << 20
 
@@ -174,7 +174,7 @@ class Looking:
         return _records(r, self._head)
 
     def _begin_again(self, r: Reading) -> None:
-        """Other bytes are to go than were known: other lines, so that all records are looked at, and other versions."""
+        """Other bytes have to go than was known, so other lines and versions: all records are looked at again."""
         found = self.found
         found.versions = {}
         for key, value in r.scan("versions"):
@@ -188,7 +188,7 @@ class Looking:
         self.close()
 
     def _look_at_blobs(self, r: Reading) -> bool:
-        """Bring `found.blobs` up to date; were they others?"""
+        """Bring `found.blobs` up to date; did that change it?"""
         before = self.found.blobs
         self.found.blobs = {blob: size for blob, size in before.items() if blobs.holds(r, blob)}
         for blob, data in self._chosen(r):
@@ -254,7 +254,7 @@ class Looking:
         return done
 
     def _rows_of_views(self, r: Reading, instead: Mapping[bytes, bytes], views: Sequence[View]) -> Iterator[RowChange]:
-        """Rows of these views that are others if those records are."""
+        """The rows of these views that change with those records."""
         if not views:
             return
         folded = with_needed(views)
@@ -267,7 +267,7 @@ class Looking:
 
 
 def stand(r: Reading) -> tuple[int, int]:
-    """The newest record, and the newest blob, which may come without one: what was found is all as long as they are."""
+    """The newest record and the newest blob, which may come without a record: what was found is all while they stay."""
     return last_number(r, "records"), last_number(r, "blobs")
 
 

@@ -141,12 +141,12 @@ def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> Damaged:
 
 
 def record_hash(stored: bytes) -> bytes:
-    """The sha256 of a record as stored. Who remembers that of the newest one can tell a changed past."""
+    """The sha256 of a record as stored. Whoever remembers the newest one's can tell when the past was changed."""
     return hashlib.sha256(stored).digest()
 
 
 def link(hash: bytes) -> bytes:
-    """What the next record holds of the hash of this one. Two that are to be the same are compared by this."""
+    """What the next record holds of the hash of this one. Hashes are compared by their links."""
     return hash[:_LINK]
 
 

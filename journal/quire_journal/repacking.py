@@ -1,4 +1,4 @@
-"""Repacking: before a journal is compacted, frames are made anew with more time than an edit has.
+"""Repacking: before a journal is compacted, frames are made again, with more time than an edit has.
 
 An edit waits until its version is packed, which takes a third of a millisecond; here nobody waits, and each blob can
 take some. What a frame is made of stays as it is: neither do chains grow, nor does it matter to who drops or purges
@@ -30,10 +30,10 @@ AT_ONCE: Final = 64
 """Blobs that are tried before what they became is written."""
 
 AT_ONCE_BYTES: Final = 2 << 20
-"""Of blobs and bases, about half a second: no snapshot of the journal is held for long."""
+"""Bytes of blobs and bases, about half a second's work: no snapshot of the journal is held for long."""
 
 NEAR_BYTES: Final = 16 << 20
-"""Bytes that are kept at hand: the next blob is most likely made from one of the last."""
+"""Bytes kept at hand: the next blob is most likely made from one of the last."""
 
 
 class Tighter(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class Repacking:
         self._store = store
         self._near = BlobCache(NEAR_BYTES)
         self.blobs = 0
-        """That became shorter."""
+        """How many became shorter."""
         self.saved_bytes = 0
         with store.reading() as r:
             self._at = int.from_bytes(r.get("meta", KEY) or b"", "big")

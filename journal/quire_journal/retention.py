@@ -35,7 +35,7 @@ def duration_ns(text: str) -> int:
         return 0
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no duration; it is a number with s, m, h, d, w or y behind it, such as 90d")
+        raise ValueError(f"{text!r} is not a duration, which is a number followed by s, m, h, d, w or y, such as 90d")
     return int(found[1]) * _UNITS[found[2]] * _SECOND
 
 

@@ -134,7 +134,7 @@ def salvage(
 
 
 def note(journal: Journal, now_ns: int, events: Iterable[Event], writer: int = OUTSIDE) -> None:
-    """The events as one batch."""
+    """Append the events as one batch."""
     batch = BatchId(journal.head + 1)
     journal.append([Entry(event, WriterId(writer), now_ns, batch) for event in events])
 

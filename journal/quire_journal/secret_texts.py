@@ -1,8 +1,8 @@
-"""Does a text hold a secret? Headers of private keys and tokens that carry the prefix of who issued them.
+"""Does a text hold a secret? Headers of private keys, and tokens with the prefix of their issuer.
 
 Only what is hardly ever anything else: a token has its issuer's prefix, its length and its alphabet. Passwords have no
 form, so nobody finds them here. A source file of 2,700 lines costs about a millisecond, a changed line some
-microseconds: of an edit, and of a version that follows one in which there is none, only what has changed is looked at.
+microseconds: of an edit, and of a version that follows one without a secret, only what has changed is looked at.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 
 _LONG: Final = 26
 _SHORTER: Final = (b"-----BEGIN ", b"AKIA")
-"""Every pattern takes so many characters of a token in one go, but those that begin with one of these."""
+"""Every pattern has at least so many characters of a token in a row, except those that begin with one of these."""
 _TOKEN: Final = bytes(ord("a") if char in _WORD or char == ord("-") else ord(" ") for char in range(256))
 
 
@@ -68,5 +68,5 @@ def find_new(data: bytes, before: bytes) -> SecretText | None:
 
 
 def _possible(data: bytes) -> bool:
-    """Is it worth to look for each pattern? Most files have no stretch that is long enough for one."""
+    """Is it worth looking for each pattern? Most files have no stretch that is long enough for one."""
     return b"a" * _LONG in data.translate(_TOKEN) or any(short in data for short in _SHORTER)

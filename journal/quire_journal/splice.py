@@ -19,8 +19,8 @@ from quire_journal.text import BOM, Text
 T = TypeVar("T")
 
 FEW: Final = 64
-"""Splices that are put into a copy of a list one by one: a copy takes a seventh of the time of a list made of pieces,
-and each splice that moves the lines behind it as much again."""
+"""Up to so many splices are put into a copy of the list one by one: copying takes a seventh of the time of putting a
+list together from pieces, and each splice that moves the lines behind it takes as much again."""
 
 
 class Splice(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,7 @@
         CLIENT-ID.reply                the reply to it; the client removes it when it has read it
         .CLIENT-ID.new                 either of them, not whole yet: it is renamed when it is
 
-CLIENT is 16 hex digits that a client draws, ID the request's. Who can write here could as well read and write the
+CLIENT is 16 hex digits that a client draws, ID the request's. Whoever can write here could as well read and write the
 workspace's files: the folder is inside of it and belongs to its owner. Both sides take only regular files of their own
 user, with one name, up to a size, and follow no link, neither in the folder nor on the way to it.
 """

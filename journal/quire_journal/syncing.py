@@ -57,7 +57,7 @@ class Sync:
 
 
 def done(work: Callable[[], None]) -> Sync:
-    """The same work, done by the caller, for who waits for either."""
+    """The same for work that the caller does itself, so that either can be waited for in one way."""
     sync = Sync(work)
     sync.run()
     sync.end()

@@ -22,8 +22,8 @@ _BREAK: Final = re.compile(rb"\r\n|\n|\r")
 _STYLES: Final = {b"\n": "lf", b"\r\n": "crlf", b"\r": "cr"}
 
 HASHED_STEP: Final = 8192
-"""After each so many bytes the state of a text's hash is kept, for texts that begin alike. That takes 1 µs, to hash
-them 20 to 35."""
+"""The state of a text's hash is kept at each multiple of so many bytes, for texts that begin alike. Keeping it takes 1
+µs, hashing these bytes 20 to 35."""
 
 BINARY_PROBE: Final = 8192
 """A NUL in this many first bytes makes a file binary for the text tools (git's rule)."""

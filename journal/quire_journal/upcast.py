@@ -1,6 +1,6 @@
 """Old shapes of events: functions that bring a stored body to the shape that is current.
 
-Fields that are only appended, with a default, need nothing of this. A change that cannot be made so gives the
+Fields that are only appended, with a default, need none of this. A change that cannot be made so gives the
 event a new tag, `file_written` becoming `file_written@2`, and a line here that turns a body of the old tag into one
 of the next. Records are never rewritten: their hashes are chained.
 """

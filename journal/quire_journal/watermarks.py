@@ -39,7 +39,7 @@ def read(r: Reading) -> Marks:
 
 
 def row(marks: Marks) -> bytes:
-    """What says that the views are there."""
+    """The row that says that the views are there."""
     return _ENCODER.encode(marks)
 
 
@@ -49,7 +49,7 @@ def is_said(r: Reading, row: bytes) -> bool:
 
 
 def say(w: Writing, row: bytes) -> None:
-    """Say that."""
+    """Put this row."""
     w.put("meta", KEY, row)
 
 

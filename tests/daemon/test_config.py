@@ -153,7 +153,7 @@ def test_retention_stands_in_the_users_own_file_only() -> None:
     assert str(policy_of(settings.retention)).startswith("keep-last 3, keep-within 14d, daily -1")
     with pytest.raises(BadSettings, match=r"\.quire\.toml: line 2: \[retention\] can only stand in the user's own"):
         load("\n[retention]\nkeep_last = 1\n", None)
-    with pytest.raises(BadSettings, match=r"'3 days' is no duration"):
+    with pytest.raises(BadSettings, match=r"'3 days' is not a duration"):
         load(None, '[retention]\nkeep_within = "3 days"\n')
 
 

@@ -92,7 +92,7 @@ def contributor(version: Version, source: Source) -> dict[str, str]:
 
 
 def _related(version: Version, source: Source) -> dict[str, Any]:
-    """What the version hangs together with, as addresses of our own scheme: nobody serves them."""
+    """What the version is related to, as addresses of a scheme of our own, which nobody serves."""
     who = source.writer(version.writer)
     place = f"quire:{source.workspace_id}"
     found = [{"type": "version", "url": f"{place}/{version_token(version.seq)}"}]

@@ -31,7 +31,7 @@ _MAGIC: Final = b"quire-ai"
 _SUM: Final = struct.Struct("<I")
 
 _EARLY_NS: Final = 100_000_000
-"""The kernel's time of change may be so much earlier than our clock."""
+"""The kernel's time of change may lie behind our clock by this much."""
 
 _LONGEST_COMMIT_NS: Final = 30_000_000_000
 
@@ -40,7 +40,7 @@ PROVEN_S: Final = 60.0
 
 
 class Looks(NamedTuple):
-    """By what it is told that a file was not touched since."""
+    """What tells that a file has not been touched since."""
 
     device: int
     inode: int
@@ -55,7 +55,7 @@ class Looks(NamedTuple):
 
 
 def looks_of(data: Path | str) -> Looks | None:
-    """The looks of a file; None where there is none to be seen."""
+    """The looks of a file; None where it cannot be seen."""
     try:
         return Looks.of(data)
     except OSError:

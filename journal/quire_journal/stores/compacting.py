@@ -2,8 +2,8 @@
 
 Why pair by pair: LMDB's own compact copy takes pages as they are, and what was deleted from a page stays in its gaps
 and behind its long values (measured: more than half of the occurrences of a deleted text were still in the copy).
-In the copy made here there is no byte that is not of a pair that stood in a table while it was made. Who wants bytes
-gone (`purge`) deletes them first and compacts then.
+In the copy made here there is no byte that is not of a pair that stood in a table while it was made. A `purge`
+deletes bytes first and compacts then.
 
 How the copy comes to hold one state although nobody waits for it: since before the first pair is read, every committed
 change is noted (`Tee`), in order. The pairs are copied in slices, each from the newest state, so that no snapshot holds
@@ -41,7 +41,7 @@ COMMIT_BYTES: Final = 1 << 20
 """Of the copy, which are written at once."""
 
 SHORT_BYTES: Final = 64 * 1024
-"""Noted changes that are few enough to be made while writers wait."""
+"""Bytes of noted changes that are few enough to be made while writers wait."""
 
 MOST_ROUNDS: Final = 50
 

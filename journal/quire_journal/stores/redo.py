@@ -124,7 +124,7 @@ class Redo:
             return None
 
     def take_back(self, base: int) -> None:
-        """The commit whose entry has this base is none. Raises `OSError`: the next start would make it."""
+        """The commit whose entry has this base failed. Raises `OSError`: the next start would make it all the same."""
         self._write(bytes(_HEAD.size), _slot(base))
 
     def empty(self) -> None:

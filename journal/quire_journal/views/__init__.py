@@ -80,7 +80,7 @@ VIEWS: Final[tuple[View, ...]] = (
 """Every view, in the order in which a record is folded into them."""
 
 TABLES: Final = tuple(table for view in VIEWS for table in view.tables)
-"""Of all views."""
+"""The tables of all views."""
 
 
 def of_kind(kind: type[Event] | None) -> tuple[View, ...]:

@@ -64,7 +64,8 @@ MAX_TEXT: Final = 8 * 1024 * 1024
 """Bytes; larger files are not edited by line, so nobody holds anchors of them."""
 
 MAX_CATCH_UP: Final = 64
-"""Versions between the one that was read and the head that are indexed when a path joins; further back, the head is."""
+"""When a path joins, at most so many versions between the one that was read and the head are indexed; if there are
+more, only the head is."""
 
 
 Runs = tuple[tuple[int, int], ...]

@@ -116,7 +116,7 @@ class _Growing(msgspec.Struct):
         return (record.batch, record.writer) == (self.batch, self.writer)
 
     def add(self, record: Record) -> None:
-        """One tool write more."""
+        """Add one more tool write."""
         self.runs, self.last = _with(self.runs, record.seq - self.batch), record.seq
 
     def put(self, w: Writing) -> None:
@@ -210,7 +210,7 @@ def _runs(r: Reading, batch: int) -> Runs:
 
 
 def _with(runs: Runs, at: int, more: int = 1, stands: bool = True) -> Runs:
-    """The runs with so many writes more, which come after them."""
+    """The runs with `more` writes behind them."""
     if runs and more:
         first, count, same = runs[-1]
         if first + count == at and same == stands:
@@ -230,7 +230,7 @@ def _own(w: Writing, caller: bytes, batch: int, writer: int | None) -> None:
     block, place = divmod(batch, _BLOCK)
     key = caller + u32(block)
     row = w.get("batches_by", key) or b""
-    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # as mostly: it is the newest of its block
+    if writer is not None and (not row or row[-_ENTRY_BYTES] < place):  # mostly: it is the newest of its block
         w.put("batches_by", key, row + bytes((place,)) + u32(writer))
         return
     entries = [entry for entry in _entries(row) if entry[0] != place]

@@ -1,4 +1,4 @@
-"""The callers view: who calls, whoever else they were before. A caller (uid, agent, agent session) is many writers.
+"""The callers view: which writers each caller was. A caller (uid, agent, agent session) is many writers.
 
 Each process, turn and tool call is a writer of its own, so a long log has hundreds of thousands of them and few
 callers; what is told of a caller is kept in a row, so that nobody has to go through its writers.

@@ -1,6 +1,6 @@
 """The capture view: which files the journal does not hold the bytes of, so that counting them costs nothing.
 
-Also when the whole tree was first looked at: a file that came into view after that, and was watched, was made then.
+And when the whole tree was first looked at: a file that was seen to come after that was made then.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class _Place(msgspec.Struct, frozen=True, array_like=True, gc=False):
     base: int = 0  # of an event without one: the head at that time
     mode: int = 0  # of displaced bytes: that of the head
     left: bool = False  # this is the path that a move left
-    anew: bool = False  # this is the path to which a move brought back what had gone from where another file was since
+    anew: bool = False  # a move brought back to this path what had gone from a path that has been another file's since
 
 
 _MAKING: Final = (

@@ -26,7 +26,7 @@ REPLACING: Final = (JournalSalvaged.kind, Purged.kind)
 LOST, PURGED, DROPPED = "lost", "purged", "dropped"
 
 GONE_KEY_BYTES: Final = 32
-"""Of a key of `gone`."""
+"""Length of a key of `gone`."""
 
 
 class Gone(NamedTuple):

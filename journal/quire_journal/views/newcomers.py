@@ -18,7 +18,7 @@ from quire_journal.records import Record
 from quire_journal.views import files, paths
 
 WORTH: Final = 16
-"""Records in a transaction from which on it is asked whether there are newcomers among them."""
+"""With so many records in a transaction it is worth asking whether there are newcomers among them."""
 
 
 class Newcomers:

@@ -1,7 +1,7 @@
 """The stale view: whose reads others have overtaken, so that each reply can say so without looking at every read.
 
 A row is a reason to look, not yet a fact: a write that was taken back leaves it. It goes when the caller reads again.
-Who has one is no reader any more, until then: so a change costs nothing for all those who read long ago.
+A caller that has one is no longer a reader until then, so a change costs nothing for those who read long ago.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The terms view: which records have a kind, an agent, an agent session or a turn, so that no search reads the log.
 
 The log is cut into blocks of 256 records. A block has one row; in it, each term that occurs in the block stands once,
-with a bit for each record: 36 bytes, in the order in which the block first has the term. A search goes from row to
-row, takes the bits of what it looks for, and intersects them: a million records are 3,907 rows, and a commit, however
-many records it has, changes one or two. A row for each term and record would be simpler, and cost each commit four
-more of them.
+with a bit for each record: 36 bytes an entry, in the order in which the terms first occur in the block. A search goes
+from row to row, takes the bits of what it looks for, and intersects them: a million records are 3,907 rows, and a
+commit, however many records it has, changes one or two. A row for each term and record would be simpler, and cost each
+commit four more of them.
 
 Most terms are rare: 64 blocks are a span, which has a row with the terms that occur anywhere in it, and a search passes
 over the spans in which there is none of what it looks for.

@@ -62,7 +62,7 @@ class LmdbStore:
         self._gone = False  # nor now: what is written ends with the process
         self._image: Afterimage | None = None
         self._redo: Redo | None = None  # where it is missing, each commit is synced twice
-        self._begun = False  # was anything written since it was opened
+        self._begun = False  # has anything been written since it was opened?
 
     @classmethod
     def open(cls, folder: Path, durability: Durability = Durability.NORMAL) -> LmdbStore:
