@@ -112,7 +112,7 @@ class Connection:
             self._lock = -1
 
     def _receive(self, until: float) -> Reply:
-        """The next reply, whosesoever. Raises NoReply."""
+        """The next reply, whichever call it belongs to. Raises NoReply."""
         ended, slice_s = False, SLICE_S
         while True:
             left = until - time.monotonic()

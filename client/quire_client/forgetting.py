@@ -66,7 +66,7 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
 
 
 def measured(folder: Path) -> tuple[int, int]:
-    """(bytes on the disk, the newest change of a file in ns) of all below `folder`. What vanishes meanwhile is not."""
+    """(bytes on the disk, the newest change of a file in ns) of all below `folder`, but for what vanishes meanwhile."""
     used = newest = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -111,7 +111,7 @@ def forget(journal: KnownJournal) -> int:
 
 
 def _version(place: Place) -> str:
-    """Of the daemon of `place`; "" when it does not say. It is asked for a tool that is none: nobody is journaled."""
+    """Of the daemon of `place`; "" when it does not say. The tool it is asked for is none, so nobody is journaled."""
     try:
         with Quick(place, {}, time.monotonic() + ANSWER_S) as line:
             line.call("hello", {})

@@ -1,6 +1,6 @@
 """The texts of `quire help`, made of the table of commands and of what their modules offer, as wide as the terminal.
 
-A text is written as its author found it readable. Here its lines are joined to paragraphs and parted anew: a line that
+A text is written as its author found it readable. Here its lines are joined to paragraphs and broken again: a line that
 is indented, as those of a list are, begins one of its own, and an empty line is one.
 """
 

@@ -34,7 +34,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
 
 
 class NoMoment(ValueError):
-    """It looks like a time and is none; the text is a sentence."""
+    """It looks like a time and is not one; the text is a sentence."""
 
 
 def point(text: str, now: datetime, zone: tzinfo | None = None) -> str:
@@ -70,7 +70,7 @@ def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
             said = datetime.fromisoformat(text.upper())
         except ValueError:
             forms = "2026-01-31, 2026-01-31T14:30 or 2026-01-31T12:00:00Z"
-            raise NoMoment(f"{text!r} is no time; it is written as {forms}.") from None
+            raise NoMoment(f"{text!r} is not a time, which is written as {forms}.") from None
         return said if said.tzinfo is not None else _there(said, zone)
     return None
 

@@ -1,8 +1,8 @@
 """The events of an export as a Parquet table: a row each, what is asked for most in columns of its own.
 
 Who wrote stands in every row, as far as the export has the introduction of the writer; `event` has the whole event as
-JSON. Times are to the microsecond: that is what
-most readers of such tables have. Imported only when asked for: it needs pyarrow.
+JSON. Times are to the microsecond, which is what most readers of such tables have. Imported only when asked for: it
+needs pyarrow.
 """
 
 from __future__ import annotations

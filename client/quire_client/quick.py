@@ -49,7 +49,7 @@ class Quick:
         try:
             self._socket = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         except OSError as error:  # a sandbox
-            raise Unreachable(f"Unix sockets are not to be had here: {error}.") from error
+            raise Unreachable(f"Unix sockets are not available here: {error}.") from error
         self._buffer = b""
         self._last_id = 0
         self.version = ""  # of the daemon, as its last reply says

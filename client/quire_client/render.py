@@ -158,8 +158,8 @@ def lines(ranges: object) -> str:
 
 
 def lacking(files: int) -> str:
-    """That of so many files the bytes are not kept, within a sentence."""
-    return f"of {counted(files, 'file')} the bytes are not in the journal"
+    """That the bytes of so many files are not kept, within a sentence."""
+    return f"the bytes of {counted(files, 'file')} are not in the journal"
 
 
 def _unsafe(character: str) -> bool:

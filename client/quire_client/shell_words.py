@@ -1,6 +1,6 @@
 """What the words of the wire are called at a shell: the arguments and next steps that a refusal names.
 
-A refusal is worded for whoever calls tools. Who typed a command has options instead of arguments, and commands
+A refusal is worded for whoever calls tools. Somebody who typed a command has options instead of arguments, and commands
 instead of tools. Only the sentence and the next step that are printed are put into those words; `--json` has the reply
 as it is.
 """

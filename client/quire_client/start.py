@@ -1,8 +1,8 @@
 """The way to a daemon: find the one that runs, or start it, once, however many clients come at the same time.
 
-Who holds the flock on `lock` is the daemon; a file that a dead one left means nothing. Clients that find none
-queue on `start.lock`; the first starts the daemon, the others find it. What the daemon said last on stderr
-before it gave up is the reason that the caller gets.
+Whichever process holds the flock on `lock` is the daemon; a file that a dead one left means nothing. Clients that find
+none queue on `start.lock`; the first starts the daemon, the others find it. What the daemon said last on stderr before
+it gave up is the reason that the caller gets.
 """
 
 from __future__ import annotations
@@ -152,8 +152,9 @@ def start(place: Place, until: float, told: Told | None = None) -> None:
 def _activated(place: Place, until: float) -> bool:
     """Does somebody else (systemd) listen for the daemon, and start it now that we have called? False: nobody does.
 
-    Returns when the daemon has its lock. Raises NoDaemon when that does not come to be. Who hangs up was a daemon that
-    is being killed (the kernel may take its lock before its socket), or gives up: then we start one ourselves.
+    Returns when the daemon has its lock. Raises NoDaemon when that does not come to be. If the other side hangs up, it
+    was a daemon that is being killed (the kernel may take its lock before its socket) or that gives up: then we start
+    one ourselves.
     """
     import socket
 

@@ -145,7 +145,7 @@ def _require_room(target: Path) -> None:
     if os.path.lexists(target) and (target.is_symlink() or not target.is_dir() or any(target.iterdir())):
         raise Unwritable(f"{target} is there already; name a new folder, or an empty one.")
     if not target.parent.is_dir():
-        raise Unwritable(f"{target.parent} is no folder; make it first.")
+        raise Unwritable(f"{target.parent} is not a folder; make it first.")
 
 
 def _umask() -> int:
@@ -270,7 +270,7 @@ def _names(path: str) -> tuple[str, ...]:
     """The names that a path of the journal is made of. Raises Unwritable for one that would lead elsewhere."""
     names = tuple(disk_path(path).split("/"))
     if any(name in ("", ".", "..") or "\0" in name for name in names):
-        raise Unwritable(f"{path!r} is no path inside a folder; run `quire verify`.")
+        raise Unwritable(f"{path!r} is not a path inside a folder; run `quire verify`.")
     return names
 
 

@@ -39,7 +39,7 @@ def test_up_without_waiting_says_that_the_capture_goes_on(quire: Quire, tmp_path
     ran = quire("up", "../new", "--no-wait", status=status)
     assert ran.out == "The daemon (pid 7) runs for /x; it captures the files.\n"
     told = quire("up", "../new", "--no-wait", status={**status, "journal": {"uncaptured": 2}}).out.splitlines()
-    assert told[1:] == ["Of 2 files the bytes are not in the journal: `quire ls` says which."]
+    assert told[1:] == ["The bytes of 2 files are not in the journal: `quire ls` says which."]
     assert ran.opener.wanted[0].place.root == tmp_path / "new"
 
 
@@ -96,7 +96,7 @@ def test_status_tells_everything_in_a_few_lines(quire: Quire, site: Path) -> Non
         "            all your journals 5.0 MiB (limit 2.0 GiB)\n"
         "reserve     16.0 MiB, held for a full disk\n"
         "capture     under way: 5 of 1000 files looked at\n"
-        "            of 1 file the bytes are not in the journal: `quire ls` says which\n"
+        "            the bytes of 1 file are not in the journal: `quire ls` says which\n"
         "coverage    degraded since 2026-01-31 12:00:00Z: the watcher is blind\n"
         "protection  active: lease, exchange; not available here: openat2\n"
         "writers     alice/s1, outside and 3 more\n"

@@ -98,7 +98,7 @@ def test_many_files_to_which_nothing_is_done_are_told_in_two_lines(quire: Quire)
         "          conflict: ? built on it\n"
         "  9 files left alone: It was there.\n"
         "          0.txt, 1.txt, 2.txt and 6 more; --json lists them\n"
-        "  5 files left alone: nothing is to be changed\n"
+        "  5 files left alone: nothing has to be changed\n"
         "          0.py, 1.py, 2.py and 2 more; --json lists them\n"
     )
 

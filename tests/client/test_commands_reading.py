@@ -58,7 +58,7 @@ def test_show_of_a_word_that_is_nothing_says_all_that_it_could_have_been(quire: 
     typo = {**refused, "message": "There is no checkpoint 'scr/a.py'; a point is a version.", "point": "scr/a.py"}
     ran = quire("show", "scr/a.py", show=typo)
     assert ran.status == 3
-    assert ran.err.startswith("scr/a.py is no version, no checkpoint, and no file that is there. [not_found]\n")
+    assert ran.err.startswith("scr/a.py is not a version, a checkpoint, or a file that is there. [not_found]\n")
     (site / "src" / "main.py").touch()
     assert "that is there. Did you mean main.py? [" in quire("show", "src/mian.py", show=typo).err
     (site.parent / "else.txt").touch()

@@ -152,7 +152,7 @@ def test_the_health_of_the_journal_is_told_and_painted_as_by_status() -> None:
         "this journal 1.0 KiB (limit 2.0 KiB)",
         "all your journals 4.0 KiB (limit 8.0 KiB)",
         "the disk is full: it was given back",
-        "of 1 file the bytes are not in the journal: `quire ls` says which",
+        "the bytes of 1 file are not in the journal: `quire ls` says which",
     ):
         assert drawn.count(said) == 1
     warned = [line for line in picture.lines(now, 0, 0, Palette(True, {})) if "\x1b[33m" in line]

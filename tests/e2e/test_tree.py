@@ -115,7 +115,7 @@ def test_the_commands_list_and_export_what_there_was(
         "nothing/",
         "run.sh",
     ]
-    assert said.err == "Of 1 file the bytes are not in the journal: kept/.env.\n"
+    assert said.err == "The bytes of 1 file are not in the journal: kept/.env.\n"
 
     target = tmp_path / "out"
     assert main([*common, "--json", "export-tree", "full", str(target)]) == 0

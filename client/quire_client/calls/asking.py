@@ -111,7 +111,7 @@ class Asking(Calls):
         return self.call("since", given)
 
     def who(self, *, present: bool | None = None, minutes: float | None = None, limit: int | None = None) -> Answer:
-        """Who has called, who is present first. `minutes`: only callers of so long ago.
+        """Who has called, those who are present first. `minutes`: only who called within the last so many.
 
         Reply: `writers` of a writer and `{you, present, connections, alive, last_seen, last_change, on: {files, leases,
         bursts}}`; `present` and `total` count them.

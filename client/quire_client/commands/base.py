@@ -53,10 +53,10 @@ TRIAL: Final = "QUIRE_TRIAL"
 """Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
 
 MOST_BESIDE: Final = 1000
-"""Names in a folder that one which is not there is compared with."""
+"""How many names of a folder are compared with one that is not there."""
 
 _QUICK_S: Final = 2.0
-"""So long the quick way is waited for, at most half of the whole time, before the long one is gone."""
+"""How long the quick way may take, at most half of the whole time, before the long one is tried."""
 
 
 class Usage(Exception):

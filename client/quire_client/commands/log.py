@@ -17,7 +17,7 @@ LIMIT: Final = 50
 """Records that are listed when nobody says how many."""
 
 MOST_A_PAGE: Final = 1000
-"""So many one call is answered with at most."""
+"""The most records that one call is answered with."""
 
 _PASSED_ON: Final = {
     "writer": "writer",
@@ -64,15 +64,12 @@ def run(call: Invocation) -> int:
     return status
 
 
-IGNORED: Final = (
-    "What is ignored (.gitignore, .quireignore, settings) is journaled from the first time on that a tool reads or "
-    "writes it."
-)
+IGNORED: Final = "What is ignored (.gitignore, .quireignore, settings) is journaled once a tool has read or written it."
 """Said of what is on the disk, and of which the journal has nothing."""
 
 
 def _tell_who_calls(call: Invocation, reply: Mapping[str, Any]) -> None:
-    """`--agent` alone looks like a filter; who means to say who calls names the session, too."""
+    """`--agent` alone looks like a filter; somebody who means to say who calls names the session, too."""
     agent = call.options.get("agent")
     if not agent or "session" in call.options or "writer" in call.options:
         return

@@ -50,7 +50,7 @@ def began_later(tree: Tree) -> bool:
 
 
 FEW: Final = 3
-"""So many files are named whose bytes are not there; the list marks all of them."""
+"""How many files whose bytes are not there are named; the list marks all of them."""
 
 
 def beside(complete: bool, uncaptured: int, paths: Sequence[str] = ()) -> list[str]:

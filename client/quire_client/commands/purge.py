@@ -15,7 +15,7 @@ TIMEOUT_S: Final = 3600.0
 """All stored bytes may have to be read; --timeout shortens it."""
 
 MOST_SHOWN: Final = 10
-"""So many versions are named before the question, which has to be read together with them."""
+"""How many versions are named before the question, which has to be read together with them."""
 
 
 def run(call: Invocation) -> int:

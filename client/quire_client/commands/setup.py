@@ -74,7 +74,7 @@ def _project(call: Invocation) -> Path:
         if "workspace" in call.options or not here.is_dir():
             raise
         if here in (Path(os.path.realpath(Path.home())), Path(here.anchor)):
-            raise WorkspaceRefused(f"{here} is no project: name one with -C PATH, or say --user.") from None
+            raise WorkspaceRefused(f"{here} is not a project: name one with -C PATH, or say --user.") from None
         return here
 
 
@@ -109,7 +109,7 @@ def shared_entry_point(here: str, environ: Mapping[str, str]) -> str:
 
 
 def _ties(paths: Sequence[str], agent: str) -> str:
-    """That files which people check in hold what is true here only, and what to do about it."""
+    """That files which people check in hold what is only true here, and what to do about it."""
     one = len(paths) == 1
     hold = f"{' and '.join(paths)} {'holds' if one else 'hold'} paths of this machine"
     keep = f"keep {'it' if one else 'them'} out of version control"
@@ -120,7 +120,7 @@ def _ties(paths: Sequence[str], agent: str) -> str:
 
 def _message(agent: str, done: str, changed: int, dry: bool) -> str:
     if not changed:
-        return f"{agent} is {done} already; nothing is to be changed."
+        return f"{agent} is {done} already; nothing has to be changed."
     files = render.counted(changed, "file")
     return f"{files} would be changed." if dry else f"{agent} is {done}: {files} changed."
 

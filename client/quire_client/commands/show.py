@@ -26,7 +26,7 @@ def run(call: Invocation) -> int:
         data = _bytes(client, reply) if into_file and reply.get("binary") else None
     if reply.get("suggested_action") == "name_a_point" and _may_be_a_path(arguments):
         word = arguments["version"]
-        message = f"{render.one_line(word)} is no version, no checkpoint, and no file that is there."
+        message = f"{render.one_line(word)} is not a version, a checkpoint, or a file that is there."
         nearest = call.nearest(call.in_workspace(word))
         reply = {**reply, "message": message + nearest, "suggested_action": "name_a_version"}
     if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
@@ -55,7 +55,7 @@ def _what(call: Invocation, given: str) -> dict[str, Any]:
 
 
 def _may_be_a_path(arguments: Mapping[str, Any]) -> bool:
-    """Was it a word alone that has not the form of a version?"""
+    """Was it a single word without the form of a version?"""
     word = arguments["version"]
     return "path" not in arguments and not word.startswith("seq:") and not is_number(word[1:])
 
@@ -77,7 +77,7 @@ def _whole(client: Client, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 def _bytes(client: Client, reply: Mapping[str, Any]) -> bytes | None:
-    """The bytes of a version that is no text; None where they are not to be had."""
+    """The bytes of a version that is no text; None where they cannot be had."""
     from quire_client.trees import Stopped, Unwritable, bytes_of
 
     if isinstance(encoded := reply.get("content_base64"), str):
@@ -94,7 +94,7 @@ def _without_text(call: Invocation, reply: Mapping[str, Any], data: bytes | None
         sys.stdout.flush()
         sys.stdout.buffer.write(data)
     elif reply.get("binary"):
-        call.say("It is no text; `quire restore` brings it back.")
+        call.say("It is not text; `quire restore` brings it back.")
     elif reply.get("uncaptured"):
         why = reply.get("uncaptured_told") or reply["uncaptured"]
         call.say(f"Its bytes are not in the journal ({render.one_line(why)}).")

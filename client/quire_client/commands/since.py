@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from quire_client.api import Client
 
 MOST_WAIT_S: Final = 60.0
-"""So long the daemon lets a call wait."""
+"""How long the daemon lets a call wait at most."""
 
 
 def run(call: Invocation) -> int:

@@ -113,7 +113,7 @@ def _capture(capture: Mapping[str, Any]) -> str:
 
 
 def uncaptured(reply: Mapping[str, Any]) -> str:
-    """Of how many files the bytes are not kept; "" for none."""
+    """How many files there are whose bytes are not kept; "" for none."""
     journal = reply.get("journal")
     count = int(journal.get("uncaptured") or 0) if isinstance(journal, Mapping) else 0
     return f"{render.lacking(count)}: `quire ls` says which" if count else ""

@@ -31,7 +31,7 @@ def run(call: Invocation) -> int:
     """Draw once, or again and again on a terminal. No daemon is started for it."""
     call.at_most(0)
     every = _every(call)
-    # Who only watches is no agent at work: what it should be told is left for its own calls.
+    # Whoever only watches is not an agent at work: what the agent should be told is left for its own calls.
     call.options = {"agent": "", "session": "", **call.options}
     if call.json or "once" in call.options or not sys.stdout.isatty():
         return _once(call)

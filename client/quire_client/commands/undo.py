@@ -33,7 +33,7 @@ def run(call: Invocation) -> int:
 def _when(client: Client, reply: Mapping[str, Any]) -> str:
     """When the one request was made that is taken back; "" where it is not one.
 
-    Nobody sees from a list of files what was last done through Quire: a person's own edits are not, mostly.
+    Nobody sees from a list of files what was last done through Quire; a person's own edits mostly are not.
     """
     batches = list(reply.get("batches") or ())
     if not reply.get("ok") or len(batches) != 1:
@@ -121,7 +121,7 @@ def _is_idle(file: Mapping[str, Any]) -> bool:
 def _why(file: Mapping[str, Any]) -> str:
     """Why nothing is done to it, or not all."""
     if not file.get("skipped"):
-        return "nothing is to be changed"
+        return "nothing has to be changed"
     return sentence(render.one_line(file.get("why") or str(file.get("skipped", "")).replace("_", " ")))
 
 

@@ -48,7 +48,7 @@ PROGRESS_S: Final = 1.0
 """Between two notifications of progress."""
 
 KEPT_MS: Final = 60_000
-"""For how long a client may keep the list of tools; settings that change it are rare."""
+"""How long a client may keep the list of tools; settings that change it are rare."""
 
 
 class Doorkeeper:

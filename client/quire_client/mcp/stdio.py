@@ -4,7 +4,8 @@ The SDK's own reader drops what it cannot read, and takes lines of any length. H
 JSON and no message gets -32600, both as JSON-RPC says and with the id of the message where it has one. While this runs
 the process's own stdout is its stderr, so that nothing that is printed by accident gets between the messages.
 
-A client that asks and does not read is not read either, once so many of its requests wait: it is its pipe that fills.
+A client that asks and does not read its answers is not read either, once too many of its requests wait: then its own
+pipe fills up.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ async def standard_streams() -> AsyncIterator[tuple[BinaryIO, BinaryIO]]:
 
 
 MOST_UNANSWERED: Final = 128
-"""Requests that wait for their answers, twice as many as are performed at a time. With so many nothing is read."""
+"""The most requests that wait for answers: twice as many as are performed at a time. Until there are fewer, nothing is
+read."""
 
 GRACE_S: Final = 1.5
 """How long requests that are being answered when stdin ends may still take; clients kill after two seconds."""
