@@ -25,6 +25,7 @@ from quire_journal import VERSION, WIRE
 from quire_journal.journal import Journal
 from quire_journal.messages import Caller, Reply, Request, encode
 from quire_journal.stores.memory import MemoryStore
+from shapes import checked
 
 LONGEST_S = 30.0
 """For the turns that a call may take, some of which wait for the disk."""
@@ -109,7 +110,8 @@ class Daemon:
         while len(self.server.replies) < len(calls) and self.clock.mono_s() < until:
             self.wait()
             self.app.turn([])
-        return {identity.decode(): body for identity, body in self.server.replies.items()}
+        replies = {identity.decode(): body for identity, body in self.server.replies.items()}
+        return {name: checked(calls[name][0], body) for name, body in replies.items()}
 
 
 def incoming(caller: str, tool: str, args: dict[str, Any], op: bytes = b"") -> Incoming:

@@ -24,6 +24,7 @@ class Warned(Shape, frozen=True, kw_only=True):
     message: str
     line: Maybe[int] = UNSET
     path: Maybe[str] = UNSET
+    path_encoding: Maybe[str] = UNSET
     lease: Maybe[int] = UNSET
     bursts: Maybe[list[int]] = UNSET
 

@@ -38,7 +38,8 @@ class UnwoundFile(Written, frozen=True, kw_only=True):
 
     ok: Maybe[bool] = UNSET  # type: ignore[assignment]
     message: Maybe[str] = UNSET  # type: ignore[assignment]
-    action: str  # write, create, delete, move, mode, none
+    action: str  # write, create, make, delete, move, mode, none
+    entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
     kept: Maybe[list[Made]] = UNSET  # what others did, which stays
     kept_more: Maybe[int] = UNSET
