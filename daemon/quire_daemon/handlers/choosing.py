@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Final, Literal
 
 import msgspec
@@ -128,7 +129,7 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
         batches, paths = _choose_redo(params, known, who, paths)
         return Choice("redo", batches, paths, conflicts=params.conflicts)
     if params.batch is not None:
-        batches = (_named_batch(params.batch, history),)
+        batches = (_named_batch(params, params.batch, known, who),)
     elif _wide(params):
         batches = _matching(params, known, who, paths, _edits_standing)
     else:
@@ -151,8 +152,12 @@ def _wide(params: _Choosing) -> bool:
     return bool(named) or params.burst is not None
 
 
-def _named_batch(named: int | str, history: History) -> int:
-    """The batch with that number, or the one that made that version. Raises `Refused`."""
+def _named_batch(params: _Choosing, named: int | str, known: Batches, who: Who) -> int:
+    """The batch with that number, or the one that made that version, if the rest of the choice is its too.
+
+    Raises `Refused`.
+    """
+    history = known.history
     seq = named if isinstance(named, int) else parse_version_token(named)
     if seq is None and isinstance(named, str) and named.isascii() and named.isdigit():
         seq = int(named[:19])
@@ -161,7 +166,21 @@ def _named_batch(named: int | str, history: History) -> int:
     record = history.record(seq)
     if record is None:
         raise Refused("not_found", f"There is no batch {named}.", "log", batch=named)
+    if _wide(params) and not _is_of(params, record.batch, known, who):
+        message = f"Batch {record.batch} is none of those that the other arguments name; leave out one or the other."
+        raise Refused("not_found", message, "log", batch=record.batch)
     return record.batch
+
+
+def _is_of(params: _Choosing, batch: int, known: Batches, who: Who) -> bool:
+    """Does the batch fit the choice but for its number? By whoever it is, unless somebody is named."""
+    anyone = msgspec.structs.replace(params, writer=params.writer or "*")
+    if not _writer_choice(anyone, known.history, who)(known.writer(batch)):
+        return False
+    if not params.from_ and not params.to and params.burst is None:
+        return True
+    newest_first = (found for found, _ in _candidates(params, known))
+    return batch in takewhile(lambda found: found >= batch, newest_first)
 
 
 def _own_last(params: _Choosing, known: Batches, who: Who, paths: Sequence[str]) -> tuple[int, ...]:
@@ -191,7 +210,7 @@ def _wanted(params: _Choosing) -> int:
 def _choose_redo(params: RedoParams, known: Batches, who: Who, paths: Paths) -> tuple[tuple[int, ...], Paths]:
     """What has to be undone so that the chosen comes back, and in which files. Raises `Refused`."""
     if params.batch is not None:
-        batch = _named_batch(params.batch, known.history)
+        batch = _named_batch(params, params.batch, known, who)
         if known.undid(batch):
             return (batch,), paths
         if known.in_force(batch):
@@ -354,6 +373,25 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
     if not asked:
         raise Refused("schema_invalid", "path: is missing; name what to restore, `.` for everything.", argument="path")
     return Choice("restore", at=parse_point(params.at, history), paths=asked)
+
+
+def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
+    """Refuse a choice beside the token of a plan, unless it is that of the plan, or names more. Raises `Refused`."""
+    paths = named_paths(params.path, params.paths)
+    same = not paths or paths == planned.paths
+    if isinstance(params, RestoreParams):
+        same = same and (not params.at or parse_point(params.at, known.history) == planned.at)
+    elif isinstance(params, RollbackParams):
+        same = same and (not params.to or parse_point(params.to, known.history) == planned.at)
+        if same and (params.writer or params.only):
+            asked = msgspec.structs.replace(params, token=None, to=f"seq:{planned.at}")
+            same = {*planned.batches} <= {*choose(asked, known, who).batches}
+    elif same and (_wide(params) or params.batch is not None or params.last is not None):
+        asked_too = msgspec.structs.replace(params, token=None)
+        same = {*planned.batches} <= {*choose(asked_too, known, who).batches}
+    if not same:
+        message = "token: its plan is not what the other arguments name; give it alone, or make a plan of them."
+        raise Refused("schema_invalid", message, "plan_again", argument="token")
 
 
 def read_token(token: str) -> tuple[Choice, bytes]:

@@ -27,6 +27,7 @@ from quire_daemon.handlers.choosing import (
     RollbackParams,
     UndoParams,
     read_token,
+    require_as_planned,
 )
 from quire_daemon.handlers.undoing import AS_THEN, LINKED, UNSEEN, Action, Planning, in_order
 from quire_daemon.handlers.undoing_done import CarryingOut
@@ -85,6 +86,8 @@ def decide(params: Params, world: World) -> Decision:
     actions = Planning(world, params.allow_uncaptured, choice.at if choice.how == "rollback" else 0).actions(found)
     if params.token is not None and _digest(choice, actions) != read_token(params.token)[1]:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
+    if params.token is not None:
+        require_as_planned(params, choice, known, world.who)
     skipped = [bool(a.skipped) for a in actions]
     staying = stayed(known, seen, skipped)
     _refuse_if_pointless(params, choice, actions, staying, history)
