@@ -13,6 +13,7 @@ import msgspec
 
 from quire_journal.events import FOLDER
 from quire_journal.history import History
+from quire_journal.ids import OUTSIDE
 from quire_journal.views.files import Version
 
 
@@ -87,19 +88,20 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
     others = False  # has the path been another file's since this one went?
+    last = before.blob  # what it held before it went
     while on_the_way:
         on_the_way = False
         for version in later:
             if version.entry == FOLDER and not before.present:
                 continue  # an empty folder came or went where no file was: that is nobody's life
             if not before.present and version.seq != seq:
-                others = not _goes_on(version, before, others)
+                others = not _goes_on(version, before, last, others)
                 if others:
                     continue
             target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
             after = State(path, version) if target is None else State(version.moved_to, target)
             yield Step(before, after, version.seq, undone(version))
-            before = after
+            last, before = before.blob or last, after
             if target is not None:
                 path, on_the_way = after.path, True
                 later = history.versions(path, after=version.seq)
@@ -134,11 +136,14 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
     return None
 
 
-def _goes_on(version: Version, gone: State, others: bool) -> bool:
+def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:
     """Is a file that comes to a path the one that went from there? `others`: there was another one since.
 
-    What brings a file back says so by its base; what is made anew goes on with what was there last.
+    What brings a file back says so by its base; what is made anew goes on with what was there last. So does what
+    another program renames to it with what it held `last`: that it had gone by a rename was not seen in time.
     """
+    if version.moved_from and version.writer == OUTSIDE and version.blob == last and not others:
+        return True
     if gone.version is not None and version.base == gone.version.seq:
         return True
     return not (others or version.moved_from or version.base)

@@ -8,7 +8,8 @@ from desk import Desk, lines
 from quire_daemon.handlers.blame import BLAME_TOOL
 from quire_daemon.handlers.read import READ_TOOL
 from quire_daemon.handlers.undo import REDO_TOOL, ROLLBACK_TOOL, UNDO_TOOL
-from quire_journal.events import FileDeleted, WritesAbandoned
+from quire_journal.events import FileDeleted, OutsideMoved, WritesAbandoned
+from quire_journal.ids import blob_id
 
 ONE, TWO = lines("one", "1"), lines("two", "2")
 
@@ -125,6 +126,38 @@ def test_what_was_made_anew_with_lines_that_it_had_goes_on(desk: Desk) -> None:
     desk.outside("a", lines("new", "one", "1"))
     assert desk.call(UNDO_TOOL, desk.ben)["ok"]
     assert texts(desk) == {"a": lines("new", "one", "1", "last")}
+
+
+def renamed(desk: Desk, path: str, to: str) -> None:
+    """Another program renames, and both ends are seen together."""
+    lying = desk.files.pop(path)
+    event = OutsideMoved(path, to, blob_id(lying.data), len(lying.data), lying.mode, "watched", desk.head_of(path))
+    desk.note(event)
+    desk.files[to] = lying
+
+
+def test_it_goes_on_where_it_is_renamed_back_though_it_was_told_as_deleted_when_it_went(desk: Desk) -> None:
+    """One end of the first rename was seen before the watcher told of the other."""
+    desk.outside("a", b"1\n2\n3\n4\n5\n")
+    desk.write("a", b"ann\n2\n3\n4\n5\n", desk.ann)
+    desk.write("a", both := b"ann\n2\n3\n4\nben\n", desk.ben)
+    desk.outside_deletes("a")
+    desk.outside("c", both)
+    renamed(desk, "c", "a")
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["ok"]
+    assert texts(desk) == {"a": b"1\n2\n3\n4\nben\n"}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"a": both}
+
+
+def test_another_file_that_is_renamed_to_where_it_was_deleted_is_another(desk: Desk) -> None:
+    desk.outside("a", ONE)
+    desk.write("a", ONE + TWO, desk.ann)
+    desk.outside_deletes("a")
+    desk.outside("c", TWO)
+    renamed(desk, "c", "a")
+    assert not desk.call(UNDO_TOOL, desk.ann, writer="ann")["ok"]
+    assert texts(desk) == {"a": TWO}
 
 
 def test_what_came_to_the_name_that_it_left_says_nothing_of_the_one_to_which_it_came_back(desk: Desk) -> None:
