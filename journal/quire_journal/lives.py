@@ -98,6 +98,12 @@ def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bo
                 others = not _goes_on(version, before, last, others)
                 if others:
                     continue
+            again = _renamed_back(history, before, version)
+            if again is not None and again.version is not None:
+                yield Step(before, again, again.version.seq, undone(again.version))
+                before, path, on_the_way = again, again.path, True
+                later = history.versions(path, after=again.version.seq)
+                break
             target = history.version(version.moved_to, version.seq) if version.gone and version.moved_to else None
             after = State(path, version) if target is None else State(version.moved_to, target)
             yield Step(before, after, version.seq, undone(version))
@@ -134,6 +140,20 @@ def _back_elsewhere(history: History, gone: State) -> State | None:
             there = history.version(version.moved_to, version.seq)
             return None if there is None else State(version.moved_to, there)
     return None
+
+
+def _renamed_back(history: History, at: State, end: Version) -> State | None:
+    """Where a file stood again that was found gone by `end` from the name to which it was renamed.
+
+    It was renamed back, and one of the two ends was looked at before the watcher told of the other.
+    """
+    moved = at.version
+    if moved is None or not moved.moved_from or not (end.gone and end.writer == OUTSIDE) or end.moved_to:
+        return None
+    there = next(iter(history.versions(moved.moved_from, after=moved.seq)), None)
+    if there is None or there.writer != OUTSIDE or there.base or there.moved_from:
+        return None
+    return State(moved.moved_from, there) if there.blob == moved.blob and not there.gone else None
 
 
 def _goes_on(version: Version, gone: State, last: bytes, others: bool) -> bool:

@@ -150,6 +150,27 @@ def test_it_goes_on_where_it_is_renamed_back_though_it_was_told_as_deleted_when_
     assert texts(desk) == {"a": both}
 
 
+@pytest.mark.parametrize("gone_first", [False, True])
+def test_it_goes_on_where_it_stands_again_though_it_was_told_as_deleted_where_it_was(
+    desk: Desk, gone_first: bool
+) -> None:
+    """One end of the second rename was seen before the watcher told of the other."""
+    desk.outside("a", b"1\n2\n3\n4\n5\n")
+    desk.write("a", b"ann\n2\n3\n4\n5\n", desk.ann)
+    desk.write("a", both := b"ann\n2\n3\n4\nben\n", desk.ben)
+    renamed(desk, "a", "c")
+    if gone_first:
+        desk.outside_deletes("c")
+    desk.outside("a", both)
+    if not gone_first:
+        desk.outside_deletes("c")
+    desk.write("a", both + b"more\n", desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann, writer="ann")["ok"]
+    assert texts(desk) == {"a": b"1\n2\n3\n4\nben\nmore\n"}
+    assert desk.call(REDO_TOOL, desk.ann)["ok"]
+    assert texts(desk) == {"a": both + b"more\n"}
+
+
 def test_another_file_that_is_renamed_to_where_it_was_deleted_is_another(desk: Desk) -> None:
     desk.outside("a", ONE)
     desk.write("a", ONE + TWO, desk.ann)
