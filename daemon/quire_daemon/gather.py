@@ -22,7 +22,6 @@ from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.mounts import Mounts
-from quire_daemon.reader import Readers, Task, ahead, read_one
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
@@ -53,9 +52,6 @@ RETRY_S: Final = 0.002
 
 MOST_FIRST: Final = 4
 """How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
-
-READER_FROM: Final = 500
-"""From so many new files on processes read them: to start one takes as long as to read some hundred."""
 
 
 class BeingWritten(Exception):
@@ -120,7 +116,6 @@ class Gather:
         self._settings = settings
         self.under_way = UnderWay(recorder)
         self.mounts = mounts or Mounts()
-        self._reader: Readers | None = None
         self.hint = hint
         self.look_first: Callable[[], bool] = lambda: False  # at what the watcher has told; was there anything?
         self.other_names: Callable[[str], Sequence[str]] = lambda path: ()  # of the file there (hard links)
@@ -305,42 +300,6 @@ class Gather:
             return False
         with self.recorder.history() as history:
             return not disk.why and not history.holds(head.blob)
-
-    # ── reading ahead ──
-
-    def read_ahead(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        """Plain files that nobody is writing, of which the journal knows nothing; None for all else.
-
-        On a worker thread: it asks nothing that the loop changes. `note_ahead` asks the rest.
-        """
-        asked = [path for path in paths if not self.ignore.secret(path)]
-        reader = self._reader
-        try:
-            found = reader.read(asked) if reader is not None else self._read_here(asked)
-        except (OSError, EOFError):
-            found = self._read_here(asked)
-        by_path = dict(zip(asked, found, strict=True))
-        return [by_path.get(path) for path in paths]
-
-    def _read_here(self, paths: Sequence[str]) -> list[ReadAhead | None]:
-        now_ns, task = self.recorder.clock.now_ns, self._reading()
-        return [ahead(path, read_one(self.workspace.read, path, task, now_ns())) for path in paths]
-
-    def _reading(self) -> Task:
-        capture = self.settings.capture
-        protection = self.workspace.protection
-        return Task(os.fspath(self.workspace.root), protection, capture.max_bytes, capture.scan_secrets)
-
-    def begin_reading(self, files: int) -> None:
-        """So many files are going to be read ahead: many are worth processes."""
-        if files >= READER_FROM and self._reader is None:
-            self._reader = Readers(self._reading())
-
-    def end_reading(self) -> None:
-        """Nothing more is going to be read ahead."""
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
 
     def note_ahead(self, found: Iterable[ReadAhead], evidence: str) -> list[str]:
         """Note new files; the paths that have to be looked at, because the journal knows something of them by now."""

@@ -20,6 +20,7 @@ from quire_daemon.jobs import StartJob
 from quire_daemon.linked import Linked, several_names
 from quire_daemon.named import Named
 from quire_daemon.noticed import Batch, below
+from quire_daemon.reading_ahead import ReadingAhead
 from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
@@ -56,7 +57,8 @@ class Outside:
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
-        self._ahead = Ahead(gather.read_ahead, start_job, self._not_read_ahead)
+        self._reading = ReadingAhead(gather)
+        self._ahead = Ahead(self._reading.read, start_job, self._not_read_ahead)
         self._linked = Linked(
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
@@ -235,7 +237,7 @@ class Outside:
                     self._looked(one.path, True)
             self._recorder.commit()
         if self._ahead.over:
-            self._gather.end_reading()
+            self._reading.end()
 
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
@@ -356,7 +358,7 @@ class Outside:
         for path in look_at:
             if path not in self._named or self._named.is_late(path):
                 self.name(path, evidence, now)
-        self._gather.begin_reading(len(ahead))
+        self._reading.begin(len(ahead))
         self._ahead.begin(ahead)
 
     # ── telling ──
@@ -377,7 +379,7 @@ class Outside:
         """Let crawls, scans and what is read ahead end early."""
         self._stopped = True
         self.scanning.stop()
-        self._gather.end_reading()
+        self._reading.end()
 
 
 def _is_bare_folder(event: Event | None) -> bool:
