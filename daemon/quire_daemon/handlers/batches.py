@@ -25,6 +25,7 @@ class Batches:
         self.history = history
         self._records: dict[int, tuple[BatchUndone | None, tuple[tuple[str, int], ...], int]] = {}
         self._undoers: dict[int, list[int]] = {}
+        self._undid: dict[int, tuple[int, ...]] = {}
         self._in_force: dict[int, bool] = {}
 
     def prepare(self, wanted: Sequence[int]) -> None:
@@ -65,8 +66,10 @@ class Batches:
 
     def undid(self, batch: int) -> tuple[int, ...]:
         """The batches that this one undid."""
-        mark = self.mark(batch)
-        return () if mark is None else tuple(b for b in mark.undone if b < batch)
+        if batch not in self._undid:
+            mark = self.mark(batch)
+            self._undid[batch] = () if mark is None else tuple(b for b in mark.undone if b < batch)
+        return self._undid[batch]
 
     def undoers(self, batch: int) -> list[int]:
         """The batches that undid this one, in force or not, newest first; abandoned ones never were."""
