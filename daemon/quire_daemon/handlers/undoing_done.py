@@ -279,7 +279,9 @@ class CarryingOut:
         """How many lines at the beginning are those that the caller knew."""
         before, history = action.before, self.world.history
         seen = history.shown(self.world.who.key, action.path)
-        version = None if seen is None else standing(history.version(action.path, seen.version))
+        if seen is None or seen.version == _seq(action.unwound.now):
+            return first_difference(before, action.after)
+        version = standing(history.version(action.path, seen.version))
         if version is None or version.blob == before.blob:
             return first_difference(before, action.after)
         return first_difference(history.text_held(version.blob) or before, action.after)
