@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable
@@ -122,6 +123,19 @@ def test_a_file_at_which_another_is_mounted_is_not_replaced_moved_or_removed(tmp
     finally:
         subprocess.run(["umount", "-l", str(at)], check=True)
     assert (at.read_bytes(), other.read_bytes()) == (b"old", b"old")
+
+
+def test_a_write_whose_temporary_folder_is_removed_meanwhile_is_refused_and_to_be_made_again(
+    tmp_path: Path, steps: Steps
+) -> None:
+    """As `git clean -x` does. It was told as something unexpected."""
+    (tmp_path / "f").write_bytes(b"old")
+    with closing(Workspace(tmp_path, steps=steps)) as workspace:
+        write = put(workspace, "f", b"new")
+        steps.at("stage.synced", lambda: shutil.rmtree(tmp_path / ".quire"))
+        with pytest.raises(Refused, match=r"f was not written: \.quire was removed") as refused:
+            workspace.stage(write)
+    assert (refused.value.code, (tmp_path / "f").read_bytes()) == ("busy", b"old")
 
 
 def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

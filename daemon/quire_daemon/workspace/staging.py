@@ -310,6 +310,9 @@ class Staging:
             self._step("stage.named")
             seen = os.fstat(one.fd)
         except OSError as error:
+            if error.errno == errno.ENOENT:  # as `git clean -x` does; no write of this daemon can be made any more
+                message = f"{staged.write.path} was not written: .quire was removed, and this daemon ends; call again."
+                raise Refused("busy", message, "retry", retry_after_ms=500) from error
             raise refusal(error, staged.write.path) from error
         staged.inode = (seen.st_dev, seen.st_ino)
 
