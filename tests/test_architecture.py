@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeGuard
 import pytest
 
 from quire_client.shell_words import step
-from quire_journal.refusals import CODES, NEXT
+from quire_journal.refusals import CODES
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {"quire_journal": ROOT / "journal", "quire_daemon": ROOT / "daemon", "quire_client": ROOT / "client"}
@@ -244,14 +244,14 @@ def test_the_tests_use_fakes_and_real_things_but_no_mocks() -> None:
 def test_codes_reasons_and_next_steps_are_machine_words() -> None:
     """A program compares them. What is read by people stands in the message."""
     word = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*")
-    said = {*CODES, *NEXT.values()}.union(*(source(path).words for path in modules().values()))
+    said = {*CODES, *(code.next for code in CODES.values())}.union(*(source(path).words for path in modules().values()))
     assert len(said) > 60
     assert [one for one in sorted(said) if not word.fullmatch(one)] == []
 
 
 def test_every_next_step_is_more_than_a_word_on_a_command_line() -> None:
     """A tool's name, or an argument's, is no hint to who has commands and options."""
-    found = {*NEXT.values()}.union(*(source(path).steps for path in modules().values())) - {""}
+    found = {code.next for code in CODES.values()}.union(*(source(path).steps for path in modules().values())) - {""}
     assert len(found) > 40
     assert [action for action in sorted(found) if " " not in step(action) and not step(action).startswith("--")] == []
 

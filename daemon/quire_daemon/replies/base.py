@@ -63,7 +63,7 @@ class Refusal(msgspec.Struct, frozen=True, kw_only=True):
     ok: bool
     error: str  # a code of `CODES`
     message: str
-    suggested_action: str  # a machine word; `NEXT` has that of each code
+    suggested_action: str  # a machine word; `CODES` has one for each code
 
 
 class Writer(Shape, frozen=True, kw_only=True):
