@@ -96,14 +96,15 @@ class _Without:
     def _found(self) -> list[Life]:
         known, names = self._known, self._names
         in_path = self._filter(self._choice.paths)
-        starts = ((p, s) for batch in self._concerned() for p, s in known.starts(batch) if in_path(p))
+        starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
         wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
         last = max((s for _, s in wanted), default=0)  # what begins after that is in the life of one of these, or none
         before = (b for b in self._connected - self._chosen if b < last)
         undone = (b for b in before if every or self._undone(b, ()))
         undid, did = _parted(undone, lambda batch: bool(known.undid(batch)))
-        others = [(p, s) for b in did for p, s in known.starts(b) if names is None or p in names]
+        looked_up = {*did, *self._begun()} if undid else {*did}
+        others = [(p, s) for b in looked_up for p, s in known.starts(b) if names is None or p in names]
         found = lives(known.history, [*wanted, *others], self._is_connected)
         # What undid others did so in files that they had changed: mostly all of it has been met by now.
         met = {step.seq for life in found for step in life.steps} if undid else set()
@@ -119,16 +120,14 @@ class _Without:
     def _is_connected(self, version: Version) -> bool:
         return version.batch in self._connected
 
-    def _concerned(self) -> Iterable[int]:
-        """The chosen batches, and what they undid: in some files of that they may have had nothing to do."""
-        found = dict.fromkeys(self._choice.batches)
-        todo = [*found]
+    def _begun(self) -> set[int]:
+        """The work that the chosen batches undid, or that what they undid had undone, and so on: what is no undo."""
+        seen, todo = {*self._chosen}, [*self._chosen]
         while todo:
-            for batch in self._known.undid(todo.pop()):
-                if batch not in found:
-                    found[batch] = None
-                    todo.append(batch)
-        return found
+            more = {*self._known.undid(todo.pop())} - seen
+            seen |= more
+            todo += more
+        return {batch for batch in seen - self._chosen if not self._known.undid(batch)}
 
     def _flagged(self, life: Life) -> Life:
         """The life from its first undone step on, each flagged as it is with all that is known now.
