@@ -7,6 +7,7 @@ For each batch that is not known to be on disk, judged by what the path holds, n
   the new bytes;
 * the path holds the new bytes, or nothing where that was the promise, but a save that the write was not planned on
   came out of the swap: that is put back;
+* the log tells of what others made of it since: it was on disk, and nothing is done;
 * anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
   is there stays, and becomes an outside version on top (the scan at start notes it).
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence, Set
+from itertools import chain
 from typing import Final
 
 from quire_daemon.displaced import Withheld, note_displaced, note_theirs
@@ -37,12 +39,13 @@ from quire_journal.events import (
     OutsideWritten,
     WritesAbandoned,
     WritesSettled,
+    paths_of,
 )
 from quire_journal.history import History
 from quire_journal.ids import above, blob_id, disk_path, journal_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
-from quire_journal.views.files import standing
+from quire_journal.views.files import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
 """Why a single write was taken back by a start: of others of its batch that says nothing."""
@@ -76,10 +79,13 @@ def recover(start: Finishing) -> int:
     rolled, changed = 0, list[str]()
     for record in records:  # one after the other: a file may go to where another goes from
         writes: Sequence[Write] = ()
+        with recorder.history() as history:
+            seen = _was_seen_since(record, history)
         with _unless_closed(log, record.seq):
-            _make_room(start, record, emptied)
-            with recorder.history() as history:
-                writes = _planned(start, record, history, torn)
+            if not seen:
+                _make_room(start, record, emptied)
+                with recorder.history() as history:
+                    writes = _planned(start, record, history, torn)
         if not writes:
             continue
         # None after one that could not be made.
@@ -94,6 +100,15 @@ def recover(start: Finishing) -> int:
         recorder.note(WritesSettled(max(r.seq for r in records)))
     recorder.commit()
     return rolled
+
+
+def _was_seen_since(record: Record, history: History) -> bool:
+    """Does the log tell what others made of its paths? They were not looked at before the write had landed."""
+    event = record.event()
+    if not isinstance(event, TOOL_WRITES):
+        return False
+    later = chain.from_iterable(history.versions(path, after=record.seq) for path in paths_of(event))
+    return any(version.type == OUTSIDE_TYPE for version in later)
 
 
 def _taken_from(event: Event | None) -> Iterator[str]:

@@ -25,6 +25,8 @@ from quire_journal.events import (
     FileDeleted,
     FileMoved,
     FileWritten,
+    OutsideDeleted,
+    OutsideMoved,
     OutsideWritten,
 )
 from quire_journal.ids import WriterId, blob_id
@@ -135,6 +137,24 @@ def test_a_creation_is_finished_unless_something_stands_there(scene: Scene) -> N
     assert scene.recover() == 1
     made = scene.root / "folder/made.txt"
     assert (made.read_bytes(), made.stat().st_mode & 0o777) == (NEW, 0o640)
+
+
+def test_a_file_that_somebody_removed_after_it_was_made_stays_away_where_the_log_tells_of_that(scene: Scene) -> None:
+    """Nobody had said yet that the write was on disk."""
+    scene.promise(FileWritten("g.txt", blob_id(NEW), len(NEW), 0o644), NEW)
+    scene.recorder.note(OutsideDeleted("g.txt", "watched"))
+    scene.recorder.commit()
+    assert scene.recover() == 0
+    assert not (scene.root / "g.txt").exists()
+
+
+def test_a_file_that_somebody_moved_back_stays_there_where_the_log_tells_of_that(scene: Scene) -> None:
+    moved = FileMoved("f.txt", "g.txt", blob_id(BASE), len(BASE), 0o644, scene.base_seq, inode=scene.inode)
+    scene.promise(moved)
+    scene.recorder.note(OutsideMoved("g.txt", "f.txt", blob_id(BASE), len(BASE), 0o644, "watched"))
+    scene.recorder.commit()
+    assert scene.recover() == 0
+    assert (scene.root / "f.txt").read_bytes() == BASE
 
 
 def test_a_creation_gives_way_to_a_file_that_came_first(scene: Scene) -> None:
