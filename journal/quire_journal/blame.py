@@ -34,7 +34,7 @@ from quire_journal.text import BOM, Text
 from quire_journal.views.files import Version
 
 MOST_BYTES: Final = 512 << 20
-"""Bytes of versions that one blame goes through (a second or two); what is older counts as not to be had."""
+"""Bytes of versions that one blame goes through (a second or two); what is older counts as not held."""
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -106,7 +106,7 @@ def backwards(history: History, path: str, seq: int) -> Iterator[tuple[str, Vers
 
 
 def _missing(history: History, version: Version) -> str:
-    """Why the bytes of a version are not to be had; "" when they are."""
+    """Why the bytes of a version cannot be had; "" when they can."""
     return "" if not version.uncaptured and history.holds(version.blob) else missing(history, version).why
 
 

@@ -325,20 +325,19 @@ def _unpack_with_tables(number: int, stored: Stored, base: bytes) -> bytes:
     if stored.kind == TABLED_BLOCK and _CHECKSUM < len(stored.frame) <= _TABLED_BYTES + _CHECKSUM:
         block = _block_head(len(stored.frame) - _CHECKSUM) + stored.frame
     if not block or stored.size > _TABLED_BYTES:
-        raise Damaged(f"the frame of blob {number} is none of {stored.size} bytes; run `quire verify`")
+        raise Damaged(f"the frame of blob {number} cannot be one of {stored.size} bytes; run `quire verify`")
     return _unpack(number, zstd.ZstdDict(TABLES + base).as_undigested_dict, _head(stored.size) + block, stored.size)
 
 
 def _unpack_behind(number: int, stored: Stored, base: bytes) -> bytes:
     """The bytes of a `TABLED_BLOCK`, of which the checksum is left out: as what follows the base in one frame.
 
-    To take in a dictionary, tables and all, takes half of the time of a link. The tables alone are taken in once, and
-    the base stands in front of the block as a block of its own that is not packed: to what the other one refers it is
-    the same.
+    Taking in a dictionary, tables and all, takes half of the time of a link. So the tables alone are taken in once, and
+    the base goes in front of the block as a block of its own, not packed: whatever the block refers to is the same.
     """
     size, packed = len(base) + stored.size, len(stored.frame) - _CHECKSUM
     if not 0 < packed <= _TABLED_BYTES or stored.size > _TABLED_BYTES:
-        raise Damaged(f"the frame of blob {number} is none of {stored.size} bytes; run `quire verify`")
+        raise Damaged(f"the frame of blob {number} cannot be one of {stored.size} bytes; run `quire verify`")
     head = _HEAD_OF_TWO(_MAGIC, _SINGLE | 2 << 6, size, len(base) << 3 & 0xFFFF, len(base) >> 13)
     frame = b"".join((head, base, _block_head(packed), stored.frame[:packed]))
     return _unpack(number, _tables_alone(), frame, size)[len(base) :]

@@ -1,4 +1,4 @@
-"""Kin: the file that a new file is likely to be like, so that its first version can be stored as what tells them apart.
+"""Kin: the file that a new file is likely to be like, so that its first version can be stored as a difference from it.
 
 A first version can only be stored as a delta when it is known against what. For half of them the name tells it: another
 file of the same name (in a package beside, in the folder it was moved from by hand, in a copy), or else the one of the

@@ -202,9 +202,9 @@ class LineHashes:
         return b"".join(parts)
 
     def _carry_shown(self, splices: Sequence[Splice], made: LineHashes, touched: Iterable[str]) -> None:
-        """What reads of the whole text show goes along, where no other line is shown otherwise than before.
+        """What reads of the whole text show goes along, where no other line is shown differently than before.
 
-        That is where no line moves, and no hash of `touched`, those that came or went, becomes common or ceases to be.
+        So it is where no line moves, and no hash in `touched` (those that came or went) becomes common or ceases to be.
         It is brought up to date when it is asked for: most texts that are edited are edited again before that.
         """
         if any(s.shift for s in splices):

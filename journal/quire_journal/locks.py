@@ -99,7 +99,7 @@ def running(place: Place) -> Running | None:
 
 
 def look_into(place: Place) -> int:
-    """A descriptor of the lock file, for `is_held`; -1 where there is none to be had."""
+    """A descriptor of the lock file, for `is_held`; -1 where it cannot be opened."""
     try:
         return os.open(place.lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # whatever stands there
     except OSError:

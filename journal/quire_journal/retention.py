@@ -54,7 +54,7 @@ class Policy(msgspec.Struct, frozen=True):
 
     @property
     def keeps_nothing(self) -> bool:
-        """Is there no rule at all? As with restic, that is taken for a mistake: nothing is dropped then."""
+        """Is there no rule at all? As in restic, that counts as a mistake, and nothing is dropped."""
         counts = (self.keep_last, self.hourly, self.daily, self.weekly, self.monthly, self.yearly)
         return not any(counts) and not self.keep_within_ns
 

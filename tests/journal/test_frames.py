@@ -139,7 +139,7 @@ def test_a_frame_with_tables_is_not_unpacked_to_more_than_one_may_have() -> None
     base = text(1)
     for kind in frames.WITH_TABLES:
         for size in (1 << 17, 1 << 29, frames.MAX_BYTES):
-            with pytest.raises(Damaged, match="none of"):
+            with pytest.raises(Damaged, match="cannot be one of"):
                 frames.unframe(2, Stored(1, 1, size, kind, delta(changed(base, 2), base).frame), base)
     bomb = frames.pack_with_tables(bytes(1 << 24), base)
     with pytest.raises(Damaged):

@@ -1,4 +1,4 @@
-"""The rows of a damaged database, read page by page without LMDB, which would trust what it reads and may crash of it.
+"""The rows of a damaged database, read page by page without LMDB, which would trust them and could crash.
 
 Every page that looks like a leaf gives its rows, whether the tree still leads to it or not: where a page of the tree
 is lost, an older copy of it often stands among the free ones. So there can be several values for a key, and nothing

@@ -110,7 +110,7 @@ class Redo:
         return redo
 
     def begin(self, base: int, witness: bytes, changes: Sequence[RowChange]) -> Sync | None:
-        """Write and sync an entry, on the thread; None where it has no room, or there is no thread to be had."""
+        """Write and sync an entry, on the thread; None where there is no room for it, or no thread can be started."""
         said = _ENCODER.encode((base, witness, changes))
         if _HEAD.size + len(said) > SLOT_BYTES:
             return None

@@ -4,7 +4,7 @@ It answers where a line that a caller names, and that is not in the file now, wa
 joins when it is first read with anchors; nothing is computed for the others. Each version then costs what it
 changed: the unchanged beginning and end are skipped as bytes, and only changed lines are hashed.
 
-Where the text of a version is not to be had (not captured, dropped, too large, not a regular file) the view has no
+Where the text of a version cannot be had (not captured, dropped, too large, not a regular file) the view has no
 row for it; the next version with a text is compared with the last one that had one.
 
 A path of which bytes are dropped or purged leaves the index, and joins again with the next such read: what the rows
@@ -329,7 +329,7 @@ def _set_newest(w: Writing, path: int, seq: int, mark: Mark = (0, 0)) -> None:
 
 
 def _bytes(r: Reading, of: Version | None, held: BytesOf) -> bytes | None:
-    """The text of a version; empty for a path that is gone, None where there is none to be had."""
+    """The text of a version; empty for a path that is gone, None where it cannot be had."""
     if of is None or of.uncaptured:
         return None
     if of.gone:

@@ -114,7 +114,7 @@ def _put(w: Writing, held: Lease, table: str = "leases") -> None:
 
 
 def _forget_broken(w: Writing, now_ns: int) -> None:
-    """Those whose holders would have to renew by now, and be told then."""
+    """Forget those that are over by now: a holder that still wants its lease renews it, and is told then."""
     for key, value in list(w.scan("broken_leases")):
         if _LEASE.decode(value).expires_ns <= now_ns:
             w.delete("broken_leases", key)

@@ -180,7 +180,7 @@ def _replace(w: Writing, record: Record, key: bytes, now: Shown) -> None:
 
 
 def _take_back(w: Writing, seq: int) -> None:
-    """What named version `seq` names again what stood there before; also where a later write remembers it."""
+    """Rows that named version `seq` say again what they said before; also where a later write remembers it."""
     for row, before in list(w.scan("reads_before", u64(seq), u64(seq + 1))):
         w.delete("reads_before", row)
         key = row[8:]
