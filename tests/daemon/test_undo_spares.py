@@ -126,6 +126,42 @@ def test_a_file_with_two_names_is_undone_once_unless_it_has_another_elsewhere(li
     assert {f["path"]: f["skipped"] for f in reply["files"]} == {"a": None, "b": skipped}, reply
 
 
+def linked(desk: Desk, data: bytes) -> None:
+    """`a` and `b` are two names of one file, which holds this."""
+    for path in ("a", "b"):
+        if desk.text(path) != data:
+            desk.outside(path, data)
+    desk.files |= dict.fromkeys(("a", "b"), OnDesk(data, links=2))
+
+
+def test_what_was_done_under_one_of_two_names_is_undone_under_the_other_and_does_not_stay() -> None:
+    desk = Desk()
+    linked(desk, START)
+    since = desk.write("a", START.replace(b"one", b"ONE"), desk.ann)
+    linked(desk, START.replace(b"one", b"ONE"))
+    last = desk.write("b", START.replace(b"one", b"ONE").replace(b"six", b"SIX"), desk.ben)
+    linked(desk, START.replace(b"one", b"ONE").replace(b"six", b"SIX"))
+    reply = desk.call(UNDO_TOOL, desk.ann, **{"writer": "*", "from": f"v{since - 1}"})
+    assert desk.text("a") == START
+    assert reply["message"] == "Undone in 1 file."
+    assert "stayed" not in reply
+    assert {since, last} <= {*reply["batches"]}
+    linked(desk, START)
+    assert desk.call(UNDO_TOOL, desk.ben)["error"] == "not_found"
+
+
+def test_of_two_names_of_a_file_that_had_other_bytes_before_only_the_first_is_called_undone() -> None:
+    desk = Desk()
+    desk.outside("a", lines("of a"))
+    desk.outside("b", lines("of b"))
+    batch = desk.write("a", START, desk.ann)
+    kept = desk.write("b", START, desk.ann)
+    linked(desk, START)
+    reply = desk.call(UNDO_TOOL, desk.ann, last=2)
+    assert {f["path"]: f["skipped"] for f in reply["files"]} == {"a": None, "b": "occupied"}
+    assert (reply["batches"], reply["stayed"]) == ([batch], [kept])
+
+
 def test_a_file_that_cannot_be_looked_at_now_is_busy_and_worth_another_try() -> None:
     desk = Barred()
     desk.outside("f.txt", START)

@@ -88,12 +88,12 @@ def decide(params: Params, world: World) -> Decision:
         raise Refused("plan_stale", "A file has changed since the plan was made; make a new plan.", "plan_again")
     if params.token is not None:
         require_as_planned(params, choice, known, world.who)
-    skipped = [bool(a.skipped) for a in actions]
-    staying = stayed(known, seen, skipped)
+    alone = [a.left_alone for a in actions]
+    staying = stayed(known, seen, alone)
     _refuse_if_pointless(params, choice, actions, staying, history)
     if params.plan or params.dry_run:
         return Decision(_plan_reply(choice, actions, staying, history))
-    return CarryingOut(world, choice, staying, left_alone(seen, skipped)).decision(actions)
+    return CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
 
 
 def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:

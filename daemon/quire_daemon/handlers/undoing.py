@@ -51,6 +51,11 @@ class Action(msgspec.Struct, frozen=True, gc=False):
         return self.unwound.now.path if self.unwound.now.present else self.unwound.path
 
     @property
+    def left_alone(self) -> bool:
+        """Does the file stay as it is? One that is changed under another of its names does not."""
+        return bool(self.skipped) and self.skipped != LINKED
+
+    @property
     def built_on(self) -> tuple[Conflict, ...]:
         """The conflicts with what others did."""
         return tuple(conflict for conflict in self.conflicts if conflict.why != UNSEEN)
@@ -162,16 +167,20 @@ class Planning(msgspec.Struct):
     def _once_for_each_file(self, actions: Sequence[Action]) -> list[Action]:
         """A file that would be changed under each of its names is changed under the first, and they all show it.
 
-        One that has a name elsewhere, too, is parted from that: then each of these needs its own change.
+        One that has a name elsewhere, too, is parted from that: then each of these needs its own change. Names of what
+        were different files once may come to different bytes: then it is the first that is heard.
         """
         names = Counter(map(_linked, actions))
-        changed: set[int] = set()
+        changed: dict[int, Action] = {}
         done: list[Action] = []
         for action in actions:
             inode, links = _linked(action)
-            again = links > 1 and inode in changed and names[inode, links] == links
-            done.append(self._skip(action.unwound, LINKED) if again else action)
-            changed.add(inode)
+            one = changed.setdefault(inode, action) if links > 1 and names[inode, links] == links else action
+            if one is action:
+                done.append(action)
+                continue
+            alike = (one.after.blob, one.unwound.mode) == (action.after.blob, action.unwound.mode)
+            done.append(self._skip(action.unwound, LINKED if alike else "occupied"))
         return done
 
     def _unless_stuck(self, action: Action) -> Action:

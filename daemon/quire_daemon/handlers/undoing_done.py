@@ -126,7 +126,7 @@ class CarryingOut:
             return "The files are like that already."
         as_found = as_found_sentence(actions)
         conflicts = sum(len(a.built_on) for a in actions)
-        skipped = sum(bool(a.skipped) for a in actions)
+        alone = sum(a.left_alone for a in actions)
         lacking = [a for a in actions if a.skipped == "uncaptured"]
         said = f"{_DONE[self.choice.how]} {counted(done, 'file')}"
         marked = sum(places_marked(a) for a in actions) if self.choice.conflicts == "markers" else 0
@@ -136,8 +136,8 @@ class CarryingOut:
             said += f"; {counted(conflicts, 'place')} stayed, because others built on them"
         if as_found:
             said += f"; {as_found}"
-        if skipped:
-            said += f"; {counted(skipped, 'file')} left alone"
+        if alone:
+            said += f"; {counted(alone, 'file')} left alone"
         if lacking:
             said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, self.choice, history)}"
         return said + "."
