@@ -36,8 +36,10 @@ def run(call: Invocation) -> int:
         from shlex import quote
 
         path = quote(render.one_line(call.arguments[0]))
-        call.say(f"{path} is a path: `quire log {path}` tells what became of it, `quire since CURSOR {path}` what "
-            "came after CURSOR.")
+        call.say(
+            f"{path} is a path: `quire log {path}` tells what became of it, `quire since CURSOR {path}` what "
+            "came after CURSOR."
+        )
     if reply.get("ok") and call.arguments:
         if reply.get("fresh"):
             call.say("The cursor is of no use here; this is everything from the beginning.")
