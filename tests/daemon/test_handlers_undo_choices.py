@@ -228,7 +228,26 @@ def test_abort_is_remembered_by_the_plan() -> None:
     desk = desk_with()
     desk.write("f.txt", anns := START.replace(b"two", b"TWO").replace(b"six", b"SIX"), desk.ann)
     desk.write("f.txt", anns.replace(b"TWO", b"TWO!"), desk.ben)
-    assert desk.call(UNDO_TOOL, desk.ann, conflicts="abort", plan=True)["error"] == "conflict"
+    plan = desk.call(UNDO_TOOL, desk.ann, conflicts="abort", plan=True)
+    assert not plan["valid"]
+    assert desk.call(UNDO_TOOL, desk.ann, token=plan["token"])["error"] == "conflict"
+
+
+def test_a_plan_of_which_nothing_can_be_done_tells_what_is_in_the_way() -> None:
+    """It was refused, with the advice to make a plan."""
+    desk = desk_with()
+    desk.write("f.txt", anns := START.replace(b"two", b"TWO"), desk.ann)
+    desk.write("f.txt", anns.replace(b"TWO", b"TWO!"), desk.ben)
+    assert desk.call(UNDO_TOOL, desk.ann)["suggested_action"] == "plan"
+    assert desk.call(UNDO_TOOL, desk.ann, dry_run=True)["error"] == "conflict"
+    plan = desk.call(UNDO_TOOL, desk.ann, plan=True)
+    assert plan["ok"]
+    assert not plan["valid"]
+    assert [conflict["writer"]["agent"] for conflict in plan["files"][0]["conflicts"]] == ["ben"]
+    assert plan["message"].startswith(
+        "Plan: 0 files to change, 1 conflict. It would be refused: f.txt: ben/s2 built on it"
+    )
+    assert desk.call(UNDO_TOOL, desk.ann, token=plan["token"])["error"] == "conflict"
 
 
 # ── an independent model ─────────────────────────────────────────────────────

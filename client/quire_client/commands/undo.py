@@ -78,7 +78,7 @@ def executing(call: Invocation) -> dict[str, Any]:
 def show_files(reply: Mapping[str, Any]) -> str:
     """The files of an undo or restore: what is done to each, what stays, and why."""
     lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
-    if reply.get("token"):
+    if reply.get("token") and reply.get("valid", True):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
     return "\n".join(lines)
 

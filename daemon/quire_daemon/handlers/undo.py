@@ -47,6 +47,9 @@ from quire_journal.sentences import counted
 RETRY_MS: Final = 250
 """When to try again where other programs hold the files open."""
 
+TOLD_BY_A_PLAN: Final = ("conflict", "uncaptured")
+"""Refusals that name what stands in the way of each file: whoever asks for a plan wants to see that."""
+
 
 def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
     """Of everything that the plan promises: the files as they are, and what becomes of each."""
@@ -90,9 +93,11 @@ def decide(params: Params, world: World) -> Decision:
         require_as_planned(params, choice, known, world.who)
     alone = [a.left_alone for a in actions]
     staying = stayed(known, seen, alone)
-    _refuse_if_pointless(params, choice, actions, staying, history)
+    refused = _pointless(params, choice, actions, staying, history)
+    if refused is not None and not (params.plan and refused.code in TOLD_BY_A_PLAN):
+        raise refused
     if params.plan or params.dry_run:
-        return Decision(_plan_reply(choice, actions, staying, history))
+        return Decision(_plan_reply(choice, actions, staying, history, refused))
     return CarryingOut(world, choice, staying, left_alone(seen, alone)).decision(actions)
 
 
@@ -104,10 +109,10 @@ def _foreseen(params: Params, known: Batches, world: World) -> Foreseen:
     return foresee(params, known, world.who)
 
 
-def _refuse_if_pointless(
+def _pointless(
     params: Params, choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History
-) -> None:
-    """Raises `Refused` when nothing can be done, or not everything and the caller wants all or nothing.
+) -> Refused | None:
+    """The refusal where nothing can be done, or not everything and the caller wants all or nothing.
 
     What could be done though every chosen batch stays is what earlier undos left to be done: nobody asks for that here.
     """
@@ -122,20 +127,21 @@ def _refuse_if_pointless(
         if all(a.skipped == "uncaptured" for a in blocked):
             files_told = lacking_sentence(blocked, choice, history)
             message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
-            raise Refused("uncaptured", message, "log", files=files)
+            return Refused("uncaptured", message, "log", files=files)
         if all(a.skipped == "not_there_then" for a in blocked):
             message = f"None of these files was there at that point.{and_before_it(choice.at, history)}"
-            raise Refused("not_found", message, "log", files=files)
+            return Refused("not_found", message, "log", files=files)
         if all(a.skipped == "changed_meanwhile" for a in blocked):
             message = f"{_conflict_sentence(blocked, history)[:-1]}; try again."
-            raise Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
+            return Refused("busy", message, "retry", retry_after_ms=RETRY_MS, files=files)
         action = "plan" if any(a.built_on for a in blocked) else "narrow_the_choice"  # no marker helps against these
-        raise Refused("conflict", _conflict_sentence(blocked, history), action, files=files)
+        return Refused("conflict", _conflict_sentence(blocked, history), action, files=files)
     if not doing and choice.how != "restore":
         by = next((by for by in map(history.undone_by, choice.batches) if by is not None), None)
         why = f"batch {by} has undone it already" if by is not None else "the files are like that already"
         verb = "roll back" if choice.how == "rollback" else choice.how
-        raise Refused("not_found", f"There is nothing to {verb}: {why}.", "log", batches=list(choice.batches))
+        return Refused("not_found", f"There is nothing to {verb}: {why}.", "log", batches=list(choice.batches))
+    return None
 
 
 def _conflict_sentence(blocked: Sequence[Action], history: History) -> str:
@@ -163,13 +169,17 @@ _HOW: Final[dict[type[Params], How]] = {
 }
 
 
-def _plan_reply(choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History) -> dict[str, Any]:
+def _plan_reply(
+    choice: Choice, actions: Sequence[Action], staying: Sequence[int], history: History, refused: Refused | None
+) -> dict[str, Any]:
+    """What would be done to each file, and what stands in its way. `refused`: how the whole would be answered."""
+    would = "" if refused is None else f" It would be refused: {refused.message}"
     return {
         "ok": True,
-        "message": f"Plan: {_summary(actions)}.",
+        "message": f"Plan: {_summary(actions)}.{would}",
         "plan": True,
         "dry_run": True,
-        "valid": True,
+        "valid": refused is None,
         **batches_json(choice, staying),
         "files": [file_json(a, choice, history) for a, aside in in_order(actions) if not aside],  # as it will be done
         "token": _make_token(choice, actions),
