@@ -34,8 +34,8 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_UTC: Final = _EPOCH.replace(tzinfo=None)
 
 
-def parse_point(point: str, history: History) -> Seq:
-    """The newest record that belongs to the state which `point` names.
+def parse_point(point: str, history: History, argument: str) -> Seq:
+    """The newest record that belongs to the state which `point` names; the caller gave it as `argument`.
 
     Raises `Refused`: `schema_invalid` for something that has none of the forms, `not_found` for a version, seq or
     name that the journal does not have. A time before the journal began is the empty state, 0.
@@ -52,9 +52,10 @@ def parse_point(point: str, history: History) -> Seq:
     if _CURSOR_LIKE.fullmatch(point):
         seq_said = point[1:].partition(".")[0]
         message = f"{point!r} is a cursor, for `since` and pages of `log`; as a point it is seq:{seq_said}."
-        raise Refused("schema_invalid", message, "name_a_point", point=point)
+        raise Refused("schema_invalid", message, "name_a_point", argument=argument, point=point)
     if not is_name(point):
-        raise Refused("schema_invalid", f"{point!r} is not a point: it must be {FORMS}.", "name_a_point", point=point)
+        message = f"{point!r} is not a point: it must be {FORMS}."
+        raise Refused("schema_invalid", message, "name_a_point", argument=argument, point=point)
     named = history.checkpoint(point)
     if named is None:
         raise _unknown(no_checkpoint(point, history), point)

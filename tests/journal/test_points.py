@@ -42,7 +42,7 @@ def scribe_with_records() -> Scribe:
 )
 def test_each_form_of_a_point_leads_to_its_record(point: str, seq: int) -> None:
     with scribe_with_records().history() as history:
-        assert parse_point(point, history) == seq
+        assert parse_point(point, history, "at") == seq
 
 
 @every(
@@ -63,19 +63,19 @@ def test_each_form_of_a_point_leads_to_its_record(point: str, seq: int) -> None:
 )
 def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: str) -> None:
     with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
-        parse_point(point, history)
+        parse_point(point, history, "at")
     assert refused.value.code == code
 
 
 def test_a_name_that_was_typed_wrong_is_told_with_the_nearest() -> None:
     with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
-        parse_point("hree", history)
+        parse_point("hree", history, "at")
     assert refused.value.message.endswith("Did you mean here?")
 
 
 def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
     with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
-        parse_point("c4.18ea1deadc1ec410", history)
+        parse_point("c4.18ea1deadc1ec410", history, "at")
     assert (refused.value.code, refused.value.message.endswith("as a point it is seq:4.")) == ("schema_invalid", True)
 
 

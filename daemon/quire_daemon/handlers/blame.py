@@ -69,7 +69,7 @@ def _asked(params: BlameParams, now: FileNow, world: World) -> tuple[str, Versio
     """The file and the version that are asked about. Raises `Refused` for what is no file with lines."""
     history = world.history
     if params.at is not None:
-        return file_then(now, parse_point(params.at, history), params.at, history)
+        return file_then(now, parse_point(params.at, history, "at"), params.at, history)
     require_file(now, world)
     version = standing(history.file(now.path))
     if version is None:

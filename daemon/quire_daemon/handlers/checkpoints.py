@@ -95,7 +95,7 @@ def _create(params: CheckpointParams, world: World) -> Decision:
             seq=existing,
         )
     # Records that are noted but not committed yet belong to the state of now.
-    cursor = int(parse_point(params.at, history)) if params.at else world.next_seq - 1
+    cursor = int(parse_point(params.at, history, "at")) if params.at else world.next_seq - 1
     at = history.record(cursor)
     note = "".join(c for c in params.note if c.isprintable() or c == "\n")
     count, blind = history.uncaptured_count(), _blind(world)

@@ -123,8 +123,9 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
         return _choose_restore(params, history)
     paths = named_paths(params.path, params.paths)
     if isinstance(params, RollbackParams):
+        point = parse_point(params.to, history, "to")
         batches = _matching(_rollback_as_undo(params), known, who, paths, _everything_standing)
-        return Choice("rollback", batches, paths, parse_point(params.to, history), params.conflicts)
+        return Choice("rollback", batches, paths, point, params.conflicts)
     if isinstance(params, RedoParams):
         batches, paths = _choose_redo(params, known, who, paths)
         return Choice("redo", batches, paths, conflicts=params.conflicts)
@@ -318,8 +319,8 @@ def _nothing_fits(params: _Choosing) -> Refused:
 def _candidates(params: _Choosing, known: Batches) -> Iterator[tuple[int, int]]:
     """(batch, writer) of the file changes within the burst and the points, newest first. Raises `Refused`."""
     history = known.history
-    after = parse_point(params.from_, history) if params.from_ else 0
-    upto = parse_point(params.to, history) if params.to else history.head()
+    after = parse_point(params.from_, history, "from") if params.from_ else 0
+    upto = parse_point(params.to, history, "to") if params.to else history.head()
     if params.burst is not None:
         within = [b for b in history.burst_batches(named_burst(params.burst, history)) if after < b <= upto]
         known.prepare(within)
@@ -372,7 +373,7 @@ def _choose_restore(params: RestoreParams, history: History) -> Choice:
         raise Refused("schema_invalid", "at: is missing; name the point to go back to.", argument="at")
     if not asked:
         raise Refused("schema_invalid", "path: is missing; name what to restore, `.` for everything.", argument="path")
-    return Choice("restore", at=parse_point(params.at, history), paths=asked)
+    return Choice("restore", at=parse_point(params.at, history, "at"), paths=asked)
 
 
 def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who) -> None:
@@ -380,9 +381,9 @@ def require_as_planned(params: Params, planned: Choice, known: Batches, who: Who
     paths = named_paths(params.path, params.paths)
     same = not paths or paths == planned.paths
     if isinstance(params, RestoreParams):
-        same = same and (not params.at or parse_point(params.at, known.history) == planned.at)
+        same = same and (not params.at or parse_point(params.at, known.history, "at") == planned.at)
     elif isinstance(params, RollbackParams):
-        same = same and (not params.to or parse_point(params.to, known.history) == planned.at)
+        same = same and (not params.to or parse_point(params.to, known.history, "to") == planned.at)
         if same and (params.writer or params.only):
             asked = msgspec.structs.replace(params, token=None, to=f"seq:{planned.at}")
             same = {*planned.batches} <= {*choose(asked, known, who).batches}

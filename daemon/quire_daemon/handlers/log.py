@@ -207,8 +207,8 @@ def decide_log(params: LogParams, world: World) -> Decision:
     """
     _check_limit(params.limit)
     history = world.history
-    after: int = parse_point(params.since, history) if params.since else 0
-    upto: int = parse_point(params.until, history) if params.until else history.head()
+    after: int = parse_point(params.since, history, "since") if params.since else 0
+    upto: int = parse_point(params.until, history, "until") if params.until else history.head()
     if params.cursor is not None:
         at = _parse_cursor(params.cursor, world)
         if at is None:
@@ -274,7 +274,7 @@ def decide_since(params: SinceParams, world: World) -> Decision:
 def _after(cursor: str, world: World) -> tuple[int, bool]:
     """(the record to go on behind, whether that is not what the cursor says)."""
     history = world.history
-    at = _parse_cursor(cursor, world) if _CURSOR.fullmatch(cursor) else parse_point(cursor, history)
+    at = _parse_cursor(cursor, world) if _CURSOR.fullmatch(cursor) else parse_point(cursor, history, "cursor")
     if at is None:
         return 0, True
     following = next(history.records(after=at), None)

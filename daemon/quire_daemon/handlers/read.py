@@ -234,7 +234,7 @@ def seen_with(lines: Ranges, anchors: bool, path: str, seq: int, text: Text, wor
 def _past(params: ReadParams, point: str, now: FileNow, world: World) -> Decision:
     """The file as it was. Not a look at the file as it is: the caller's base stays what it was."""
     history = world.history
-    seq = parse_point(point, history)
+    seq = parse_point(point, history, "at")
     path, version = file_then(now, seq, point, history)
     text = _text_then(path, version, point, history)
     require_size(path, len(text.data), world)

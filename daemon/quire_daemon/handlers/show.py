@@ -75,7 +75,7 @@ def decide_show(params: ShowParams, world: World) -> Decision:
 
 def _found(params: ShowParams, history: History) -> tuple[Record, Version | None, str | None]:
     """(record, the version it made, its path). Raises `Refused`."""
-    seq = int(parse_point(params.version, history))
+    seq = int(parse_point(params.version, history, "version"))
     if params.path:
         asked = known_path(params.path, history)
         version = history.version(asked, seq) or history.version_at(asked, seq)
@@ -166,8 +166,8 @@ def decide_diff(params: DiffParams, world: World) -> Decision:
     cursor of those.
     """
     history = world.history
-    start = int(parse_point(params.from_, history))
-    end = int(parse_point(params.to, history)) if params.to else int(history.head())
+    start = int(parse_point(params.from_, history, "from"))
+    end = int(parse_point(params.to, history, "to")) if params.to else int(history.head())
     room = Room(world.settings.limits.reply_bytes)
     files: list[dict[str, Any]] = []
     following = last = ""

@@ -66,7 +66,7 @@ def decide_tree(params: TreeParams, world: World) -> Decision:
     if not 0 <= params.cursor < MOST_NUMBERS:
         raise Refused("schema_invalid", "cursor: it must be `next` of an earlier reply.", argument="cursor")
     history = world.history
-    at = int(parse_point(params.at, history)) if params.at else int(history.head())
+    at = int(parse_point(params.at, history, "at")) if params.at else int(history.head())
     entries: list[dict[str, Any]] = []
     last = params.cursor
     for looked, (number, path) in enumerate(_paths(params, history)):

@@ -97,11 +97,11 @@ def _asked(params: WhyParams, now: FileNow, world: World) -> tuple[str, Version]
     """The version that stands at the path then. Also one that says that the file is gone. Raises `Refused`."""
     history, path = world.history, now.path
     if params.at is not None and now.resolved_from:  # it may have led elsewhere, or been a file itself
-        return file_then(now, parse_point(params.at, history), params.at, history)
+        return file_then(now, parse_point(params.at, history, "at"), params.at, history)
     if params.at is None:
         version = history.file(path)
     else:
-        version = history.version_at(path, parse_point(params.at, history))
+        version = history.version_at(path, parse_point(params.at, history, "at"))
     if version is None:
         if params.at is None:
             require_file(now, world)

@@ -86,8 +86,8 @@ def _begun(params: ExportParams, call: Call, host: Host) -> Export:
     host.settle()
     journal = host.recorder.journal
     with host.recorder.history() as history:
-        after = parse_point(params.from_, history) if params.from_ else 0
-        upto = parse_point(params.to, history) if params.to else journal.head
+        after = parse_point(params.from_, history, "from") if params.from_ else 0
+        upto = parse_point(params.to, history, "to") if params.to else journal.head
     if after > upto:
         message = f"from: record {after} is later than record {upto}, up to which the export goes."
         raise Refused("schema_invalid", message, argument="from")
