@@ -148,23 +148,28 @@ def test_where_one_of_a_circle_cannot_go_the_others_stay_too(stays: str) -> None
         assert texts(desk) == {"f": F, "g": G, "f.other": b"ben's\n"}
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans()), min_size=1, max_size=9))
+THEN = st.sampled_from(["stays", "is edited", "is removed"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), THEN), min_size=1, max_size=9))
 @settings(max_examples=60, deadline=None)
 def test_whatever_was_moved_is_where_it_was_after_an_undo_and_moved_again_after_a_redo(
-    moves: list[tuple[int, int, bool]],
+    moves: list[tuple[int, int, str]],
 ) -> None:
     desk = Desk()
     for name in NAMES[:-1]:
         desk.outside(name, lines(*(f"{name} {n}" for n in range(5))))
     before, done = texts(desk), 0
-    for a, b, edits in moves:
+    for a, b, then in moves:
         path, to = NAMES[a], NAMES[b]
         if path in desk.files and to not in desk.files:
             desk.move(path, to, desk.ann)
             done += 1
-            if edits:
+            if then == "is edited":
                 desk.write(to, desk.files[to].data + b"more\n", desk.ann)
-                done += 1
+            elif then == "is removed":
+                desk.delete(to, desk.ann)
+            done += then != "stays"
     after = texts(desk)
     if before == after:
         return

@@ -187,14 +187,43 @@ def test_what_came_to_the_name_that_it_left_says_nothing_of_the_one_to_which_it_
     second = desk.write("a", ONE, desk.ben)
     desk.move("a", "b", desk.ann)
     desk.delete("b", desk.ann)
-    desk.write("c", TWO, desk.ann)
-    desk.move("c", "b", desk.ann)
-    desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{second}", writer="*")
+    cleo = desk.introduce("cleo", "s3")
+    desk.write("c", TWO, cleo)
+    desk.move("c", "b", cleo)
+    desk.call(ROLLBACK_TOOL, desk.ann, to=f"seq:{second}", writer="ann")
     assert texts(desk) == {"a": ONE, "b": TWO}
     desk.outside_deletes("a")
     desk.outside("a", lines("new", "one", "1"))
     assert desk.call(UNDO_TOOL, desk.ben)["ok"]
     assert texts(desk) == {"a": lines("new", "one", "1", "last"), "b": TWO}
+
+
+def test_what_came_to_the_name_by_which_it_went_is_undone_together_with_that(desk: Desk) -> None:
+    """It comes back elsewhere, and needs that name no more: the other was called occupied, and stayed there."""
+    desk.outside("a", ONE)
+    desk.outside("c", TWO)
+    desk.move("a", "b", desk.ann)
+    desk.delete("b", desk.ann)
+    desk.move("c", "b", desk.ann)
+    desk.write("b", lines("two", "2", "3"), desk.ann)
+    after = texts(desk)
+    for _ in range(2):
+        undone = desk.call(UNDO_TOOL, desk.ann, last=4)
+        assert (undone["ok"], undone.get("stayed")) == (True, None)
+        assert texts(desk) == {"a": ONE, "c": TWO}
+        assert desk.call(REDO_TOOL, desk.ann)["ok"]
+        assert texts(desk) == after
+
+
+def test_what_was_written_at_the_name_by_which_another_went_is_undone_there(desk: Desk) -> None:
+    desk.outside("a", ONE)
+    desk.move("a", "b", desk.ann)
+    desk.delete("b", desk.ann)
+    desk.outside("c", TWO)
+    desk.move("c", "b", desk.ben)
+    desk.write("b", lines("two", "2", "3"), desk.ann)
+    assert desk.call(UNDO_TOOL, desk.ann, last=3)["ok"]
+    assert texts(desk) == {"a": ONE, "b": TWO}
 
 
 def test_it_stays_the_same_where_its_mode_goes_back_with_its_name(desk: Desk) -> None:

@@ -209,7 +209,7 @@ class Planning(msgspec.Struct):
         elif action.waits:
             self.reached.add(u.path)
         elif not action.skipped:
-            self.taken |= {u.now.path, u.path}
+            self.taken.add(u.path)
         if action.do in ("create", "make", "move"):
             self.coming.add(u.path)
             self.needed.update(above(u.path))
@@ -224,7 +224,7 @@ class Planning(msgspec.Struct):
         if u.present and (not u.now.present or here != there) and self._is_in_the_way(there):
             return True
         if not u.now.present:
-            return here in taken or there in taken or here in reached or there in reached
+            return there in taken or there in reached
         if u.present and here == there:
             return here in taken or here in left or here in reached
         return here in taken or here in left or (u.present and (there in taken or there in reached))
