@@ -80,7 +80,8 @@ class Action(msgspec.Struct, frozen=True, gc=False):
 
 def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
     """As they can be carried out: what goes from a name before what comes to it. Files that go round in a circle have
-    one among them that steps aside, before anything else is done: it stands there twice, the first time marked so.
+    one among them that steps aside, before anything else is done: it stands there twice, the first time marked so. What
+    has other names is written last.
     """
     goes_from = {a.path: a for a in actions if a.do in ("move", "delete")}
     aside: dict[str, Action] = {}
@@ -103,6 +104,7 @@ def in_order(actions: Sequence[Action]) -> list[tuple[Action, bool]]:
                     todo.append(first)
                 elif id(first) not in done:  # it waits for this one
                     aside[first.path] = first
+    ordered.sort(key=lambda one: _linked(one) != (0, 0))  # then the other names would not be as they were seen
     return [*((one, True) for one in aside.values()), *((one, False) for one in ordered)]
 
 
