@@ -115,12 +115,16 @@ def workload(at: Live, folder: str, told: list[tuple[str, dict[str, Any]]]) -> N
 
 
 def made_and_removed(kept: Path, client: Any) -> str:
-    """A link and an empty folder, which are there no more; the record before their end."""
+    """A link, an empty folder, and a file where an empty folder is now, which are there no more; the record before
+    their end.
+    """
     (kept / "empty").mkdir(parents=True)
     (kept / "empty").chmod(0o751)
     (kept / "link").symlink_to("empty")
+    (kept / "file").write_text("file\n")
     before = caught_up(client)[1:].partition(".")[0]
     shutil.rmtree(kept)
+    (kept / "file").mkdir(parents=True)
     caught_up(client)
     return before
 
@@ -150,12 +154,13 @@ def found(at: Live, folder: str) -> dict[str, Any]:
 
 
 def restored(kept: Path) -> bool:
-    """Have the link and the empty folder come back? Both or none, and as they were."""
-    link, empty = kept / "link", kept / "empty"
-    assert link.is_symlink() == empty.exists(), sorted(kept.rglob("*"))
+    """Have the link, the empty folder and the file come back? All or none, and as they were."""
+    link, empty, file = kept / "link", kept / "empty", kept / "file"
+    assert link.is_symlink() == empty.exists() == file.is_file(), sorted(kept.rglob("*"))
     if not link.is_symlink():
+        assert file.is_dir()
         return False
-    return (os.readlink(link), stat.S_IMODE(empty.stat().st_mode)) == ("empty", 0o751)
+    return (os.readlink(link), stat.S_IMODE(empty.stat().st_mode), file.read_text()) == ("empty", 0o751, "file\n")
 
 
 def promised(boss: Any, told: list[tuple[str, dict[str, Any]]]) -> dict[str, Any]:
