@@ -57,6 +57,15 @@ def test_a_refusal_because_of_others_lists_each_file_with_what_is_in_the_way(qui
         assert "--plan" not in ran.err, "it has been planned already"
 
 
+def test_a_plan_that_cannot_be_carried_out_leads_on_to_what_can(quire: Quire) -> None:
+    conflict = {"writer": WRITER, "version": "v9", "lines": [{"start": 3, "end": 3}], "why": "lines"}
+    files = [{"path": "a.py", "action": "none", "kept": [], "conflicts": [conflict], "skipped": None}]
+    plan = {"ok": True, "message": "Plan: 0 files to change.", "files": files, "token": "T1", "valid": False}
+    ran = quire("undo", "--last", "2", "--plan", undo=plan)
+    assert "--token" not in ran.out
+    assert "--conflicts markers" in ran.out.splitlines()[-1]
+
+
 def test_the_one_file_that_is_in_the_way_is_not_told_twice(quire: Quire) -> None:
     files = [{"path": "a.py", "action": "none", "kept": [], "conflicts": [], "skipped": "protected", "why": "No."}]
     refused = {"ok": False, "error": "conflict", "message": "a.py: No.", "files": files}

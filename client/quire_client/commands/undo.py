@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, stretch
-from quire_client.shell_words import sentence
+from quire_client.shell_words import sentence, step
 
 if TYPE_CHECKING:
     from quire_client.api import Client
@@ -80,6 +80,8 @@ def show_files(reply: Mapping[str, Any]) -> str:
     lines = [sentence(render.said(reply.get("message", ""))), *_list(reply)]
     if reply.get("token") and reply.get("valid", True):
         lines.append(f"To carry it out: --token {render.one_line(reply['token'], 100_000)}")
+    elif reply.get("token") and any(file.get("conflicts") for file in reply.get("files") or ()):
+        lines.append(f"Next: {step('plan')}.")
     return "\n".join(lines)
 
 
