@@ -224,7 +224,7 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         soundness.leave_as_found(place.journal, found)
         raise
     except Damaged as error:  # at the opening: a loop that runs deals with it
-        log.problem("damaged", error)
+        log.fault("damaged", error)
         soundness.mistrust(place.journal)
         if found.trusted or found.end_only:
             raise _Mistrusted(str(error)) from error

@@ -68,8 +68,8 @@ class Accepting:
                 return self._call(incoming)
             except Refused as refused:
                 reply = self._with_news(refused.reply(), incoming.peer, request.caller)
-        except Exception:  # noqa: BLE001  whatever the frame held, the daemon goes on
-            reply = self._trouble.fault(request.tool)
+        except Exception as error:  # noqa: BLE001  whatever the frame held, the daemon goes on
+            reply = self._trouble.told(request.tool, error)
         self._server.reply(incoming.identity, request.id, reply)
         return None
 

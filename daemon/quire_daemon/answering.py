@@ -64,13 +64,11 @@ class Answering:
                 body.setdefault("op", call.op.hex())
         try:
             self._server.reply(call.incoming.identity, request.id, body)
-        except (
-            TypeError,
-            ValueError,
-            OverflowError,
-        ):  # it holds what no reply can carry: the caller hears of that fault, at least
-            told: dict[str, Any] = {name: body[name] for name in ("outcome", "op") if name in body}
-            self._server.reply(call.incoming.identity, request.id, {**self._trouble.fault(call.tool.name), **told})
+        except (TypeError, ValueError, OverflowError) as error:
+            # It holds what no reply can carry: the caller hears of that fault, at least.
+            told = self._trouble.fault(call.tool.name, error)
+            told |= {name: body[name] for name in ("outcome", "op") if name in body}
+            self._server.reply(call.incoming.identity, request.id, told)
 
     def _warnings(self, call: Call, ok: bool) -> Iterator[dict[str, Any]]:
         """What every reply warns of, whatever was asked."""

@@ -247,9 +247,9 @@ class App:
         try:
             self.settle()
             self.recorder.seen.save()
-        except (StoreFailed, Damaged):
+        except (StoreFailed, Damaged) as error:
             self.trouble.mistrust()
-            self.log.fault("close")
+            self.log.fault("close", error)
         self.workspace.close()
         self.gather.mounts.close()
         self.recorder.journal.close()
@@ -373,20 +373,11 @@ class App:
         """Log and disk first, then the answers."""
         try:
             outcomes = self.performing.perform(going, self.in_force.now.journal.durability == "strict")
-        except StoreFailed as error:
-            reply = self.trouble.store_failed(error)
+        except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
+            reply = self.trouble.told("writing", error)
             for one in going:  # one that an earlier commit told of is made by the next start, should that come first
-                is_told = self.recorder.failure(one.commit) is None
-                self.answer(one.call, {**reply, **({"outcome": "unknown"} if is_told else {})})
-            return
-        except Damaged as error:
-            reply = self.trouble.damaged(error)
-            for one in going:
-                self.answer(one.call, {**reply, "outcome": "unknown"})
-            return
-        except Exception as error:  # noqa: BLE001  no thread can begin: the next commit says that nothing was written
-            for one in going:
-                self.answer(one.call, {**self.trouble.told(one.call.tool.name, error), "outcome": "unknown"})
+                untold = isinstance(error, StoreFailed) and self.recorder.failure(one.commit) is not None
+                self.answer(one.call, dict(reply) if untold else {**reply, "outcome": "unknown"})
             return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
         with self.watcher.quiet() if now <= FEW_WRITES else nullcontext():
@@ -405,13 +396,7 @@ class App:
         elif isinstance(outcome, Overtaken):
             self._try_again(one, outcome.paths)
         else:
-            self.log.problem("perform", outcome.error)
-            if isinstance(outcome.error, Damaged):
-                self.answer(call, {**self.trouble.damaged(outcome.error), "outcome": "unknown"})
-            elif isinstance(outcome.error, StoreFailed):
-                self.answer(call, {**self.trouble.store_failed(outcome.error), "outcome": "unknown"})
-            else:
-                self.answer(call, {**self.trouble.fault(call.tool.name), "outcome": "unknown"})
+            self.answer(call, {**self.trouble.told(call.tool.name, outcome.error), "outcome": "unknown"})
 
     def _try_again(self, one: Going, paths: Sequence[str]) -> None:
         """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
@@ -478,5 +463,5 @@ class App:
         self.jobs.start(work, what, failed)
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply that tells a caller of an error that is being handled."""
+        """The reply that tells a caller of an error."""
         return self.trouble.told(what, error)

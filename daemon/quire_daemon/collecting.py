@@ -291,7 +291,7 @@ class _Collection:
         if isinstance(error, Damaged) or (isinstance(error, StoreFailed) and error.for_good):
             self._host.told("gc", error)  # for what follows from it; the reply says how far this came, too
         else:
-            self._host.log.problem("gc", error)
+            self._host.log.fault("gc", error)
         if self._compaction is not None:
             self._compaction.cancel()
         if isinstance(error, Refused):

@@ -52,13 +52,9 @@ class Log:
     def warning(self, event: str, **fields: Any) -> None:
         self._logger.warning(event, extra={"fields": fields})
 
-    def fault(self, event: str, **fields: Any) -> None:
-        """With the stack trace of the exception that is being handled."""
-        self._logger.error(event, exc_info=True, extra={"fields": fields})
-
-    def problem(self, event: str, error: BaseException) -> None:
-        """With the stack trace of an exception that was caught before."""
-        self._logger.error(event, exc_info=(type(error), error, error.__traceback__), extra={"fields": {}})
+    def fault(self, event: str, error: BaseException, **fields: Any) -> None:
+        """With the stack trace of `error`."""
+        self._logger.error(event, exc_info=(type(error), error, error.__traceback__), extra={"fields": fields})
 
     def close(self) -> None:
         for handler in self._logger.handlers:

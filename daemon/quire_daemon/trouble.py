@@ -44,7 +44,7 @@ class Trouble:
         """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
         if isinstance(error, JournalGone):
             return self._journal_gone(error)
-        self._log.fault("store_failed")
+        self._log.fault("store_failed", error)
         if error.disk_full:
             self._reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
@@ -71,7 +71,7 @@ class Trouble:
 
     def damaged(self, error: Damaged) -> dict[str, Any]:
         """Something in the journal is not what it was. The next start checks it; of a damaged store, at once."""
-        self._log.fault("damaged")
+        self._log.fault("damaged", error)
         self.mistrust()
         action = "run_verify"
         if error.everywhere:
@@ -80,7 +80,7 @@ class Trouble:
         return Refused("journal_damaged", f"{capitalised(str(error))}.", action).reply()
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """What a caller is told of the error that `what` ended with, when it is being handled; the daemon goes on.
+        """What a caller is told of the error that `what` ended with; the daemon goes on.
 
         What follows from one of the journal follows from it wherever it was met.
         """
@@ -90,12 +90,12 @@ class Trouble:
             return self.store_failed(error)
         if isinstance(error, Damaged):
             return self.damaged(error)
-        return self.fault(what)
+        return self.fault(what, error)
 
-    def fault(self, what: str) -> dict[str, Any]:
+    def fault(self, what: str, error: Exception) -> dict[str, Any]:
         """Something that nobody thought of: logged under an id, which the reply names."""
         log_id = secrets.token_hex(4)
-        self._log.fault("fault", tool=what, log_id=log_id)
+        self._log.fault("fault", error, tool=what, log_id=log_id)
         return Refused(
             "fault",
             f"{what}: something unexpected happened; daemon.log has it under {log_id}.",

@@ -128,13 +128,9 @@ class Waiting:
         Then it is answered: nothing would be left for the store to refuse, and it would be made without a record.
         """
         failure = self._recorder.failure(one.commit)
-        if failure is None:
-            return True
-        try:
-            raise failure
-        except Exception as error:  # noqa: BLE001  as for the call that met it
-            self._answering.answer(one.call, self._trouble.told(one.call.tool.name, error))
-        return False
+        if failure is not None:
+            self._answering.answer(one.call, self._trouble.told(one.call.tool.name, failure))
+        return failure is None
 
     def _has_news(self, call: Call) -> bool:
         """Is there something that a call that waits for news has not looked at?"""

@@ -29,7 +29,7 @@ from quire_daemon.waiting import MOST_CALLS
 from quire_journal.check import check
 from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.ids import WriterId
-from quire_journal.log import StoreFailed
+from quire_journal.log import StoreFailed, u64
 from quire_journal.purging import Looking, Wanted
 from quire_journal.spooled import FOLDER, request_file
 from quire_journal.views.writers import caller_key
@@ -279,6 +279,22 @@ def test_a_lease_whose_connection_ends_while_the_disk_is_full_is_released_when_t
     daemon.store.fault = None
     daemon.clock.passed_s += LOOK_S
     assert daemon.turn(eve=write("a"))["eve"]["ok"]
+
+
+def test_a_damaged_record_is_followed_up_also_where_a_call_that_is_not_understood_meets_it(daemon: Daemon) -> None:
+    """It was told as something unexpected, and the next start did not check the journal."""
+    assert daemon.turn(eve=write("a"))["eve"]["ok"]
+    assert daemon.turn(ann=read("a"))["ann"]["ok"]
+    (daemon.root / "a").write_text("other\n")
+    written = daemon.turn(eve=read("a"))["eve"]
+    assert written["ok"]
+    daemon.app.settle()
+    with daemon.store.writing() as w:
+        w.put("records", u64(int(written["version"].removeprefix("v"))), b"no record")
+    daemon.server.replies.clear()
+    daemon.app.turn([incoming("ann", "no_such_tool", {})])
+    assert daemon.server.replies[b"ann"]["error"] == "journal_damaged"
+    assert not daemon.app.sound
 
 
 def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:

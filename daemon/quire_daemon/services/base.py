@@ -53,7 +53,7 @@ class Host(Protocol):
         """
 
     def told(self, what: str, error: Exception) -> dict[str, Any]:
-        """The reply that tells a caller of an error that is being handled: logged, and what follows from it is done."""
+        """The reply that tells a caller of an error: logged, and what follows from it is done."""
 
     def settle(self) -> None:
         """Commit everything that is noted, so that the store holds all that happened."""

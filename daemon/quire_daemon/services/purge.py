@@ -103,7 +103,8 @@ class _Purge:
             code = "disk_full" if error.disk_full else "busy"
             self._answer(Refused(code, f"The purge could not be ended, make it again: {error}.", "retry").reply())
         elif isinstance(error, Damaged):
-            self._answer(self._host.told("purge", Damaged(f"the purge could not be ended: {error}", error.everywhere)))
+            damaged = Damaged(f"the purge could not be ended: {error}", error.everywhere)
+            self._answer(self._host.told("purge", damaged.with_traceback(error.__traceback__)))
         else:
             self._answer(self._host.told("purge", error))
 
