@@ -42,6 +42,7 @@ from quire_daemon.chores import Chore, Chores
 from quire_daemon.collecting import Collecting
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
+from quire_daemon.files_now import FilesNow
 from quire_daemon.finding_out import FindingOut
 from quire_daemon.flushing import Flushing
 from quire_daemon.gather import Gather
@@ -56,6 +57,7 @@ from quire_daemon.jobs import Failed as JobFailed
 from quire_daemon.jobs import Job, Jobs
 from quire_daemon.leasing import Leasing
 from quire_daemon.logfile import Log
+from quire_daemon.looking import Looking
 from quire_daemon.mounts import Mounts
 from quire_daemon.outside import Outside
 from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Performing
@@ -140,6 +142,7 @@ class App:
         self.deciding = Deciding(
             self,
             self.gather,
+            Looking(FilesNow(self.gather, self.outside.look_first)),
             CatchingUp(self.outside, self.watcher, clock),
             self.leasing,
             self.bursting,

@@ -46,6 +46,7 @@ class Deciding:
         self,
         host: Host,
         gather: Gather,
+        looking: Looking,
         catching_up: CatchingUp,
         leasing: Leasing,
         bursting: Bursting,
@@ -55,7 +56,7 @@ class Deciding:
         standing: Standing,
     ) -> None:
         self._host, self._gather, self._recorder, self._clock = host, gather, gather.recorder, host.clock
-        self._looking, self._catching_up = Looking(gather), catching_up
+        self._looking, self._catching_up = looking, catching_up
         self._leasing, self._bursting, self._presence = leasing, bursting, presence
         self._answering, self._trouble, self._standing = answering, trouble, standing
         self._grammars = Grammars(self._clock.mono_s)
@@ -77,7 +78,7 @@ class Deciding:
 
         Raises `NotYet`, `NeedsSearch` or `NeedsOrigins` where it has to wait, else what it is to be answered with.
         """
-        self._name_inside(call)
+        self._looking.name_inside(call)
         service = SERVICES.get(call.tool.name)
         if service is not None:
             service.run(call, self._host)
@@ -211,14 +212,6 @@ class Deciding:
         return tuple(
             self._recorder.note(event, call.who.writer, batch, op if i == 0 else b"") for i, event in enumerate(events)
         )
-
-    def _name_inside(self, call: Call) -> None:
-        """Absolute paths that the journal is asked about become those that it knows. Raises `Refused`."""
-        for name in call.tool.asks:
-            given = getattr(call.params, name)
-            asked = self._gather.asked(given) if isinstance(given, str) else [self._gather.asked(one) for one in given]
-            if asked != given:
-                call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def _take_turn(self, call: Call) -> None:
         """One operation id and one idempotency key are decided once a turn; the second sees what came of the first."""

@@ -1,4 +1,4 @@
-"""Gather: what a request needs to see of the disk, reconciled with the journal on the way.
+"""Gather: what is on the disk is looked at, and the journal told of it on the way.
 
 Every look at a path ends in one of two states: the journal's head holds exactly the bytes on disk, or the head
 says why it does not (too large, secret, unreadable). When the disk has moved on, an outside version is noted.
@@ -9,24 +9,23 @@ back to it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
 from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
-from quire_daemon.crawl import MOST_LISTED, all_in, is_bare, names_in
-from quire_daemon.globs import is_glob
-from quire_daemon.handlers.base import MOST_INSIDE, FileNow
+from quire_daemon.crawl import is_bare
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
+from quire_daemon.linked import Names
 from quire_daemon.mounts import Mounts
 from quire_daemon.reconcile import OnDisk, Seen, difference
 from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
 from quire_daemon.withholding import Withholding
-from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Place, Signature, TooLarge, Vanished, Workspace
+from quire_daemon.workspace import HeldOpen, Image, Look, NotRegular, Signature, TooLarge, Vanished, Workspace
 from quire_journal import blobs
 from quire_journal.events import (
     FOLDER,
@@ -38,10 +37,8 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
-from quire_journal.ids import OUTSIDE, BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
-from quire_journal.mapped_paths import mapped
+from quire_journal.ids import OUTSIDE, BlobId, blob_id, journal_path
 from quire_journal.refusals import Refused
-from quire_journal.text import Text
 from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
@@ -49,9 +46,6 @@ __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
 
 RETRY_S: Final = 0.002
 """Between two looks at a file that is held open."""
-
-MOST_FIRST: Final = 4
-"""How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
 
 
 class BeingWritten(Exception):
@@ -62,7 +56,7 @@ class BeingWritten(Exception):
         self.path = path
 
 
-class _Sighting(msgspec.Struct, frozen=True, gc=False):
+class Sighting(msgspec.Struct, frozen=True, gc=False):
     """What a look at a path brought: what `reconcile` compares, and the bytes where they were read."""
 
     disk: OnDisk
@@ -82,7 +76,7 @@ class Observation(msgspec.Struct, frozen=True, gc=False):
     path: str
     head: Version | None
     event: Event | None
-    sighting: _Sighting
+    sighting: Sighting
     named_ns: int = 0  # when something told that it had changed; 0: nobody knows
     hidden: str = ""  # the folder whose mount hides the head, or took it along: nothing is at the path, it is not gone
 
@@ -98,7 +92,7 @@ def no_hint(path: str, at_ns: int, exact: bool) -> str:
 
 
 class Gather:
-    """Looks at paths for requests, for the watcher and for scans."""
+    """Looks at paths: for requests (`files_now`), for the watcher and for scans (`outside`)."""
 
     def __init__(
         self,
@@ -117,129 +111,12 @@ class Gather:
         self.under_way = UnderWay(recorder)
         self.mounts = mounts or Mounts()
         self.hint = hint
-        self.look_first: Callable[[], bool] = lambda: False  # at what the watcher has told; was there anything?
-        self.other_names: Callable[[str], Sequence[str]] = lambda path: ()  # of the file there (hard links)
+        self.names = Names()  # of files that have several
 
     @property
     def settings(self) -> Settings:
         """Those in force."""
         return self._settings.now
-
-    def asked(self, given: str) -> str:
-        """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
-
-        A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
-        Raises `Refused` for another absolute path that leads elsewhere.
-        """
-        if not given.startswith("/"):
-            return given
-        given = mapped(given, self.settings.paths.folders)
-        try:
-            return self.workspace.below(given, self.settings.policy)
-        except Refused as refused:
-            if refused.code == "outside_workspace" and is_glob(given):
-                return given
-            raise
-
-    def file(
-        self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
-    ) -> FileNow:
-        """The file that a caller names, as it is now. Outside changes are noted; the caller of this commits them.
-
-        `inside`: of a folder it is told what is in it, too. `followed`: of a link, what it leads to.
-
-        Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file,
-        `BeingWritten`.
-        """
-        place = self._place(given, writing, followed)
-        name = journal_path(place.path)
-        now_ns = self.recorder.clock.now_ns()
-        observation = self.observe(place.path, "read", unfinished_ok, now_ns, place.look)
-        for _ in range(MOST_FIRST):
-            if not _came_or_went(observation.event) or not self.look_first():
-                break
-            observation = self.observe(place.path, "read", unfinished_ok, now_ns)
-        if observation.hidden and writing:  # whoever makes a file there goes on without what was there
-            observation = self._as_gone(observation, "read")
-        self.note(observation, observation.event)
-        sighting, head = observation.sighting, observation.head
-        if observation.event is not None:
-            self.recorder.commit()
-            head = self._head(name)
-        signature = sighting.signature
-        if sighting.disk.kind != "file" or signature is None:
-            secret = sighting.disk.kind == "missing" and self.ignore.secret(place.path)
-            shows = inside and sighting.disk.kind == "folder"
-            names, cut = self._inside(place.path) if shows else ((), False)
-            return FileNow(
-                name,
-                sighting.disk.kind,
-                version=head,
-                inode=signature.ino if signature is not None else 0,
-                uncaptured="secret" if secret else "",
-                resolved_from=journal_path(place.resolved_from),
-                as_folder=given.endswith(("/", "/.")),
-                inside=names,
-                inside_cut=cut,
-            )
-        text = self._text(sighting)
-        if text is not None and head is not None and not head.uncaptured:
-            self.recorder.texts.keep(text)
-        return FileNow(
-            name,
-            "file",
-            text=text,
-            version=head,
-            mode=signature.mode & 0o7777,
-            inode=signature.ino,
-            size=signature.size,
-            uncaptured=head.uncaptured if head is not None else "",
-            resolved_from=journal_path(place.resolved_from),
-            links=signature.nlink,
-            proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
-        )
-
-    def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
-        """What is in a folder, as far as a caller is shown it, and whether that is not all."""
-        found, cut = names_in(self.workspace.root, self.ignore, "" if path == "." else path, MOST_INSIDE)
-        return tuple(journal_path(name) for name in found), cut
-
-    def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
-        """A path that only the journal named. A link that it knows is looked at itself, and not where it leads; a
-        folder with all that is in it, ignored or not, as far as that can be told. Raises as `file`.
-        """
-        head = standing(self._head(name))
-        now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
-        if now.kind != "folder":
-            return now
-        found, cut = all_in(self.workspace.root, disk_path(now.path), MOST_LISTED)
-        return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
-
-    def _text(self, sighting: _Sighting) -> Text | None:
-        """What was read; or the journal's own copy, where a signature proved that it is what is on disk.
-
-        A text with these bytes that is at hand has been taken apart already, and its lines hashed.
-        """
-        if sighting.image is not None:
-            blob = sighting.disk.blob
-            known = self.recorder.texts.find(blob) if blob else None
-            return known or Text.of(sighting.image.data, BlobId(blob) if blob else None)
-        if not sighting.proved:
-            return None
-        text = self.recorder.texts.find(sighting.disk.blob)
-        if text is None:
-            with self.recorder.history() as history:
-                text = history.text_of(sighting.disk.blob)
-        return text
-
-    def _place(self, given: str, writing: bool, followed: bool) -> Place:
-        """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""
-        given = mapped(given, self.settings.paths.folders)
-        place = self.workspace.place(disk_path(given), writing=writing, policy=self.settings.policy, followed=followed)
-        other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
-        if other is None or self.workspace.look(place.path).kind != "missing" or self._head(journal_path(place.path)):
-            return place
-        return self.workspace.place(other, writing=writing, policy=self.settings.policy)
 
     def observe(
         self, path: str, evidence: str, unfinished_ok: bool = False, named_ns: int = 0, look: Look | None = None
@@ -254,7 +131,7 @@ class Gather:
             raise BeingWritten(name)
         self.under_way.tell_before_look(name)
         self._look_at_mounts()
-        head = self._head(name)
+        head = self.head(name)
         sighting = self._look(path, look or self.workspace.look(path), head, unfinished_ok)
         seen = Observation(path, head, difference(name, head, sighting.disk, evidence), sighting, named_ns)
         hidden = self._hiding(path, head) if isinstance(seen.event, OutsideDeleted) else ""
@@ -275,7 +152,7 @@ class Gather:
         self.mounts.forget(folder)
         return ""
 
-    def _as_gone(self, seen: Observation, evidence: str) -> Observation:
+    def as_gone(self, seen: Observation, evidence: str) -> Observation:
         """`seen` without regard to what may be hidden."""
         event = difference(journal_path(seen.path), seen.head, seen.sighting.disk, evidence)
         return msgspec.structs.replace(seen, event=event, hidden="")
@@ -332,8 +209,8 @@ class Gather:
     def _through_another(self, seen: Observation) -> str:
         """The other name of the file through which a tool wrote what is seen; "": there is none."""
         since, blob = seen.head.seq if seen.head is not None else 0, seen.sighting.disk.blob
-        for other in map(journal_path, self.other_names(seen.path)):
-            head = standing(self._head(other))
+        for other in map(journal_path, self.names.others(seen.path)):
+            head = standing(self.head(other))
             if head is not None and head.writer != OUTSIDE and head.seq > since and head.blob == blob:
                 return f"hard link of {other}"
         return ""
@@ -347,11 +224,11 @@ class Gather:
         changed_ns = folder.signature.ctime_ns if folder.signature is not None else observation.named_ns
         return min(observation.named_ns, changed_ns)
 
-    def _head(self, path: str) -> Version | None:
+    def head(self, path: str) -> Version | None:
         with self.recorder.history() as history:
             return history.file(path)
 
-    def _note_seen(self, path: str, sighting: _Sighting, changed: bool) -> None:
+    def _note_seen(self, path: str, sighting: Sighting, changed: bool) -> None:
         """Remember under which signature these bytes stand, if the signature can be trusted to tell of a change."""
         image, s = sighting.image, sighting.signature
         if s is None or (image is not None and not image.settled):
@@ -366,16 +243,16 @@ class Gather:
         else:
             self.recorder.seen.tell({path: seen})
 
-    def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> _Sighting:
+    def _look(self, path: str, look: Look, head: Version | None, unfinished_ok: bool) -> Sighting:
         """What is at `path`, with as little reading as a proof allows."""
         if look.kind == "link":
             return self._link(path, look.signature)
         if look.kind == "special":
-            return _Sighting(OnDisk("special"))
+            return Sighting(OnDisk("special"))
         if look.kind == "folder":
-            return _Sighting(self._folder(path, look.signature, head))
+            return Sighting(self._folder(path, look.signature, head))
         if look.kind != "file" or look.signature is None:
-            return _Sighting(OnDisk(look.kind))
+            return Sighting(OnDisk(look.kind))
         return self._known(path, look, head) or self._read(path, look.signature, head, unfinished_ok)
 
     def stands(self, path: str) -> bool:
@@ -392,27 +269,27 @@ class Gather:
             return False
         return signature is not None and seen.matches(signature)
 
-    def _known(self, path: str, look: Look, head: Version | None) -> _Sighting | None:
+    def _known(self, path: str, look: Look, head: Version | None) -> Sighting | None:
         """The head, when the signature proves that the file still holds it."""
         seen, s = self.recorder.seen.get(path), look.signature
         if seen is None or s is None or head is None or head.gone or head.uncaptured or seen.blob != head.blob:
             return None
         if not seen.matches(s) or not self.workspace.verify_unchanged(path, s):
             return None
-        return _Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), proved=True, signature=s)
+        return Sighting(OnDisk("file", head.blob, head.size, s.mode & 0o7777), proved=True, signature=s)
 
-    def _read(self, path: str, signature: Signature, head: Version | None, unfinished_ok: bool) -> _Sighting:
+    def _read(self, path: str, signature: Signature, head: Version | None, unfinished_ok: bool) -> Sighting:
         mode = signature.mode & 0o7777
         try:
             image = self.workspace.read(path, self.settings.capture.max_bytes, unfinished_ok=unfinished_ok)
         except Vanished:
-            return _Sighting(OnDisk("missing"))
+            return Sighting(OnDisk("missing"))
         except NotRegular:
-            return _Sighting(OnDisk("special"))
+            return Sighting(OnDisk("special"))
         except TooLarge as large:
-            return _Sighting(OnDisk("file", size=large.size, mode=mode, why="too_large"), signature=signature)
+            return Sighting(OnDisk("file", size=large.size, mode=mode, why="too_large"), signature=signature)
         except PermissionError:
-            return _Sighting(OnDisk("file", size=signature.size, mode=mode, why="unreadable"), signature=signature)
+            return Sighting(OnDisk("file", size=signature.size, mode=mode, why="unreadable"), signature=signature)
         blob = self._address(image.data, head)
         disk = OnDisk(
             "file",
@@ -422,7 +299,7 @@ class Gather:
             why=self.withholding.of_version(path, image.data, blob, head),
             unfinished=not image.finished,
         )
-        return _Sighting(disk, image=image, signature=image.signature)
+        return Sighting(disk, image=image, signature=image.signature)
 
     def _address(self, data: bytes, head: Version | None) -> BlobId:
         """The address of what was read: to compare it with the head takes a hundredth of the time of hashing it."""
@@ -439,18 +316,13 @@ class Gather:
             told = is_bare(self.workspace.root, self.ignore, path)
         return OnDisk("folder", mode=signature.mode & 0o7777, entry=FOLDER if told else REGULAR)
 
-    def _link(self, path: str, signature: Signature | None) -> _Sighting:
+    def _link(self, path: str, signature: Signature | None) -> Sighting:
         """A link is a file whose bytes are its target."""
         try:
             target = self.workspace.read_link(path)
         except (Vanished, NotRegular):
-            return _Sighting(OnDisk("missing"))
+            return Sighting(OnDisk("missing"))
         if signature is None:
-            return _Sighting(OnDisk("missing"))
+            return Sighting(OnDisk("missing"))
         image = Image(target, signature, settled=True, finished=True)
-        return _Sighting(OnDisk("link", blob_id(target), len(target), 0o777, LINK), image=image, signature=signature)
-
-
-def _came_or_went(event: Event | None) -> bool:
-    """Could it be one end of a rename?"""
-    return isinstance(event, OutsideDeleted) or (isinstance(event, OutsideWritten) and not event.base)
+        return Sighting(OnDisk("link", blob_id(target), len(target), 0o777, LINK), image=image, signature=signature)

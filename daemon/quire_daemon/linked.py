@@ -27,36 +27,21 @@ def several_names(entries: Iterable[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry.kind == "file" and entry.nlink > 1]
 
 
-class Linked:
-    """The names of such files, as far as they are known. For the loop's thread, but for `crawl`."""
+class Names:
+    """The names of such files, as far as they are known. For the loop's thread."""
 
-    def __init__(
-        self,
-        crawl: Callable[[], list[Entry]],
-        start_job: StartJob,
-        name: Callable[[str], None],
-        failed: Callable[[], None],
-        now: Callable[[], float],
-    ) -> None:
-        """`crawl`: all of the tree's `several_names`. `name`: look at this path soon. `failed`: a crawl did.
-
-        `now`: monotonic, in seconds.
-        """
-        self._crawl, self._start_job, self._name, self._failed, self._now = crawl, start_job, name, failed, now
+    def __init__(self) -> None:
         self._inodes: dict[str, Inode] = {}
         self._names: dict[Inode, list[str]] = {}
-        self._wanted = self._begun = False
-        self._next_s = 0.0
 
     def others(self, path: str) -> Sequence[str]:
         """The other names of the file at `path`, when it was met last."""
         inode = self._inodes.get(path)
         return [name for name in self._names[inode] if name != path] if inode is not None else ()
 
-    def looked(self, path: str, signature: Signature | None) -> None:
-        """A file stands at `path` with this signature: does nobody know of its names?"""
-        if signature is not None and signature.nlink > 1 and signature.kind == "file":
-            self._wanted |= self._inodes.get(path) != (signature.dev, signature.ino)
+    def inode_of(self, path: str) -> Inode | None:
+        """The file that `path` is a name of; None: of none that is known to have several."""
+        return self._inodes.get(path)
 
     def know(self, entries: Iterable[Entry]) -> list[str]:
         """These are all that there are; the names that were not known for one file before."""
@@ -67,6 +52,33 @@ class Linked:
             self._names.setdefault(inode, []).append(path)
         news = {inode for path, inode in self._inodes.items() if before.get(path) != inode}
         return [path for inode in news if len(self._names[inode]) > 1 for path in self._names[inode]]
+
+
+class Linked:
+    """Looks for the names of such files, where one turned up. For the loop's thread, but for `crawl`."""
+
+    def __init__(
+        self,
+        names: Names,
+        crawl: Callable[[], list[Entry]],
+        start_job: StartJob,
+        name: Callable[[str], None],
+        failed: Callable[[], None],
+        now: Callable[[], float],
+    ) -> None:
+        """`crawl`: all of the tree's `several_names`. `name`: look at this path soon. `failed`: a crawl did.
+
+        `now`: monotonic, in seconds.
+        """
+        self._names, self._crawl, self._start_job = names, crawl, start_job
+        self._name, self._failed, self._now = name, failed, now
+        self._wanted = self._begun = False
+        self._next_s = 0.0
+
+    def looked(self, path: str, signature: Signature | None) -> None:
+        """A file stands at `path` with this signature: does nobody know of its names?"""
+        if signature is not None and signature.nlink > 1 and signature.kind == "file":
+            self._wanted |= self._names.inode_of(path) != (signature.dev, signature.ino)
 
     @property
     def busy(self) -> bool:
@@ -89,7 +101,7 @@ class Linked:
 
             def then() -> None:
                 self._begun, self._next_s = False, self._now() + REST * (self._now() - now)
-                for path in self.know(entries):
+                for path in self._names.know(entries):
                     self._name(path)
 
             return then

@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from quire_daemon.call import Call, Looks
-from quire_daemon.gather import RETRY_S, BeingWritten, Gather, HeldOpen
+from quire_daemon.files_now import FilesNow
+from quire_daemon.gather import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.handlers.base import FileNow
 from quire_journal.refusals import Refused
 
@@ -34,8 +37,17 @@ class NotYet(Exception):
 class Looking:
     """Looks at what calls name and imply."""
 
-    def __init__(self, gather: Gather) -> None:
-        self._gather, self._recorder, self._clock = gather, gather.recorder, gather.recorder.clock
+    def __init__(self, files: FilesNow) -> None:
+        self._files, self._under_way, self._recorder = files, files.gather.under_way, files.gather.recorder
+        self._clock = self._recorder.clock
+
+    def name_inside(self, call: Call) -> None:
+        """Absolute paths that the journal is asked about become those that it knows. Raises `Refused`."""
+        for name in call.tool.asks:
+            given = getattr(call.params, name)
+            asked = self._files.asked(given) if isinstance(given, str) else [self._files.asked(one) for one in given]
+            if asked != given:
+                call.params = msgspec.structs.replace(call.params, **{name: asked})
 
     def looks(self, call: Call) -> Looks:
         """The files of `call`, by the names that the caller used.
@@ -44,7 +56,7 @@ class Looking:
         refusal is kept instead: the others do not wait for it, and the decision tells of it. Raises `Refused`; and
         `NotYet`, with what is known so far kept in `call.looks`.
         """
-        looks, began_s, under_way = call.looks, self._clock.mono_s(), self._gather.under_way
+        looks, began_s, under_way = call.looks, self._clock.mono_s(), self._under_way
         if looks is None:
             looks = call.looks = Looks()
             self._imply(call, looks)
@@ -99,7 +111,7 @@ class Looking:
         patient = self._is_patient(call)
         try:
             unfinished_ok = not patient and not call.tool.writes
-            return self._gather.file(name, call.tool.writes, unfinished_ok, inside=call.tool.shows_folders)
+            return self._files.file(name, call.tool.writes, unfinished_ok, inside=call.tool.shows_folders)
         except HeldOpen:
             if patient:
                 raise NotYet(self._clock.mono_s() + RETRY_S) from None
@@ -119,7 +131,7 @@ class Looking:
                 self._keep_off(name, looks)
                 return
             unfinished_ok = not patient and not call.tool.writes
-            looks.files[name] = self._gather.implied(name, call.tool.writes, unfinished_ok)
+            looks.files[name] = self._files.implied(name, call.tool.writes, unfinished_ok)
         except HeldOpen:
             if patient:
                 raise NotYet(self._clock.mono_s() + RETRY_S) from None
@@ -129,7 +141,7 @@ class Looking:
 
     def _keep_off(self, name: str, looks: Looks) -> None:
         """It cannot be had, as somebody writes it; the journal knows at least that it changed. Raises `Refused`."""
-        self._gather.file(name, False, unfinished_ok=True)
+        self._files.file(name, False, unfinished_ok=True)
         looks.kept_off[name] = "busy"
 
     def _is_patient(self, call: Call) -> bool:

@@ -60,14 +60,13 @@ class Outside:
         self._reading = ReadingAhead(gather)
         self._ahead = Ahead(self._reading.read, start_job, self._not_read_ahead)
         self._linked = Linked(
+            gather.names,
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
             lambda path: self.name(path, "watched", self._now()),
             lambda: self.scanning.scan(OVERFLOW),
             self._now,
         )
-        gather.other_names = self._linked.others
-        gather.look_first = self._look_first
 
     # ── naming paths ──
 
@@ -115,7 +114,7 @@ class Outside:
         self.scanning.look(now)
         self._linked.look(now)
 
-    def _look_first(self) -> bool:
+    def look_first(self) -> bool:
         """A request met a file that came or went. The watcher may have told of that since the turn began, and of the
         other end of a rename: seen together they are one move. Was there anything to look at?
         """
@@ -287,7 +286,7 @@ class Outside:
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._gather.stands(path):
                 self.name(path, "watched", now)
-            for other in self._linked.others(path) if path in batch.touched else ():
+            for other in self._gather.names.others(path) if path in batch.touched else ():
                 self.name(other, "watched", now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:
@@ -348,7 +347,7 @@ class Outside:
         """A scan came back: look at what it names. Of the first one most files may be new, and are read ahead."""
         evidence = self.scanning.evidence
         self._hidden.clear()  # all that is missing is looked at again
-        self._linked.know(compared.linked)
+        self._gather.names.know(compared.linked)
         look_at, new, now = compared.look_at, compared.new, self._now()
         ahead: dict[str, int] = {}
         if not self.scanning.captured:

@@ -12,6 +12,7 @@ from in_turn import JobsInTurn
 
 from quire_daemon.ahead import ReadAhead
 from quire_daemon.config import Settings
+from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather, Observation
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
@@ -97,6 +98,7 @@ class Turns:
         self.jobs = JobsInTurn(self.guarded)
         self.watcher = Telling(root, ignore)
         self.outside = Outside(self.gather, self.watcher, self.jobs.start, self._reload)
+        self.files = FilesNow(self.gather, self.outside.look_first)
 
     def _reload(self) -> None:
         if self.reloads:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
+from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
 from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
@@ -57,41 +58,45 @@ def gather(tmp_path: Path) -> Iterator[Gather]:
     workspace.close()
 
 
+@pytest.fixture
+def files(gather: Gather) -> FilesNow:
+    return FilesNow(gather)
+
+
 def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -> None:
     """Where stamps prove nothing each look reads: what was made of the lines is not made again."""
     probed = Workspace(tmp_path)
     workspace = Workspace(tmp_path, protection=replace(probed.protection, stamps=False))
     probed.close()
-    gather = Gather(
-        workspace, Recorder(Journal.open(MemoryStore(), 1), SystemClock()), Ignore(tmp_path), InForce(Settings())
-    )
+    recorder = Recorder(Journal.open(MemoryStore(), 1), SystemClock())
+    files = FilesNow(Gather(workspace, recorder, Ignore(tmp_path), InForce(Settings())))
     (tmp_path / "a.py").write_text(LINES)
-    first = gather.file("a.py", writing=True).text
+    first = files.file("a.py", writing=True).text
     assert first is not None
-    assert gather.file("a.py", writing=True).text is first
+    assert files.file("a.py", writing=True).text is first
     (tmp_path / "a.py").write_text(f"{LINES}more\n")
-    second = gather.file("a.py", writing=True).text
+    second = files.file("a.py", writing=True).text
     assert second is not None
     assert (second.data, second.blob) == (f"{LINES}more\n".encode(), blob_id(f"{LINES}more\n".encode()))
     workspace.close()
 
 
-def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_though_it_is_gone(gather: Gather) -> None:
+def test_the_journals_own_form_of_a_name_that_is_not_utf_8_means_that_file_though_it_is_gone(files: FilesNow) -> None:
     name = journal_path("d/\udcff x")
-    assert gather.file(name, writing=True).path == name
-    assert gather.file("d/%FF%20x", writing=True).path == name
+    assert files.file(name, writing=True).path == name
+    assert files.file("d/%FF%20x", writing=True).path == name
 
 
-def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called_so(gather: Gather) -> None:
-    file = gather.workspace.root / "%FF"
+def test_a_name_that_looks_percent_escaped_means_the_file_that_was_really_called_so(files: FilesNow) -> None:
+    file = files.gather.workspace.root / "%FF"
     file.write_bytes(b"x\n")
-    assert gather.file("%FF", writing=True).path == "%FF"
+    assert files.file("%FF", writing=True).path == "%FF"
     file.unlink()
-    assert gather.file("%FF", writing=True).path == "%FF"
+    assert files.file("%FF", writing=True).path == "%FF"
 
 
-def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(gather: Gather) -> None:
-    root = str(gather.workspace.root)
+def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_it(files: FilesNow) -> None:
+    root = str(files.gather.workspace.root)
     for given, asked in [
         ("a/b", "a/b"),
         ("*.py", "*.py"),
@@ -101,29 +106,29 @@ def test_an_absolute_path_of_the_workspace_is_asked_about_as_the_journal_knows_i
         (f"{root}/../x", "../x"),  # for `relative_path` to refuse
         ("/src/*.py", "/src/*.py"),  # begins at the top, as in .gitignore
     ]:
-        assert gather.asked(given) == asked
+        assert files.asked(given) == asked
     for given, code in [(f"{root}x/a", "outside_workspace"), ("/", "outside_workspace"), ("/a\0*", "schema_invalid")]:
         with pytest.raises(Refused) as refused:
-            gather.asked(given)
+            files.asked(given)
         assert refused.value.code == code
 
 
-def saved(gather: Gather, text: str) -> str:
+def saved(files: FilesNow, text: str) -> str:
     """Another program saves; why the journal does not hold what it saved, "" when it does."""
-    (gather.workspace.root / "a.py").write_text(text)
-    return gather.file("a.py", writing=False).uncaptured
+    (files.gather.workspace.root / "a.py").write_text(text)
+    return files.file("a.py", writing=False).uncaptured
 
 
-def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(gather: Gather) -> None:
-    assert saved(gather, LINES + TOKEN) == "holds_secret"
-    assert saved(gather, LINES) == ""
-    assert saved(gather, f"begin\n{LINES}") == ""
-    assert saved(gather, f"begin\n{LINES}key = '{TOKEN}'\n") == "holds_secret"
-    assert saved(gather, f"begin\n{LINES}key = '{TOKEN}'\nmore\n") == "holds_secret"
-    assert saved(gather, f"begin\n{LINES}key = ''\nmore\n") == ""
+def test_a_secret_is_found_in_the_first_version_and_in_what_a_later_one_changes(files: FilesNow) -> None:
+    assert saved(files, LINES + TOKEN) == "holds_secret"
+    assert saved(files, LINES) == ""
+    assert saved(files, f"begin\n{LINES}") == ""
+    assert saved(files, f"begin\n{LINES}key = '{TOKEN}'\n") == "holds_secret"
+    assert saved(files, f"begin\n{LINES}key = '{TOKEN}'\nmore\n") == "holds_secret"
+    assert saved(files, f"begin\n{LINES}key = ''\nmore\n") == ""
     half = len(TOKEN) // 2
-    assert saved(gather, f"{LINES}key = '{TOKEN[:half]}\n{TOKEN[half:]}'\n") == ""
-    assert saved(gather, f"{LINES}key = '{TOKEN}'\n") == "holds_secret"  # a line break is gone, no more
+    assert saved(files, f"{LINES}key = '{TOKEN[:half]}\n{TOKEN[half:]}'\n") == ""
+    assert saved(files, f"{LINES}key = '{TOKEN}'\n") == "holds_secret"  # a line break is gone, no more
 
 
 @pytest.mark.parametrize("path", ["f", "d/f"])
@@ -147,12 +152,12 @@ def test_what_is_gone_went_no_later_than_its_folder_changed_however_late_that_is
     assert asked == [(went_ns, False), (went_ns - hour_ns, False)]
 
 
-def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(gather: Gather) -> None:
+def test_a_name_in_a_folder_called_percent_leads_back_as_it_is_shown(files: FilesNow) -> None:
     """It is escaped as those are that are not UTF-8, whose mark begins as it does."""
-    folder = gather.workspace.root / "%"
+    folder = files.gather.workspace.root / "%"
     folder.mkdir()
     (folder / "x").write_bytes(b"x\n")
     name = journal_path("%/x")
     assert percent_escaped(name) == "%25/x"
-    assert gather.file("%25/x", writing=False).path == name
-    assert gather.file(name, writing=False).path == name
+    assert files.file("%25/x", writing=False).path == name
+    assert files.file(name, writing=False).path == name

@@ -13,6 +13,7 @@ import pytest
 from checkout import put
 from quire_daemon.call import Call, Going, Looks
 from quire_daemon.config import Settings
+from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import Gather
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Decision, Implied, Who
@@ -80,7 +81,7 @@ class Scene:
         self.root, self.clock = root, Ticking()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
         self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
-        self.looking = Looking(self.gather)
+        self.looking = Looking(FilesNow(self.gather))
         self.ann = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ann", "s1"))
         self.recorder.introduce(self.ann)
         self.ben = self.recorder.writer(WriterIntroduced(0, 1000, 1, 1, "ben", "s2"))

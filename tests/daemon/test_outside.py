@@ -406,7 +406,7 @@ def test_a_request_that_meets_an_end_of_a_rename_first_leaves_it_a_rename(turns:
     turns.opened()
     (turns.root / "a").rename(turns.root / "b")
     turns.watcher.batches.append(Batch(dirty={"a", "b"}, moved=[("a", "b")]))
-    assert turns.gather.file(asked, writing=False).kind == ("file" if asked == "b" else "missing")
+    assert turns.files.file(asked, writing=False).kind == ("file" if asked == "b" else "missing")
     turns.turns()
     assert [(e.path, e.to) for e in turns.events() if isinstance(e, OutsideMoved)] == [("a", "b")]
     assert not [e for e in turns.events() if isinstance(e, OutsideDeleted)]
@@ -417,6 +417,6 @@ def test_a_request_has_no_fault_of_what_else_the_watcher_told(turns: Turns) -> N
     turns.write("a", "one\n")
     turns.gather.refuses["b"] = OSError(5, "Input/output error")
     turns.watcher.batches.append(Batch(dirty={"b"}))
-    assert turns.gather.file("a", writing=False).kind == "file"
+    assert turns.files.file("a", writing=False).kind == "file"
     turns.turns(AGAIN_S)
     assert [str(error) for error in turns.errors] == ["[Errno 5] Input/output error"]

@@ -116,7 +116,7 @@ def test_files_of_a_disk_that_is_unmounted_are_not_taken_for_deleted(turns: Turn
         "there, or the folder is removed"
     ]
     assert turns.outside.idle(), "nobody waits for a disk"
-    assert turns.gather.file("sub/a", writing=False).kind == "missing"
+    assert turns.files.file("sub/a", writing=False).kind == "missing"
     assert deletions(turns) == set(), "who looks for it changes nothing"
     disk.comes_or_goes()
     assert (deletions(turns), hidden(turns)) == ({"sub/gone"}, [])
@@ -128,7 +128,7 @@ def test_who_works_in_the_folder_of_a_disk_that_went_goes_on_without_it(turns: T
     disk = Disk(turns, "sub")
     disk.holds("a", "b", "c")
     disk.comes_or_goes()
-    assert turns.gather.file("sub/c", writing=True).kind == "missing"
+    assert turns.files.file("sub/c", writing=True).kind == "missing"
     assert deletions(turns) == {"sub/c"}, "a tool is about to make it"
     turns.told("sub/new", "new\n")
     turns.turns()

@@ -12,6 +12,7 @@ from clocks import SetClock
 
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
+from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.gather import Gather
 from quire_daemon.handlers.base import Who, World
@@ -84,8 +85,8 @@ class Scene:
         """The call, decided and noted, but not performed."""
         edits = ({"target": f"2#{line_id(b'two')}", "new_content": ["2"]},)
         params = HashlineParams(path="f.txt", rename="d/g.txt", edits=edits)
-        gather = self.gather()
-        files = {path: gather.file(path, True) for path in HASHLINE_TOOL.paths(params)}
+        now = FilesNow(self.gather())
+        files = {path: now.file(path, True) for path in HASHLINE_TOOL.paths(params)}
         self.recorder.commit()
         who = Who(WriterId(1), caller_key(1000, "ann", "s1"), "ann", "s1")
         with self.recorder.history() as history:
@@ -107,7 +108,7 @@ class Scene:
     def look(self) -> None:
         """Journal what is on disk."""
         for path in ("f.txt", "d/g.txt"):
-            self.gather().file(path, False)
+            FilesNow(self.gather()).file(path, False)
         self.recorder.commit()
 
     def on_disk(self) -> dict[str, bytes]:

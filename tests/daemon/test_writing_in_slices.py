@@ -15,6 +15,7 @@ import pytest
 
 from quire_daemon.call import Call, Going
 from quire_daemon.config import Settings
+from quire_daemon.files_now import FilesNow
 from quire_daemon.finishing import Finishing
 from quire_daemon.gather import BeingWritten, Gather
 from quire_daemon.handlers import TOOLS
@@ -85,7 +86,8 @@ class Scene:
         self.root, self.workspace, self.clock, self.outside = root, workspace, Ticking(), Told()
         self.recorder = Recorder(Journal.open(MemoryStore(), self.clock.now_ns()), self.clock)
         self.gather = Gather(workspace, self.recorder, Ignore(root), InForce(Settings()))
-        self.looking, self.under_way = Looking(self.gather), self.gather.under_way
+        self.files, self.under_way = FilesNow(self.gather), self.gather.under_way
+        self.looking = Looking(self.files)
         self.steps: list[str] = []
         outside: Any = self.outside
         self.woken = threading.Event()
@@ -107,7 +109,7 @@ class Scene:
 
     def decide(self, names: list[str], data: bytes) -> Going:
         """The decision to put `data` into all of them, noted."""
-        seen = {name: self.gather.file(name, writing=True) for name in names}
+        seen = {name: self.files.file(name, writing=True) for name in names}
         batch = self.recorder.next_seq
         seqs = tuple(
             self.recorder.note(FileWritten(name, blob_id(data), len(data), 0o644, 0, "undo"), self.ann, batch)

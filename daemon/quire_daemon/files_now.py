@@ -1,0 +1,157 @@
+"""The files that callers name, as they are now. What a look at them finds changed is journaled first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from quire_daemon.crawl import MOST_LISTED, all_in, names_in
+from quire_daemon.gather import Gather, Sighting
+from quire_daemon.globs import is_glob
+from quire_daemon.handlers.base import MOST_INSIDE, FileNow
+from quire_daemon.workspace import Place
+from quire_journal.events import LINK, Event, OutsideDeleted, OutsideWritten
+from quire_journal.ids import BlobId, disk_path, is_escaped, journal_path, unescaped
+from quire_journal.mapped_paths import mapped
+from quire_journal.refusals import Refused
+from quire_journal.text import Text
+from quire_journal.views.files import standing
+
+MOST_FIRST: Final = 4
+"""How often a request waits for the other end of a rename to be looked at: some programs go on and on."""
+
+
+class FilesNow:
+    """Looks at files for requests."""
+
+    def __init__(self, gather: Gather, look_first: Callable[[], bool] = lambda: False) -> None:
+        """`look_first`: at what the watcher has told of; was there anything?"""
+        self.gather = self._gather = gather
+        self._workspace, self._recorder, self._ignore = gather.workspace, gather.recorder, gather.ignore
+        self._look_first = look_first
+
+    def asked(self, given: str) -> str:
+        """What a caller asks the journal about (a file, a folder or a glob), relative to the workspace.
+
+        A glob that begins with "/" and not with the workspace's path begins at its top, as in `.gitignore`.
+        Raises `Refused` for another absolute path that leads elsewhere.
+        """
+        if not given.startswith("/"):
+            return given
+        given = mapped(given, self._gather.settings.paths.folders)
+        try:
+            return self._workspace.below(given, self._gather.settings.policy)
+        except Refused as refused:
+            if refused.code == "outside_workspace" and is_glob(given):
+                return given
+            raise
+
+    def file(
+        self, given: str, writing: bool, unfinished_ok: bool = False, inside: bool = False, followed: bool = True
+    ) -> FileNow:
+        """The file that a caller names, as it is now. Outside changes are journaled.
+
+        `inside`: of a folder it is told what is in it, too. `followed`: of a link, what it leads to.
+
+        Raises `Refused` for paths that tools may not touch, `HeldOpen` while another program writes the file,
+        `BeingWritten`.
+        """
+        place = self._place(given, writing, followed)
+        name = journal_path(place.path)
+        now_ns = self._recorder.clock.now_ns()
+        observation = self._gather.observe(place.path, "read", unfinished_ok, now_ns, place.look)
+        for _ in range(MOST_FIRST):
+            if not _came_or_went(observation.event) or not self._look_first():
+                break
+            observation = self._gather.observe(place.path, "read", unfinished_ok, now_ns)
+        if observation.hidden and writing:  # whoever makes a file there goes on without what was there
+            observation = self._gather.as_gone(observation, "read")
+        self._gather.note(observation, observation.event)
+        sighting, head = observation.sighting, observation.head
+        if observation.event is not None:
+            self._recorder.commit()
+            head = self._gather.head(name)
+        signature = sighting.signature
+        if sighting.disk.kind != "file" or signature is None:
+            secret = sighting.disk.kind == "missing" and self._ignore.secret(place.path)
+            shows = inside and sighting.disk.kind == "folder"
+            names, cut = self._inside(place.path) if shows else ((), False)
+            return FileNow(
+                name,
+                sighting.disk.kind,
+                version=head,
+                inode=signature.ino if signature is not None else 0,
+                uncaptured="secret" if secret else "",
+                resolved_from=journal_path(place.resolved_from),
+                as_folder=given.endswith(("/", "/.")),
+                inside=names,
+                inside_cut=cut,
+            )
+        text = self._text(sighting)
+        if text is not None and head is not None and not head.uncaptured:
+            self._recorder.texts.keep(text)
+        return FileNow(
+            name,
+            "file",
+            text=text,
+            version=head,
+            mode=signature.mode & 0o7777,
+            inode=signature.ino,
+            size=signature.size,
+            uncaptured=head.uncaptured if head is not None else "",
+            resolved_from=journal_path(place.resolved_from),
+            links=signature.nlink,
+            proof=msgspec.structs.astuple(signature) if text is not None and sighting.settled else (),
+        )
+
+    def _inside(self, path: str) -> tuple[tuple[str, ...], bool]:
+        """What is in a folder, as far as a caller is shown it, and whether that is not all."""
+        found, cut = names_in(self._workspace.root, self._ignore, "" if path == "." else path, MOST_INSIDE)
+        return tuple(journal_path(name) for name in found), cut
+
+    def implied(self, name: str, writing: bool, unfinished_ok: bool = False) -> FileNow:
+        """A path that only the journal named. A link that it knows is looked at itself, and not where it leads; a
+        folder with all that is in it, ignored or not, as far as that can be told. Raises as `file`.
+        """
+        head = standing(self._gather.head(name))
+        now = self.file(name, writing, unfinished_ok, followed=head is None or head.entry != LINK)
+        if now.kind != "folder":
+            return now
+        found, cut = all_in(self._workspace.root, disk_path(now.path), MOST_LISTED)
+        return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
+
+    def _text(self, sighting: Sighting) -> Text | None:
+        """What was read; or the journal's own copy, where a signature proved that it is what is on disk.
+
+        A text with these bytes that is at hand has been taken apart already, and its lines hashed.
+        """
+        if sighting.image is not None:
+            blob = sighting.disk.blob
+            known = self._recorder.texts.find(blob) if blob else None
+            return known or Text.of(sighting.image.data, BlobId(blob) if blob else None)
+        if not sighting.proved:
+            return None
+        text = self._recorder.texts.find(sighting.disk.blob)
+        if text is None:
+            with self._recorder.history() as history:
+                text = history.text_of(sighting.disk.blob)
+        return text
+
+    def _place(self, given: str, writing: bool, followed: bool) -> Place:
+        """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""
+        settings = self._gather.settings
+        given = mapped(given, settings.paths.folders)
+        place = self._workspace.place(disk_path(given), writing=writing, policy=settings.policy, followed=followed)
+        other = None if is_escaped(given) else unescaped(given)  # the journal's own form means one file only
+        if other is None or self._workspace.look(place.path).kind != "missing":
+            return place
+        if self._gather.head(journal_path(place.path)):
+            return place
+        return self._workspace.place(other, writing=writing, policy=settings.policy)
+
+
+def _came_or_went(event: Event | None) -> bool:
+    """Could it be one end of a rename?"""
+    return isinstance(event, OutsideDeleted) or (isinstance(event, OutsideWritten) and not event.base)
