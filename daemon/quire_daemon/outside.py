@@ -57,8 +57,7 @@ class Outside:
         self._stopped = False
         self._moves = Renames()  # whose ends are not both looked at
         self._crawling: set[object] = set()  # crawls of folders that have not come back
-        self._reading = ReadingAhead(gather)
-        self._ahead = Ahead(self._reading.read, start_job, self._not_read_ahead)
+        self._ahead = Ahead(ReadingAhead(gather), start_job, self._not_read_ahead)
         self._linked = Linked(
             gather.names,
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
@@ -235,8 +234,6 @@ class Outside:
                 else:
                     self._looked(one.path, True)
             self._recorder.commit()
-        if self._ahead.over:
-            self._reading.end()
 
     def _looked(self, path: str, changed: bool) -> None:
         self._named.looked(path)
@@ -357,7 +354,6 @@ class Outside:
         for path in look_at:
             if path not in self._named or self._named.is_late(path):
                 self.name(path, evidence, now)
-        self._reading.begin(len(ahead))
         self._ahead.begin(ahead)
 
     # ── telling ──
@@ -378,7 +374,7 @@ class Outside:
         """Let crawls, scans and what is read ahead end early."""
         self._stopped = True
         self.scanning.stop()
-        self._reading.end()
+        self._ahead.stop()
 
 
 def _is_bare_folder(event: Event | None) -> bool:

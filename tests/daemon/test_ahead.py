@@ -23,13 +23,20 @@ class Workers:
 
     def __init__(self) -> None:
         self.jobs: list[Job] = []
-        self.read: list[list[str]] = []
+        self.asked: list[list[str]] = []
         self.missed: list[str] = []
-        self.ahead = Ahead(self._read, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
+        self.wanted = False  # are they kept for more?
+        self.ahead = Ahead(self, lambda work, what, failed=None: self.jobs.append(work), self.missed.append)
 
-    def _read(self, paths: object) -> list[ReadAhead | None]:
+    def begin(self, files: int) -> None:
+        self.wanted = files > 0
+
+    def end(self) -> None:
+        self.wanted = False
+
+    def read(self, paths: object) -> list[ReadAhead | None]:
         assert isinstance(paths, list)
-        self.read.append(paths)
+        self.asked.append(paths)
         if "bomb" in paths:
             raise RuntimeError("bomb")
         return [None if "odd" in path else found(path) for path in paths]
@@ -87,6 +94,21 @@ def test_what_goes_wrong_on_a_worker_leaves_its_files_to_the_loop() -> None:
     assert workers.ahead.over
 
 
+def test_who_reads_is_told_when_all_is_read_though_nothing_of_the_last_files_is_to_be_noted() -> None:
+    """The processes of a large first capture stayed for good where its last files could not be read ahead."""
+    workers = Workers()
+    workers.ahead.begin({f"f{n}": 1 for n in range(CHUNK)} | {"odd": 1})
+    workers.work()
+    assert len(workers.ahead.take(CHUNK)) == CHUNK
+    assert not workers.wanted
+    workers.ahead.begin({"a": 1})
+    assert workers.wanted
+    workers.work()
+    workers.ahead.forget("a")
+    workers.ahead.take(9)
+    assert not workers.wanted
+
+
 def test_few_files_wait_for_more_as_long_as_more_are_read() -> None:
     workers = Workers()
     workers.ahead.begin({f"f{n}": 1 for n in range(ENOUGH + CHUNK)})
@@ -121,7 +143,7 @@ def test_large_files_are_read_one_by_one() -> None:
     workers.ahead.begin({"a": CHUNK_BYTES * 2, "b": CHUNK_BYTES, "c": 1, "d": 1})
     for _ in range(3):
         workers.work()
-    assert workers.read == [["a"], ["b"], ["c", "d"]]
+    assert workers.asked == [["a"], ["b"], ["c", "d"]]
 
 
 # ── the process ──────────────────────────────────────────────────────────────
