@@ -11,8 +11,6 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import IO, Any, Final, Protocol
@@ -20,6 +18,7 @@ from typing import IO, Any, Final, Protocol
 import msgspec
 
 from quire_daemon.examiner import PAGES, CopyTask, Task, be_forked
+from quire_daemon.starting import Piped, last_words, program
 from quire_journal.log import Damaged, StoreFailed
 
 Told = Callable[[str, int, int], None]
@@ -55,8 +54,8 @@ class Examined(msgspec.Struct):
 class Child(Protocol):
     """The process, as who waits for it needs it. Leaving it closes both ends and waits; then `returncode` is known."""
 
-    stdout: IO[str]
-    stderr: IO[str]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
     returncode: int
 
     def kill(self) -> None: ...
@@ -109,13 +108,10 @@ def copied(source: str, target: str, pause: Callable[[], None]) -> None:
 
 def executed(task: Task) -> Child:
     """The program, in a process of its own from the beginning."""
-    # From nowhere in particular: `-m` puts the current folder first, and no module of a workspace is to be found there.
-    command = [sys.executable, "-m", "quire_daemon.examiner", str(os.getpid())]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    child = subprocess.Popen(command, cwd="/", text=True, **pipes)  # type: ignore[call-overload]
-    child.stdin.write(msgspec.json.encode(task).decode())
+    child = Piped(program("examiner", str(os.getpid())))
+    child.stdin.write(msgspec.json.encode(task))
     child.stdin.close()
-    return child  # type: ignore[no-any-return]
+    return child
 
 
 class Forked:
@@ -128,8 +124,8 @@ class Forked:
             be_forked(task, parent, out[1], errors[1])
         os.close(out[1])
         os.close(errors[1])
-        self.stdout: IO[str] = os.fdopen(out[0], encoding="utf-8", errors="replace")
-        self.stderr: IO[str] = os.fdopen(errors[0], encoding="utf-8", errors="replace")
+        self.stdout: IO[bytes] = os.fdopen(out[0], "rb")
+        self.stderr: IO[bytes] = os.fdopen(errors[0], "rb")
         self.returncode = 0
 
     def kill(self) -> None:
@@ -145,7 +141,7 @@ class Forked:
 
 
 def _lines(fd: int, look: Callable[[], None]) -> Iterator[bytes]:
-    """What comes, to its end: the text object above it would wait for it, however long that takes."""
+    """What comes, to its end: the file object above it would wait for it, however long that takes."""
     coming, rest = select.poll(), b""
     coming.register(fd, select.POLLIN)
     while True:
@@ -168,8 +164,7 @@ def _take(examined: Examined, line: bytes, told: Told | None) -> None:
         told(*rest)
 
 
-def _fate(status: int, words: str) -> str:
+def _fate(status: int, words: bytes) -> str:
     if status < 0:
         return f"was ended by {signal.Signals(-status).name}"
-    last = (words.strip().splitlines() or [f"status {status}"])[-1]
-    return f"failed ({last})"
+    return f"failed ({last_words(words, status)})"

@@ -15,7 +15,6 @@ import os
 import re
 import select
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ import msgspec
 
 from quire_daemon.child import die_with, framed, received
 from quire_daemon.crawl import CrawlCancelled
+from quire_daemon.starting import Piped, last_words, program
 from quire_journal import purging
 from quire_journal.any_of import AnyOf
 from quire_journal.events import BytesGone, Purged
@@ -126,15 +126,13 @@ class Purger:
     def __init__(self, journal: Path, stopping: Callable[[], bool]) -> None:
         """`journal`: the folder that its tasks are about. `stopping`: does the daemon end? Then nobody waits for it."""
         self._journal, self._stopping = journal, stopping
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Piped | None = None
 
     def ask(self, task: Task) -> Looked | Masked:
         """Have `task` done, and wait for its end. Raises `Refused`, `Damaged`, `StoreFailed` or `CrawlCancelled`."""
         try:
             if self._process is None:
-                pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-                words = [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.purger", str(os.getpid())]
-                self._process = subprocess.Popen(words, cwd="/", **pipes)  # type: ignore[call-overload]
+                self._process = Piped(program("purger", str(os.getpid())))
             said = self._said(self._process, msgspec.msgpack.encode(task))
         except OSError as error:
             raise StoreFailed(f"no process can be started for it ({error})") from error
@@ -151,10 +149,8 @@ class Purger:
             )
         return outcome
 
-    def _said(self, process: subprocess.Popen[bytes], asked: bytes) -> bytes | None:
+    def _said(self, process: Piped, asked: bytes) -> bytes | None:
         """Its answer; None when it ended before it gave one."""
-        assert process.stdin is not None
-        assert process.stdout is not None
         try:
             process.stdin.write(framed(asked))
             process.stdin.flush()
@@ -170,7 +166,7 @@ class Purger:
         except EOFError:
             return None
 
-    def _fate(self, process: subprocess.Popen[bytes], task: Task) -> Refused | StoreFailed:
+    def _fate(self, process: Piped, task: Task) -> Refused | StoreFailed:
         """Why it ended."""
         words, status = process.communicate()[1], process.returncode
         if status == -signal.SIGVTALRM:
@@ -182,8 +178,7 @@ class Purger:
                 argument="matching",
                 limit_ms=task.limit_ms,
             )
-        last = (words.decode("utf-8", "replace").strip().splitlines() or [f"status {status}"])[-1]
-        return StoreFailed(f"the process that looks for it ended ({last})")
+        return StoreFailed(f"the process that looks for it ended ({last_words(words, status)})")
 
     def close(self) -> None:
         """End it, and remove what it has folded. Idempotent. Raises OSError when that cannot be removed."""

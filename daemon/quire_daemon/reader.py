@@ -24,6 +24,7 @@ import msgspec
 from quire_daemon.ahead import ReadAhead
 from quire_daemon.child import framed, received
 from quire_daemon.clock import SystemClock
+from quire_daemon.starting import Piped, program
 from quire_daemon.workspace import HeldOpen, Image, NotRegular, Protection, Signature, TooLarge, Vanished
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.reading import Reading
@@ -82,7 +83,7 @@ class Reader:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: Piped | None = None
         self._turn = threading.Lock()
         self._closed = False
 
@@ -92,19 +93,12 @@ class Reader:
             if self._closed:
                 raise EOFError
             child = self._child = self._child or self._start()
-            assert child.stdin is not None
-            assert child.stdout is not None
             _send(child.stdin, [os.fsencode(path) for path in paths])
             told = _receive(child.stdout, list[Found | None])
         return [ahead(path, one) for path, one in zip(paths, told, strict=True)]
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        # From nowhere in particular, as `examining` does: no module of a workspace is to be found there.
-        command = [sys.executable, "-m", "quire_daemon.reader"]
-        child = subprocess.Popen(
-            command, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert child.stdin is not None
+    def _start(self) -> Piped:
+        child = Piped(program("reader"), errors=subprocess.DEVNULL)
         _send(child.stdin, self._task)
         return child
 

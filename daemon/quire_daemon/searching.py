@@ -1,24 +1,22 @@
 """Searches on their way: one after another in a process that is killed when one takes too long. Nothing here waits.
 
 The process (`searcher`) is started at the first search and stays. Its socket does not block and is one of those that
-the loop polls; `look` takes what has come, sends what can be sent, and ends what has had its time. Forking a daemon
-that has LMDB open is safe only because `subprocess` runs another program at once.
+the loop polls; `look` takes what has come, sends what can be sent, and ends what has had its time.
 """
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
-import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Protocol
 
 import msgspec
 
 from quire_daemon.child import LENGTH, framed
 from quire_daemon.search import Answer, Failed, Search, TimedOut
+from quire_daemon.starting import Command, program, wired
 
 START_S: Final = 10.0
 """How long the process may take to be there, on a busy machine. Elsewhere it is there in a tenth of a second."""
@@ -29,7 +27,6 @@ MOST_ANSWER: Final = 512 * 1024 * 1024
 
 REAP_S: Final = 0.02  # between two looks at a process that was killed and has not ended
 
-Command = Callable[[int], Sequence[str]]
 Ticket = int
 """Names a search that was asked for. Never 0."""
 
@@ -45,7 +42,7 @@ class Poll(Protocol):
 
 
 def _searcher(fd: int) -> Sequence[str]:
-    return [sys.executable, "-P", "-W", "ignore", "-m", "quire_daemon.searcher", str(fd), str(os.getpid())]
+    return program("searcher", str(fd), str(os.getpid()))
 
 
 class _Job(msgspec.Struct, frozen=True):
@@ -165,14 +162,7 @@ class _Process:
         self.ready = False  # it has said that it is there
         self._poll = poll
         self._incoming, self._outgoing = bytearray(), memoryview(b"")
-        self._wire, theirs = socket.socketpair()
-        with theirs:
-            fd = theirs.fileno()
-            try:
-                self._process = subprocess.Popen(command(fd), pass_fds=(fd,), cwd="/", stdin=subprocess.DEVNULL)
-            except BaseException:
-                self._wire.close()
-                raise
+        self._wire, self._process = wired(command)
         self._wire.setblocking(False)
         poll.watch(self._wire.fileno())
 

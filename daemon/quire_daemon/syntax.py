@@ -11,9 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 import select
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -23,6 +21,7 @@ import msgspec
 import xxhash
 
 from quire_daemon.safety import no_faults
+from quire_daemon.starting import Command, program, wired
 from quire_journal.text import Text, shown
 
 if TYPE_CHECKING:
@@ -66,11 +65,9 @@ parse; `${{ … }}` of a workflow is a plain value."""
 Fault = tuple[int, str]
 """Line (1-based, in the text after the edit) and message."""
 
-Command = Callable[[int], Sequence[str]]
-
 
 def _parser(fd: int) -> Sequence[str]:
-    return [sys.executable, "-P", "-m", "quire_daemon.parsing", str(fd)]
+    return program("parsing", str(fd))
 
 
 class _NotStarted(Exception):
@@ -174,20 +171,14 @@ class Grammars:
         if self._wire is None:
             from multiprocessing.connection import Connection  # only where there are grammars
 
-            ours, theirs = socket.socketpair()
-            self._wire = Connection(ours.detach())
             try:
-                self._start(theirs, self._wire)
+                ours, self._process = wired(self._command)
+                self._wire = Connection(ours.detach())
+                _await(self._wire, self._start_s)
+                self._wire.recv_bytes()
             except (OSError, EOFError) as error:
                 raise _NotStarted from error
         return self._wire
-
-    def _start(self, theirs: socket.socket, wire: Connection) -> None:
-        with theirs:
-            fd = theirs.fileno()
-            self._process = subprocess.Popen(self._command(fd), pass_fds=(fd,), cwd="/", stdin=subprocess.DEVNULL)
-        _await(wire, self._start_s)
-        wire.recv_bytes()
 
     def _installed(self, language: str) -> bool:
         """Is there a grammar, as far as that can be seen without importing it?"""
