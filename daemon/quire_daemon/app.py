@@ -76,6 +76,7 @@ from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION
 from quire_journal.events import WorkspaceOpened
+from quire_journal.evidence import SCANNED
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import trace_socket
 from quire_journal.refusals import Refused
@@ -459,7 +460,7 @@ class App:
     def look_at(self, paths: Sequence[str]) -> None:
         """Compare these paths (as on disk) with the journal soon."""
         for path in paths:
-            self.outside.name(path, "scanned", self.clock.mono_s())
+            self.outside.name(path, SCANNED, self.clock.mono_s())
 
     def start_job(self, work: Job, what: str, failed: JobFailed | None = None) -> None:
         """Run `work` on a worker thread, and in the loop what it returns; `failed` is told of an error of either."""

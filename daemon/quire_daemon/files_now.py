@@ -13,6 +13,7 @@ from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
 from quire_daemon.workspace import Place
 from quire_journal.events import LINK, Event, OutsideDeleted, OutsideWritten
+from quire_journal.evidence import READ
 from quire_journal.ids import BlobId, disk_path, is_escaped, journal_path, unescaped
 from quire_journal.mapped_paths import mapped
 from quire_journal.refusals import Refused
@@ -61,13 +62,13 @@ class FilesNow:
         place = self._place(given, writing, followed)
         name = journal_path(place.path)
         now_ns = self._recorder.clock.now_ns()
-        observation = self._gather.observe(place.path, "read", unfinished_ok, now_ns, place.look)
+        observation = self._gather.observe(place.path, READ, unfinished_ok, now_ns, place.look)
         for _ in range(MOST_FIRST):
             if not _came_or_went(observation.event) or not self._look_first():
                 break
-            observation = self._gather.observe(place.path, "read", unfinished_ok, now_ns)
+            observation = self._gather.observe(place.path, READ, unfinished_ok, now_ns)
         if observation.hidden and writing:  # whoever makes a file there goes on without what was there
-            observation = self._gather.as_gone(observation, "read")
+            observation = self._gather.as_gone(observation, READ)
         self._gather.note(observation, observation.event)
         sighting, head = observation.sighting, observation.head
         if observation.event is not None:

@@ -51,6 +51,7 @@ from quire_journal.events import (
     WritesAbandoned,
     WritesSettled,
 )
+from quire_journal.evidence import DISPLACED
 from quire_journal.history import History
 from quire_journal.ids import above, disk_path
 from quire_journal.records import Record
@@ -171,7 +172,7 @@ def _may_be_of_a_start(record: Record) -> bool:
     """Could it have been noted by this start, before it asks, or by one that did not get so far?"""
     if record.kind == OutsideWritten.kind:
         event = record.event()
-        return isinstance(event, OutsideWritten) and event.evidence == "displaced"
+        return isinstance(event, OutsideWritten) and event.evidence == DISPLACED
     return record.kind in _OF_STARTS
 
 

@@ -37,6 +37,7 @@ from quire_journal.events import (
     OutsideMoved,
     OutsideWritten,
 )
+from quire_journal.evidence import CAPTURED
 from quire_journal.ids import OUTSIDE, BlobId, blob_id, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.views.files import Version, standing
@@ -201,7 +202,7 @@ class Gather:
             return event
         signature = observation.sighting.signature
         at_ns = signature.ctime_ns if signature is not None else self._gone_ns(observation)
-        if not at_ns or event.evidence == "captured":
+        if not at_ns or event.evidence == CAPTURED:
             return event
         hint = self.hint(observation.path, at_ns, signature is not None) or self._through_another(observation)
         return msgspec.structs.replace(event, hint=hint) if hint else event

@@ -26,6 +26,7 @@ from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
 from quire_journal.events import FOLDER, Event, OutsideWritten, WatchLost, path_after
+from quire_journal.evidence import SCANNED, WATCHED
 from quire_journal.ids import above, disk_path, journal_path
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
@@ -62,7 +63,7 @@ class Outside:
             gather.names,
             lambda: several_names(crawl(self._root, self._ignore, "", lambda: self._stopped)),
             start_job,
-            lambda path: self.name(path, "watched", self._now()),
+            lambda path: self.name(path, WATCHED, self._now()),
             lambda: self.scanning.scan(OVERFLOW),
             self._now,
         )
@@ -166,7 +167,7 @@ class Outside:
             yield
         except Exception:
             for path in paths:
-                self._named.keep(path, "scanned", now)
+                self._named.keep(path, SCANNED, now)
                 self._look_later(path, now)
             raise
 
@@ -174,7 +175,7 @@ class Outside:
         """Look at one path; empty when it has to wait, or is not ours to look at."""
         since, evidence = self._named.first(path)
         patient = now - since < UNFINISHED_S
-        named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != "scanned" else 0
+        named_ns = self._recorder.clock.now_ns() - int((now - since) * 1e9) if evidence != SCANNED else 0
         try:
             observation = self._gather.observe(path, evidence, not patient, named_ns)
         except HeldOpen:
@@ -190,7 +191,7 @@ class Outside:
             else:
                 self._looked(path, False)
             return []
-        if now - since < BARE_S and evidence == "watched" and _is_bare_folder(observation.event):
+        if now - since < BARE_S and evidence == WATCHED and _is_bare_folder(observation.event):
             self.name(path, evidence, now, since + BARE_S)
             return []
         self._looked(path, observation.event is not None)
@@ -214,7 +215,7 @@ class Outside:
         for folder in above(path) if self._hidden else ():
             if not self._gather.mounts.mounted(folder):
                 for other in self._hidden.pop(folder, ()):
-                    self.name(other, "scanned", now)
+                    self.name(other, SCANNED, now)
             elif folder in self._hidden:
                 self._hidden[folder].discard(path)
 
@@ -282,15 +283,15 @@ class Outside:
                 rules = True
             settings |= path == WORKSPACE_FILE
             if path in batch.touched or not self._gather.stands(path):
-                self.name(path, "watched", now)
+                self.name(path, WATCHED, now)
             for other in self._gather.names.others(path) if path in batch.touched else ():
-                self.name(other, "watched", now)
+                self.name(other, WATCHED, now)
         self._moves.add((journal_path(a), journal_path(b)) for a, b in batch.moved)
         for pair in batch.moved:
             for path in pair:
-                self.name(path, "watched", now)
+                self.name(path, WATCHED, now)
         if batch.folders:
-            self._take_folders({f: "scanned" if f in batch.unseen else "watched" for f in batch.folders}, now)
+            self._take_folders({f: SCANNED if f in batch.unseen else WATCHED for f in batch.folders}, now)
         if rules:
             self.scanning.scan(RULES)
         if batch.overflowed:

@@ -33,6 +33,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.under_way import UnderWay
 from quire_daemon.workspace import HeldOpen, Kept, Lost, Staged, Swapped, Workspace
 from quire_journal.events import BytesGone, WritesSettled
+from quire_journal.evidence import DISPLACED
 from quire_journal.ids import disk_path
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -370,7 +371,7 @@ class Performing:
         for write in one.going.decision.writes:
             for path in names(write):
                 self._recorder.seen.tell({disk_path(path): None})
-                self._outside.name(disk_path(path), "displaced", now)
+                self._outside.name(disk_path(path), DISPLACED, now)
 
     def sweep(self) -> None:
         """Answer lease breaks on displaced files, and journal what late writers put into them."""

@@ -173,7 +173,7 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
     """The event that brings the journal from `known`, the head of `path`, to what is on disk; None: it is there.
 
     A folder is recorded only as an empty one (`entry` FOLDER); another is told by what is in it, and ends the file
-    that stood there. `evidence` is how it was found ("captured", "watched", "scanned", "read", …).
+    that stood there. `evidence` is how it was found (`quire_journal.evidence`).
     """
     head = standing(known)
     if disk.kind == "missing":

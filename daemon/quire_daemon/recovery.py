@@ -41,6 +41,7 @@ from quire_journal.events import (
     WritesSettled,
     paths_of,
 )
+from quire_journal.evidence import DISPLACED
 from quire_journal.history import History
 from quire_journal.ids import above, blob_id, disk_path, journal_path
 from quire_journal.records import Record
@@ -389,8 +390,8 @@ def _put_back(start: Finishing, kept: Kept) -> None:
 def _seen(path: str, data: bytes, mode: int, base: int, withheld: Withheld) -> OutsideWritten | CaptureFailed:
     """The record of a save that is put back."""
     if why := withheld(disk_path(path), data):
-        return CaptureFailed(path, why, len(data), blob_id(data), mode, "displaced")
-    return OutsideWritten(path, blob_id(data), len(data), mode, "displaced", base)
+        return CaptureFailed(path, why, len(data), blob_id(data), mode, DISPLACED)
+    return OutsideWritten(path, blob_id(data), len(data), mode, DISPLACED, base)
 
 
 def _put_back_removed(start: Finishing, kept: Kept) -> bool:

@@ -16,6 +16,7 @@ from quire_daemon.gather import Gather
 from quire_daemon.jobs import StartJob
 from quire_daemon.watcher import Watcher
 from quire_journal.events import WorkspaceScanned
+from quire_journal.evidence import CAPTURED, SCANNED
 from quire_journal.log import Damaged
 from quire_journal.path_names import PathNames
 
@@ -57,7 +58,7 @@ class Scanning:
         self._files = -1  # that it met; -1: the crawl has not come back
         self._changed = 0
         self.captured = False  # the first scan is over
-        self.evidence = "captured"  # of what a scan finds; what it finds later was not there when the journal began
+        self.evidence = CAPTURED  # of what a scan finds; what it finds later was not there when the journal began
         self._broke_off = ""  # why the last comparison did
         self._not_mounted = ""  # why no file is taken for deleted; "": the last comparison met some, or the same disk
         self._stopped = False
@@ -75,7 +76,7 @@ class Scanning:
             known = captured and next(history.path_list(), None) is not None
             named = history.read_names(NAMES_AT_ONCE)
         if captured:
-            self.evidence = "scanned"
+            self.evidence = SCANNED
         if known:
             self._next = _Scan(self._now() + FIRST_S, "start", awaited=True)
             if not named:
@@ -188,7 +189,7 @@ class Scanning:
         if scan is None or self._files < 0 or self._left:
             return
         self._recorder.note(WorkspaceScanned(scan.reason, self._files, self._changed))
-        self.captured, self.evidence = True, "scanned"
+        self.captured, self.evidence = True, SCANNED
         self._under_way, self._total = None, 0
         self._files = -1
         self._next = self._next or self._periodic()

@@ -156,7 +156,7 @@ class OutsideWritten(Event, frozen=True):
     blob: bytes
     size: int
     mode: int
-    evidence: str  # how it was found: "captured" (first scan), "watched", "scanned", "read" (by a call), "displaced"
+    evidence: str  # how it was found, in the words of `quire_journal.evidence`
     base: int = 0
     entry: int = REGULAR
     unfinished: bool = False  # someone still held it open for writing

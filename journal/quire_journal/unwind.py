@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from quire_journal.blobs import NotHeld
 from quire_journal.events import LINK, REGULAR
+from quire_journal.evidence import WATCHED
 from quire_journal.history import History
 from quire_journal.lives import Life, State, Step
 from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
@@ -105,7 +106,7 @@ def _made_then(history: History, first: Step) -> bool:
     if version is None or version.type != OUTSIDE_TYPE:
         return True
     looked = history.first_scan()
-    return version.evidence == "watched" and looked is not None and looked < version.seq
+    return version.evidence == WATCHED and looked is not None and looked < version.seq
 
 
 def _unknown(life: Life, kept: Sequence[int], why: str, needed: bytes = b"") -> Unwound:

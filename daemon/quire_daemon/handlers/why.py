@@ -25,6 +25,7 @@ from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
 from quire_journal.diff import diff
 from quire_journal.events import REGULAR, BatchUndone, paths_of
+from quire_journal.evidence import CAPTURED
 from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.points import parse_point, rfc3339, to_the_second
@@ -244,7 +245,7 @@ def _sentence(params: WhyParams, path: str, version: Version, record: Record, hi
 
 def _found_there(record: Record) -> bool:
     """Was the file there when the journal began, so that nobody knows who wrote it?"""
-    return getattr(record.event(), "evidence", "") == "captured"
+    return getattr(record.event(), "evidence", "") == CAPTURED
 
 
 def _taking_back(undoing: BatchUndone) -> str:

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from quire_journal.events import FOLDER, LINK, CaptureFailed, Event, OutsideWritten
+from quire_journal.evidence import CAPTURED
 from quire_journal.export.source import Row, Source
 from quire_journal.plain import plain
 from quire_journal.views.files import Version
@@ -175,7 +176,7 @@ def _by_checkpoint(source: Source) -> _KeyOf:
 
 
 def _captured(event: Event | None) -> bool:
-    return isinstance(event, OutsideWritten) and event.evidence == "captured"
+    return isinstance(event, OutsideWritten) and event.evidence == CAPTURED
 
 
 BY: Final[dict[str, Callable[[Source], _KeyOf]]] = {

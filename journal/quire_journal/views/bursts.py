@@ -25,6 +25,7 @@ from quire_journal.events import (
     Event,
     paths_of,
 )
+from quire_journal.evidence import DISPLACED, READ, SCANNED, WATCHED
 from quire_journal.log import Reading, Writing, u64
 from quire_journal.records import Record
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES
@@ -37,12 +38,11 @@ OWN: Final = "own"
 ONLY_OUTSIDE: Final = "only_outside_burst"
 NAMED: Final = "named"
 SEVERAL_OPEN: Final = "several_open"
-SCANNED: Final = "scanned"
 
 BELONGING: Final = (OWN, ONLY_OUTSIDE, NAMED)
 """The evidence by which a batch belongs to a burst; by any other it may."""
 
-_SEEN_WHEN_IT_HAPPENED: Final = frozenset({"watched", "read", "displaced"})
+_SEEN_WHEN_IT_HAPPENED: Final = frozenset({WATCHED, READ, DISPLACED})
 
 
 class Burst(msgspec.Struct, frozen=True, array_like=True, gc=False):
