@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any, Final
 
 from quire_daemon.call import Call
@@ -48,6 +48,11 @@ class Answering:
         self._collecting, self._trouble = collecting, trouble
         self.salvaged = ""  # what was lost lately: each caller is told once
         self._know: set[bytes] = set()  # who has been told, of the last ones
+
+    @property
+    def unread(self) -> Set[bytes]:
+        """Connections whose callers have to read their replies before anything else is decided for them."""
+        return self._server.unread
 
     def answer(self, call: Call, body: dict[str, Any]) -> None:
         """Send the reply of `call`, with what every reply tells."""

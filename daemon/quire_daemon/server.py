@@ -14,7 +14,10 @@ import contextlib
 import os
 import resource
 import socket
-from collections.abc import Iterable
+import time
+from collections import deque
+from collections.abc import Iterable, Set
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,6 +34,21 @@ a quarter of it now and then. Only a caller that does not read makes it last so 
 
 DRAIN_LIMIT = 256
 """Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
+
+MOST_QUEUED = 4
+"""Replies that ZeroMQ keeps for one who does not read. Whoever asks and waits for the answer has one at most; one can
+have many megabytes, and ZeroMQ's own measure is a thousand."""
+
+MOST_UNREAD = 64
+"""Replies that are kept beside for one who does not read. Its calls wait meanwhile (`waiting`), so that these are what
+is answered without a turn."""
+
+RESENT = 16
+"""Connections of those whose replies are tried again before one poll; the others have their turn before the next."""
+
+SOON_S = 0.001
+LATE_S = 0.25
+"""How long a poll takes at most while replies wait to be read: soon again at first, then later and later."""
 
 # As numbers: zmq's enums take longer than what is asked with them.
 _POLLIN: Final = int(zmq.POLLIN)
@@ -91,7 +109,7 @@ class Server:
         self._router = self._context.socket(zmq.ROUTER)
         self._router.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        self._router.setsockopt(zmq.SNDHWM, 1000)
+        self._router.setsockopt(zmq.SNDHWM, MOST_QUEUED)
         self._router.setsockopt(zmq.USE_FD, listener.fileno())
         self._router.bind(f"ipc://{path}")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
@@ -104,7 +122,14 @@ class Server:
         self._poller.register(self._router, zmq.POLLIN)
         self._poller.register(self._bell, zmq.POLLIN)
         self._ready: dict[Any, int] = {}  # what the last poll told
+        self._unread: dict[bytes, deque[bytes]] = {}  # what did not fit in
+        self._again_s = SOON_S  # until they are tried again
         self.undeliverable = 0
+
+    @property
+    def unread(self) -> Set[bytes]:
+        """Connections whose callers have replies to read before there is room for another."""
+        return self._unread.keys()
 
     def wake(self) -> None:
         """End the current `poll`; from any thread, and from the handler of a signal, after the end as well."""
@@ -127,6 +152,10 @@ class Server:
 
     def poll(self, timeout_s: float) -> list[Incoming]:
         """Wait for requests, a bell, a watched descriptor, or `timeout_s`; the requests that came, in order."""
+        self._send_unread()
+        if self._unread:
+            timeout_s = min(timeout_s, self._again_s)
+            self._again_s = min(2 * self._again_s, LATE_S)
         self._ready = ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
         if self._bell in ready:
             with contextlib.suppress(BlockingIOError):
@@ -161,16 +190,40 @@ class Server:
             yield _incoming(identity, peer, body.buffer)
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
-        """Send `body`. A caller that has gone, or does not read its replies, is counted and forgotten."""
+        """Send `body`, or keep it until there is room for it. Where the caller has gone it is counted and forgotten."""
         frame = encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         if identity.startswith(PREFIX):
             if self.spool is None or not self.spool.reply(identity, request_id, frame):
                 self.undeliverable += 1
             return
+        unread = self._unread.get(identity)
+        if unread is None:
+            if not self._is_settled(identity, frame):
+                self._unread[identity], self._again_s = deque([frame]), SOON_S
+        elif len(unread) < MOST_UNREAD:
+            unread.append(frame)
+        else:
+            self.undeliverable += 1
+
+    def _is_settled(self, identity: bytes, frame: bytes) -> bool:
+        """Send it, or count it where its caller has gone. False: nothing more fits in before the caller has read."""
         try:
             self._send(identity, frame)
+        except zmq.Again:
+            return False
         except zmq.ZMQError:
             self.undeliverable += 1
+        return True
+
+    def _send_unread(self) -> None:
+        """Try again what did not fit in. Nothing tells when there is room, so this is done now and then."""
+        for identity in list(islice(self._unread, RESENT)):
+            frames = self._unread.pop(identity)
+            while frames and self._is_settled(identity, frames[0]):
+                frames.popleft()
+                self._again_s = SOON_S
+            if frames:
+                self._unread[identity] = frames  # behind the others
 
     def _send(self, identity: bytes, frame: bytes) -> None:
         self._router.send(identity, _NOBLOCK_MORE)
@@ -197,7 +250,12 @@ class Server:
         if self.spool is not None:
             self.spool.close()
             self.spool = None
-        self._context.destroy(linger=LINGER_MS)
+        for _ in range(LINGER_MS // 10):
+            self._send_unread()
+            if not self._unread:
+                break
+            time.sleep(0.01)
+        self._context.destroy(linger=0 if self._unread else LINGER_MS)
         self._listener.detach()  # libzmq owned the descriptor, and has closed it
         if self._ours:
             self.path.unlink(missing_ok=True)

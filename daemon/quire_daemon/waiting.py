@@ -1,8 +1,8 @@
 """The calls that have come and are not answered, in order, and which of them is decided in a turn.
 
 In one turn a caller has one request and a path one writer; what would be second waits for the next turn, or until what
-is first is written (`under_way`). So does what cannot be decided now (`deciding`), and what has others find something
-out for it (`finding_out`).
+is first is written (`under_way`) and there is room for its answer (`server`). So does what cannot be decided now
+(`deciding`), and what has others find something out for it (`finding_out`).
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Waiting:
 
     def next_look_s(self, now: float) -> float:
         """When the loop should come here again, at the latest. Of each caller only the first call counts, and none of
-        one whose call is being written: when that has landed, the loop is awake.
+        one whose call is being written, or whose replies wait to be read: when those are through, the loop is awake.
         """
-        behind, at = self._under_way.callers, now + 60
+        behind, at = self._behind(), now + 60
         for call in self._calls:
             if call.incoming.identity not in behind:
                 behind.add(call.incoming.identity)
@@ -90,7 +90,7 @@ class Waiting:
         now = self._clock.mono_s()
         waiting: deque[Call] = deque()
         going: list[Going] = []
-        callers = self._under_way.callers
+        callers = self._behind()
         self._deciding.begin_turn()
         while self._calls:
             call = self._calls.popleft()
@@ -121,6 +121,10 @@ class Waiting:
                     going.append(started)
         self._calls = waiting
         return [one for one in going if self._is_noted(one)]
+
+    def _behind(self) -> set[bytes]:
+        """Connections whose calls have to wait for what came of the ones before."""
+        return self._under_way.callers.union(self._answering.unread)
 
     def _is_noted(self, one: Going) -> bool:
         """Does the log tell of it, or will it with the next commit? A commit for another call may have dropped it.

@@ -38,12 +38,17 @@ class Hearing(Server):
         super().__init__(listen(folder / "socket"), folder / "socket", "epoch")
         self.replies: dict[bytes, dict[str, Any]] = {}
         self.gone: set[bytes] = set()  # connections that have ended
+        self.full: set[bytes] = set()  # connections that take no more
         self.answered: list[int] = []  # which requests, by their callers' numbers
 
     def reply(self, identity: bytes, request_id: int, body: dict[str, object]) -> None:
         encode(Reply(request_id, body, self.epoch, WIRE, VERSION))
         self.answered.append(request_id)
         self.replies[identity] = body
+
+    @property
+    def unread(self) -> set[bytes]:
+        return self.full
 
     def reaches(self, identity: bytes) -> bool:
         return identity not in self.gone

@@ -1,12 +1,115 @@
-"""The door at its end: a signal, or a thread that has come late, still rings."""
+"""The door: who does not read costs no memory and loses nothing, and at its end whoever comes late still rings."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
-from quire_daemon.server import Server, listen
+import pytest
+import zmq
+
+from quire_daemon.server import MOST_UNREAD, Server, listen
+from quire_journal.messages import Request, decode_reply, encode
+
+TRIES = 2000
+"""Looks at the socket, of a few milliseconds each, before something is taken for lost."""
+
+
+class Caller:
+    """One that reads its replies late, or never."""
+
+    def __init__(self, door: Server) -> None:
+        self._door = door
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.RCVHWM, 1)
+        self._socket.connect(f"ipc://{door.path}")
+        self.send(encode(Request(1, "status")))
+        (one,) = self.heard(1)
+        self.identity = one
+
+    def send(self, *frames: bytes) -> None:
+        for frame in frames:
+            self._socket.send(frame)
+
+    def heard(self, requests: int) -> list[bytes]:
+        """The connections of that many requests, when the door has taken them."""
+        taken: list[bytes] = []
+        for _ in range(TRIES):
+            if len(taken) >= requests:
+                break
+            taken += [one.identity for one in self._door.poll(0.005)]
+        return taken
+
+    def read(self, replies: int) -> list[int]:
+        """The numbers of as many replies, without those to no request."""
+        numbers: list[int] = []
+        for _ in range(TRIES):
+            while self._socket.poll(0):
+                numbers += [number] if (number := decode_reply(self._socket.recv()).id) else []
+            if len(numbers) >= replies:
+                break
+            self._door.poll(0.005)
+        return numbers
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+
+@pytest.fixture
+def door(tmp_path: Path) -> Iterator[Server]:
+    path = tmp_path / "socket"
+    door = Server(listen(path), path, "epoch")
+    yield door
+    door.close()
+
+
+@pytest.fixture
+def caller(door: Server) -> Iterator[Caller]:
+    caller = Caller(door)
+    yield caller
+    caller.close()
+
+
+def test_a_caller_that_was_asked_often_whether_it_is_there_gets_its_reply_when_it_reads(
+    door: Server, caller: Caller
+) -> None:
+    """An agent that had been idle for a night, beside `quire top`, was asked so often that its next reply was lost."""
+    replies = 0
+    while door.undeliverable == 0 and not door.unread:
+        for _ in range(1000):
+            assert door.reaches(caller.identity)
+        replies += 1
+        door.reply(caller.identity, replies, {})
+    assert caller.read(replies) == [*range(1, replies + 1)]
+    assert not door.unread
+
+
+def test_replies_that_nobody_reads_are_kept_up_to_a_bound_and_come_in_order_to_who_reads_late(
+    door: Server, caller: Caller
+) -> None:
+    """A thousand were kept, of up to 16 MiB each."""
+    sent = 0
+    while door.undeliverable == 0:
+        sent += 1
+        door.reply(caller.identity, sent, {"content": "x" * 100_000})
+    assert sent < 2 * MOST_UNREAD
+    assert {*door.unread} == {caller.identity}
+    assert caller.read(sent - 1) == [*range(1, sent)]
+    assert not door.unread
+
+
+def test_replies_to_one_that_has_gone_are_forgotten(door: Server, caller: Caller) -> None:
+    while not door.unread:
+        door.reply(caller.identity, 1, {"content": "x" * 100_000})
+    caller.close()
+    for _ in range(TRIES):
+        if not door.unread:
+            break
+        door.poll(0.005)
+    assert not door.unread
 
 
 def test_who_rings_when_the_door_is_closed_writes_into_no_other_file(tmp_path: Path) -> None:

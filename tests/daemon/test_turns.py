@@ -397,6 +397,16 @@ def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(
     assert daemon.app.stopping
 
 
+def test_nothing_is_decided_for_a_caller_that_has_replies_to_read_before(daemon: Daemon) -> None:
+    (daemon.root / "a").write_text("text\n")
+    daemon.server.full.add(b"ann")
+    daemon.app.turn([incoming("ann", *read("a")), incoming("ben", *read("a"))])
+    assert [*daemon.server.replies] == [b"ben"]
+    daemon.server.full.clear()
+    daemon.app.turn([])
+    assert daemon.server.replies[b"ann"]["ok"]
+
+
 def test_large_calls_that_wait_are_bounded_in_bytes_and_small_ones_are_taken_beside_them(
     daemon: Daemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
