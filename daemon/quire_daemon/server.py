@@ -35,9 +35,13 @@ a quarter of it now and then. Only a caller that does not read makes it last so 
 DRAIN_LIMIT = 256
 """Requests taken from the socket in one turn: a flood must not keep the turn from ending."""
 
+DRAIN_BYTES = 8 << 20
+"""After so many bytes of requests the others are left for the next turn, in which every connection has its share again:
+sixty that came at once, of as many megabytes each, had everybody wait for seconds."""
+
 MOST_QUEUED = 4
-"""Replies that ZeroMQ keeps for one who does not read. Whoever asks and waits for the answer has one at most; one can
-have many megabytes, and ZeroMQ's own measure is a thousand."""
+"""Messages of one connection that ZeroMQ keeps for us, and replies that it keeps for one who does not read. Whoever
+asks and waits for the answer has one at most; one can have many megabytes, and ZeroMQ's own measure is a thousand."""
 
 MOST_UNREAD = 64
 """Replies that are kept beside for one who does not read. Its calls wait meanwhile (`waiting`), so that these are what
@@ -110,6 +114,7 @@ class Server:
         self._router.setsockopt(zmq.MAXMSGSIZE, MAX_MESSAGE)
         self._router.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._router.setsockopt(zmq.SNDHWM, MOST_QUEUED)
+        self._router.setsockopt(zmq.RCVHWM, MOST_QUEUED)
         self._router.setsockopt(zmq.USE_FD, listener.fileno())
         self._router.bind(f"ipc://{path}")
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC) if hasattr(os, "eventfd") else -1
@@ -173,7 +178,10 @@ class Server:
                 yield _incoming(identity, peer, frame, number)
 
     def _drain(self) -> Iterable[Incoming]:
+        size = 0
         for taken in range(DRAIN_LIMIT):
+            if size > DRAIN_BYTES:
+                return
             if taken and not int(self._router.getsockopt(zmq.EVENTS)) & _POLLIN:  # cheaper than to try and fail
                 return
             try:
@@ -183,7 +191,7 @@ class Server:
             except zmq.Again:
                 return
             identity, body = frames[0].bytes, frames[-1]
-            peer = _peer(body)
+            peer, size = _peer(body), size + sum(map(len, frames))
             if len(frames) != 2:
                 yield Incoming(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
                 continue

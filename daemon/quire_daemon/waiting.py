@@ -7,7 +7,7 @@ is first is written (`under_way`) and there is room for its answer (`server`). S
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,7 +26,8 @@ from quire_daemon.trouble import Trouble
 from quire_daemon.under_way import UnderWay
 from quire_journal.refusals import Refused
 
-MOST_CALLS: Final = 4096  # that wait; a caller sends one and waits for its answer, so that each is a connection
+MOST_CALLS: Final = 4096  # that wait
+MOST_OF_ONE: Final = 256  # of one connection: a caller that sends without end is refused before it crowds out others
 LARGE_BYTES: Final = 64 << 10  # of a call's arguments: as many smaller ones as may wait are no burden
 MOST_BYTES: Final = 256 << 20  # of the arguments of larger ones that wait
 
@@ -46,6 +47,7 @@ class Waiting:
         self._deciding, self._under_way, self._recorder, self._clock = deciding, under_way, recorder, recorder.clock
         self._finding_out, self._answering, self._trouble = finding_out, answering, trouble
         self._calls: deque[Call] = deque()
+        self._of: Counter[bytes] = Counter()  # how many of them each connection has
 
     def __iter__(self) -> Iterator[Call]:
         return iter(self._calls)
@@ -58,11 +60,14 @@ class Waiting:
             self._answering.answer(call, Refused("busy", message, "retry", retry_after_ms=1000).reply())
         else:
             self._calls.append(call)
+            self._of[call.incoming.identity] += 1
 
     def _full(self, call: Call) -> str:
         """What waits already, if that is too much for this call to wait, too; else nothing."""
         if len(self._calls) >= MOST_CALLS:
             return f"{MOST_CALLS} calls"
+        if self._of[call.incoming.identity] >= MOST_OF_ONE:
+            return f"{MOST_OF_ONE} calls of this connection"
         size = _size(call)
         if size < LARGE_BYTES:
             return ""
@@ -120,6 +125,7 @@ class Waiting:
                 if started is not None:
                     going.append(started)
         self._calls = waiting
+        self._of = Counter(call.incoming.identity for call in waiting)
         return [one for one in going if self._is_noted(one)]
 
     def _behind(self) -> set[bytes]:

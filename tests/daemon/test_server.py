@@ -112,6 +112,19 @@ def test_replies_to_one_that_has_gone_are_forgotten(door: Server, caller: Caller
     assert not door.unread
 
 
+def test_large_requests_are_taken_a_few_at_a_time(door: Server, caller: Caller) -> None:
+    """Sixty of them at once had everybody else wait for seconds."""
+    large = encode(Request(1, "x" * 5_000_000))
+    caller.send(*[large] * 9)
+    turns = []
+    for _ in range(TRIES):
+        if sum(turns) == 9:
+            break
+        turns.append(len(door.poll(0.005)))
+    assert sum(turns) == 9
+    assert max(turns) <= 2
+
+
 def test_who_rings_when_the_door_is_closed_writes_into_no_other_file(tmp_path: Path) -> None:
     """Its descriptors are those of other files by then: a second SIGTERM wrote into the mark of the good end."""
     path = tmp_path / "socket"

@@ -25,7 +25,7 @@ from quire_daemon.health import SALVAGE_IS_TOLD_NS
 from quire_daemon.logfile import Log
 from quire_daemon.performing import MANY
 from quire_daemon.spool import Spool
-from quire_daemon.waiting import MOST_CALLS
+from quire_daemon.waiting import MOST_CALLS, MOST_OF_ONE
 from quire_journal.check import check
 from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.ids import WriterId
@@ -386,15 +386,25 @@ def test_a_reply_that_cannot_be_said_is_a_fault_that_is_told(daemon: Daemon) -> 
     assert (reply["error"], reply["outcome"], reply["op"]) == ("fault", "applied", b"an operation id.".hex())
 
 
-def test_a_caller_that_sends_without_end_is_refused_and_the_daemon_can_be_ended(daemon: Daemon) -> None:
-    """One call of a connection is decided in a turn; what waits behind it must not fill the memory."""
+WAITS = ("since", {"cursor": "seq:99", "wait_ms": 60_000})
+
+
+def test_callers_without_end_are_refused_and_the_daemon_can_be_ended(daemon: Daemon) -> None:
     (daemon.root / "a").write_text("text\n")
-    flood = [incoming("ann", "since", {"cursor": "seq:99", "wait_ms": 60_000}) for _ in range(MOST_CALLS)]
-    daemon.app.turn(flood)
+    daemon.app.turn([incoming(f"ann {n}", *WAITS) for n in range(MOST_CALLS)])
     assert daemon.server.replies == {}
     assert daemon.turn(ben=read("a"))["ben"]["error"] == "busy"
     assert daemon.turn(ben=("shutdown", {}))["ben"]["ok"]
     assert daemon.app.stopping
+
+
+def test_a_caller_that_sends_without_end_is_refused_and_others_are_served(daemon: Daemon) -> None:
+    """One call of a connection is decided in a turn; what waits behind it took the room of everybody."""
+    (daemon.root / "a").write_text("text\n")
+    daemon.app.turn([incoming("ann", *WAITS) for _ in range(MOST_OF_ONE)])
+    assert daemon.server.replies == {}
+    replies = daemon.turn(ann=read("a"), ben=read("a"))
+    assert [replies[name].get("error") for name in ("ann", "ben")] == ["busy", None]
 
 
 def test_nothing_is_decided_for_a_caller_that_has_replies_to_read_before(daemon: Daemon) -> None:
