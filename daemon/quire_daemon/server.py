@@ -192,6 +192,9 @@ class Server:
                 return
             identity, body = frames[0].bytes, frames[-1]
             peer, size = _peer(body), size + sum(map(len, frames))
+            if identity.startswith(PREFIX):  # as it calls itself: its replies would be written as files
+                self.undeliverable += 1
+                continue
             if len(frames) != 2:
                 yield Incoming(identity, peer, None, f"a request is one frame; {len(frames) - 1} came")
                 continue

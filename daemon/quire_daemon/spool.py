@@ -20,7 +20,8 @@ from quire_journal.locks import Running
 from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_file, reply_file, unfinished_file
 
 PREFIX: Final = b"spool:"
-"""How the identities of these callers begin; those of sockets begin with a NUL."""
+"""How the identities of these callers begin. Those of sockets begin with a NUL, unless one names itself; none is heard
+that does so."""
 
 MOST: Final = 64
 """Requests taken in one turn; the others are taken in the next."""

@@ -125,6 +125,21 @@ def test_large_requests_are_taken_a_few_at_a_time(door: Server, caller: Caller) 
     assert max(turns) <= 2
 
 
+def test_a_socket_that_calls_itself_as_callers_by_files_are_called_is_not_heard(door: Server, caller: Caller) -> None:
+    """Its reply went to a file of the name that it chose, or ended the daemon where that is none."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    other = context.socket(zmq.DEALER)
+    other.setsockopt(zmq.ROUTING_ID, b"spool:\xff")
+    other.connect(f"ipc://{door.path}")
+    other.send(encode(Request(1, "status")))
+    for _ in range(TRIES):
+        if door.undeliverable:
+            break
+        assert door.poll(0.005) == []
+    assert door.undeliverable
+    context.destroy(linger=0)
+
+
 def test_who_rings_when_the_door_is_closed_writes_into_no_other_file(tmp_path: Path) -> None:
     """Its descriptors are those of other files by then: a second SIGTERM wrote into the mark of the good end."""
     path = tmp_path / "socket"
