@@ -82,11 +82,19 @@ def test_create_makes_a_file_and_its_folders() -> None:
     assert book.text("a/b.txt") == "hello\n"
 
 
-def test_create_never_overwrites() -> None:
+def test_create_never_overwrites_unasked() -> None:
     book = Playbook({"f.txt": FIVE})
     editor(book, "view")
     reply = editor(book, "create", file_text="gone\n")
     assert (reply["error"], book.text("f.txt")) == ("write_conflict", FIVE)
+
+
+def test_create_takes_the_argument_that_its_refusal_asks_for() -> None:
+    book = Playbook({"f.txt": FIVE})
+    shown = editor(book, "view")
+    assert "`base`" in editor(book, "create", file_text="new\n")["message"]
+    assert editor(book, "create", file_text="new\n", base=shown["version"])["ok"]
+    assert book.text("f.txt") == "new\n"
 
 
 # ── str_replace ──────────────────────────────────────────────────────────────

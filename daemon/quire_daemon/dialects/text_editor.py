@@ -1,8 +1,8 @@
 """The `text_editor` dialect: Anthropic's text editor, one tool with five commands.
 
 `view`, `create` and `undo_edit` say in other words what `read_file`, `write_file` and `undo` do, but that a folder can
-be viewed, too; the two that edit are planned here. Unlike its model, `create` never overwrites, and `undo_edit` leaves
-everyone else's work alone.
+be viewed, too; the two that edit are planned here. Unlike those of its model, `create` overwrites only the version that
+its `base` names, and `undo_edit` leaves everyone else's work alone.
 """
 
 from __future__ import annotations

@@ -108,7 +108,8 @@ def _through_the_gate(params: WriteParams, now: FileNow, before: Text, world: Wo
         return "", basis_at(now.version, now, before, world, CONFLICT)
     if params.expectedSha256:
         return "", knowing_nothing(now, before, world.history)
-    message = f"{now.path} exists; say which version is to be replaced (`expected_file_version`, `expectedSha256`)."
+    # Only `base` is an argument of every tool that comes this way.
+    message = f"{now.path} exists; read it, and say as `base` which version is to be replaced."
     raise Refused(CONFLICT, message, "re-read_file", path=now.path, reason="no_gate", **current_version(now))
 
 

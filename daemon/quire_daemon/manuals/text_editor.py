@@ -9,7 +9,7 @@ MANUAL: Final = """\
 
 - `view`: shows the file with line numbers; `view_range: [first, last]` a part of it, -1 for the end. Of \
 a folder it shows what is in it, two levels deep.
-- `create`: makes a new file of `file_text`. It never overwrites; a whole file is replaced with `write_file`.
+- `create`: makes a new file of `file_text`. One that exists is replaced only where `base` is its version.
 - `str_replace`: replaces `old_str`, which must be in the file exactly once, by `new_str`. Include enough lines around \
 it to make it unique.
 - `insert`: puts `insert_text` after line `insert_line`; 0 is the top of the file.
