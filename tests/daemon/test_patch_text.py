@@ -168,6 +168,24 @@ def test_what_makes_no_sense_is_refused_with_its_line(patch: str, line: int) -> 
     assert (error.details["line"], error.action) == (line, "fix_patch")
 
 
+@every(
+    ("patch", "said"),
+    [
+        ("```\n{}\n```", "which is line 2 of this; leave out what stands before it and behind `*** End Patch`"),
+        ("Here it is:\n\napply_patch <<'EOF'\n{}\nEOF\n", "which is line 4 of this"),
+    ],
+)
+def test_what_stands_around_a_patch_is_told_from_it(patch: str, said: str) -> None:
+    dashes = envelope("*** Update File: f.sql", "@@", "--- a", "+++ b")  # these lines could begin a diff, too
+    assert said in refused(patch.format(dashes)).message
+
+
+def test_a_blank_line_of_a_new_file_without_its_mark_is_named() -> None:
+    error = refused(envelope("*** Add File: f", "+a", "", "+b"))
+    assert "a `+` alone, which line 4 has not" in error.message
+    assert "alone" not in refused(envelope("*** Add File: f", "+a", "*** End of File", "+b")).message
+
+
 # ── unified diffs ────────────────────────────────────────────────────────────
 
 GIT = """\
@@ -291,3 +309,10 @@ HEAD = "--- a/f\n+++ b/f\n"
 )
 def test_a_diff_that_cannot_be_meant_is_refused_with_its_line(patch: str, line: int) -> None:
     assert refused(patch).details["line"] == line
+
+
+@every(
+    "hunk", ["@@ -1,9 +1 @@\n-a\n+b\n", "@@ -1 +1 @@\n-a\n+b\n+c\n", "@@ -1 +1,2 @@\n-a\n-b\n", "@@ ... @@\n-a\n+b\n"]
+)
+def test_wrong_numbers_are_refused_with_the_way_to_do_without_them(hunk: str) -> None:
+    assert "in the envelope of `*** Begin Patch` hunks need no numbers" in refused(HEAD + hunk).message

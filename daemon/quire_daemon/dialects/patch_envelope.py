@@ -8,6 +8,7 @@ from typing import Final
 
 from quire_daemon.dialects.patch_parts import (
     BEGIN,
+    END,
     HUNK,
     FilePatch,
     Hunk,
@@ -21,7 +22,6 @@ from quire_daemon.dialects.patch_parts import (
     start_of,
 )
 
-_END: Final = "*** End Patch"
 _END_OF_FILE: Final = "*** End of File"
 _MOVE_TO: Final = "*** Move to:"
 _SECTION: Final = re.compile(r"\*\*\* (Add File|Update File|Delete File|Move File):(.*)", re.DOTALL)
@@ -35,7 +35,7 @@ class Envelope:
         self.lines = lines
         self.index = 0
         last = lines.last_filled()
-        self.end = last if lines.at(last).strip() == _END else None
+        self.end = last if lines.at(last).strip() == END else None
 
     def files(self, first: int) -> tuple[FilePatch, ...]:
         if self.lines.at(first).strip() != BEGIN:
@@ -48,7 +48,7 @@ class Envelope:
             fail(first + 1, "there is no file in the patch.", expected="*** Update File: path")
         for index in range(self.index + 1, len(self.lines)):
             if not self.lines.blank(index):
-                fail(index + 1, f"nothing follows `{_END}`, but there is {quoted(self.lines.at(index))}.")
+                fail(index + 1, f"nothing follows `{END}`, but there is {quoted(self.lines.at(index))}.")
         return tuple(found)
 
     def _line(self) -> str:
@@ -57,7 +57,7 @@ class Envelope:
     def _more(self) -> bool:
         """Is there another line before the next one that begins with `***`?"""
         if self.index >= len(self.lines):
-            fail(len(self.lines), f"the patch stops without `{_END}`.", expected=_END)
+            fail(len(self.lines), f"the patch stops without `{END}`.", expected=END)
         return self.index != self.end and not self.lines.raw[self.index].startswith(b"***")
 
     def _skip_blank(self) -> None:
@@ -66,7 +66,7 @@ class Envelope:
 
     def _ended(self) -> bool:
         self._skip_blank()
-        return not self._more() and self._line().strip() == _END
+        return not self._more() and self._line().strip() == END
 
     def _file(self) -> FilePatch:
         number = self.index + 1
@@ -117,8 +117,12 @@ class Envelope:
         return bytes(made)
 
     def _nothing_more(self, name: str) -> None:
+        first = self.index
         self._skip_blank()
         if self._more() and not _SECTION.fullmatch(self._line().strip()):
+            if self.index > first and name == "Add File" and self._line().startswith("+"):
+                what = f"a blank line of a new file is a `+` alone, which line {first + 1} has not"
+                fail(self.index + 1, f"{what}; the file would end there.")
             what = "every line of a new file begins with `+`" if name == "Add File" else f"`*** {name}` has no lines"
             fail(self.index + 1, f"{what}; this is {quoted(self._line())}.")
 

@@ -15,6 +15,7 @@ from quire_journal.text import BOM, Text
 _OWN_LINES: Final = (b"*** ", b"diff --git ", b"--- ", b"+++ ", b"@@")
 _HEREDOC: Final = re.compile(r"""\s*<<(EOF|'EOF'|"EOF")\s*""")
 BEGIN: Final = "*** Begin Patch"
+END: Final = "*** End Patch"
 
 HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@", re.ASCII)
 """The head of a hunk that names lines by their numbers."""

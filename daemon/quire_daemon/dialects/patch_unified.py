@@ -8,6 +8,7 @@ from typing import Final
 
 from quire_daemon.dialects.patch_parts import (
     BEGIN,
+    END,
     HUNK,
     NO_NEWLINE,
     FilePatch,
@@ -31,6 +32,7 @@ _EXTENDED: Final = re.compile(
 )
 _SIGNATURE: Final = re.compile(r"-- ?")
 _BETWEEN: Final = re.compile(r"(Index: |=====|diff )")
+_NO_NUMBERS: Final = f"in the envelope of `{BEGIN}` hunks need no numbers"
 _ESCAPES: Final = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
 
@@ -45,6 +47,11 @@ class Unified:
         while self.index < len(self.lines) and not self._file_begins():
             if self._line().startswith(("@@ ", "@@@ ")):
                 fail(self.index + 1, "the hunk belongs to no file: `--- old` and `+++ new` come first.")
+            if self._line().strip() == BEGIN:
+                message = (
+                    f"a patch begins with `{BEGIN}`, which is line {self.index + 1} of this; leave out what stands"
+                )
+                fail(1, f"{message} before it and behind `{END}`.", expected=BEGIN)
             self.index += 1
         if self.index >= len(self.lines):
             fail(1, f"this is neither a patch (`{BEGIN}`) nor a unified diff (`--- old`, `+++ new`).", expected=BEGIN)
@@ -70,7 +77,7 @@ class Unified:
                 self._skip_signature()
             elif line.strip() and not _BETWEEN.match(line):
                 if line[0] in " +-\\":
-                    fail(self.index + 1, "the hunk before it has more lines than its header says.")
+                    fail(self.index + 1, f"the hunk before it has more lines than its header says; {_NO_NUMBERS}.")
                 fail(self.index + 1, f"a file or a hunk was expected, not {quoted(line)}.")
             else:
                 self.index += 1
@@ -167,13 +174,13 @@ class Unified:
         header = HUNK.match(self._line())
         if header is None:
             message = f"the header of a hunk is `@@ -1,3 +1,4 @@`, not {quoted(self._line())}"
-            fail(number, f"{message}; in the envelope of `{BEGIN}` hunks need no numbers.")
+            fail(number, f"{message}; {_NO_NUMBERS}.")
         left = {"-": int(header[2] or 1), "+": int(header[4] or 1)}
         self.index += 1
         lines: list[Line] = []
         while left["-"] or left["+"] or self._line().startswith(NO_NEWLINE):
             if self.index >= len(self.lines):
-                fail(number, "the hunk has fewer lines than its header says.")
+                fail(number, f"the hunk has fewer lines than its header says; {_NO_NUMBERS}.")
             raw = self.lines.raw[self.index]
             mark = chr(raw[0]) if raw else " "
             if mark == "\\":
@@ -189,10 +196,13 @@ class Unified:
         for side in {" ": "-+", "-": "-", "+": "+"}.get(mark, ""):
             left[side] -= 1
             if left[side] < 0:
-                fail(self.index + 1, f"the hunk at line {number} has other numbers of lines than its header says.")
+                message = f"the hunk at line {number} has other numbers of lines than its header says"
+                fail(self.index + 1, f"{message}; {_NO_NUMBERS}.")
         if mark not in " +-":
-            message = f"the hunk at line {number} has fewer lines than its header says; {quoted(self._line())} is none."
-            fail(self.index + 1, message)
+            message = (
+                f"the hunk at line {number} has fewer lines than its header says, and {quoted(self._line())} is none"
+            )
+            fail(self.index + 1, f"{message}; {_NO_NUMBERS}.")
 
 
 def _put_together(number: int, old: str, new: str, hunks: tuple[Hunk, ...], executable: bool) -> FilePatch:
