@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_daemon.dialects.matching import Lines, nearest, normalised, occurrences
+from quire_daemon.dialects.matching import Lines, nearest, normalised, occurrences, why_not
 from quire_daemon.dialects.replacing import Draft, replaced, replaced_at_once
 from quire_journal.splice import apply, trim
 from quire_journal.text import BOM, Text
@@ -199,6 +199,27 @@ def test_a_text_that_differs_in_blanks_is_shown_where_it_is() -> None:
     near = nearest(Text.of(b"if x:\n    foo()\n\n    bar()\n"), "foo()\nbar()")
     assert near is not None
     assert (near["line"], near["end_line"], near["differs"]) == (2, 4, "whitespace")
+
+
+@every(
+    ("line", "old", "there", "missing"),
+    [
+        ("say \u201chello\u201d", 'say "hello"', ["U+201C", "U+201D"], []),
+        ('say "it\'s"', "say \u201cit\u2019s\u201d", [], ["U+2019", "U+201C", "U+201D"]),
+        ("a \u2013 b\u2011c", "a - b-c", ["U+2011", "U+2013"], []),
+        ("a\u00a0b", "a b", ["U+00A0"], []),
+        ("fo\u200bo()", "foo()", ["U+200B"], []),
+        ("caf\u0065\u0301", "caf\u00e9", ["U+0301"], ["U+00E9"]),
+    ],
+)
+def test_characters_that_look_the_same_are_told_by_their_codes(
+    line: str, old: str, there: list[str], missing: list[str]
+) -> None:
+    near = nearest(Text.of(f"one\n  {line}\n".encode()), old)
+    told = {"differs": "look_alike", "with": there, "without": missing}
+    assert near == {"line": 2, "end_line": 2, "text": f"  {line}", **told}
+    said = why_not(old, near)
+    assert all(code in said for code in there + missing)
 
 
 def test_the_line_that_is_most_similar_is_shown() -> None:

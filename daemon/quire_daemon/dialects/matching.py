@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final
+from unicodedata import normalize
 
 from quire_journal.refusals import Refused
 from quire_journal.text import BOM, Text, shown
 
 COMPARED_LINES: Final = 20_000
 """Lines that are looked through for one that is similar; in a longer file only those with the longest word."""
+
+COMPARED_BYTES: Final = 1024 * 1024
+"""Of a file in which it is looked for what only looks like a text."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -35,10 +39,19 @@ FEW_EDITS: Final = 256
 
 SHOWN_LINES: Final = 5
 SHOWN_CHARS: Final = 400
+SHOWN_CODES: Final = 8
 
 _UNREADABLE: Final = "\ufffd"
 _BLANKS: Final = b" \t\n\r\v\f"
 _WORD: Final = re.compile(rb"\w+")
+
+_LOOK_ALIKE: Final = str.maketrans(
+    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
+    | dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'")
+    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
+    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
+)
+"""Characters that nobody tells from those of ASCII, or sees; `normalize` knows the blanks and the accents."""
 
 
 def normalised(sent: str) -> bytes:
@@ -149,40 +162,72 @@ def why_not(old: str, near: dict[str, Any] | None) -> str:
     """What a message says behind "not found": more sentences, or nothing."""
     said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
     if near is not None:
-        how = "differs from it in blanks only" if near["differs"] == "whitespace" else "comes nearest to it"
-        said += f" Line {near['line']} {how}: {near['text'][:SHOWN_CHARS]!r}."
+        how = _HOW_NEAR.get(near["differs"], "comes nearest to it")
+        said += f" Line {near['line']} {how}{_by_code(near)}: {near['text'][:SHOWN_CHARS]!r}."
     return said
+
+
+_HOW_NEAR: Final = {"whitespace": "differs from it in blanks only", "look_alike": "only looks like it"}
+
+
+def _by_code(near: dict[str, Any]) -> str:
+    """The characters by which a place that looks the same is another, by their codes, as nobody can see them."""
+    told = [f"{how} {', '.join(near[how][:SHOWN_CODES])}" for how in ("with", "without") if near.get(how)]
+    return f" ({' and '.join(told)})" if told else ""
 
 
 def nearest(text: Text, old: str) -> dict[str, Any] | None:
     """The place that is like `old`, for a person or an agent to look at; nothing is ever done on its word.
 
-    `differs` says how: `whitespace` where only blanks and line ends do, else `similar`.
+    `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
+    the same, with the codes of those that only the file has (`with`) and only `old` (`without`), else `similar`.
     """
     wanted = normalised(old)
-    found = _but_for_blanks(text, wanted) or _similar(text, wanted)
+    found, differs = _but_for(text, wanted, _without_blanks), "whitespace"
+    if found is None and len(text.data) <= COMPARED_BYTES and not (wanted.isascii() and text.normalised.isascii()):
+        found, differs = _but_for(text, wanted, _as_it_looks), "look_alike"
+    if found is None:
+        found, differs = _similar(text, wanted), "similar"
     if found is None:
         return None
-    (start, stop), differs = found
-    return {
+    start, stop = found
+    there = shown(b"\n".join(text.lines[start:stop]))
+    near = {
         "line": start + 1,
         "end_line": stop,
         "text": shown(b"\n".join(text.lines[start : min(stop, start + SHOWN_LINES)]))[:SHOWN_CHARS],
         "differs": differs,
     }
+    return near if differs != "look_alike" else {**near, "with": _codes(there, old), "without": _codes(old, there)}
 
 
-def _but_for_blanks(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
-    """The lines that hold `wanted` when blanks and line ends do not count."""
-    solid = wanted.translate(None, _BLANKS)
-    at = text.normalised.translate(None, _BLANKS).find(solid) if solid else -1
+def _but_for(text: Text, wanted: bytes, seen: Callable[[bytes], bytes]) -> tuple[int, int] | None:
+    """The lines that hold `wanted` when only what is `seen` of them counts."""
+    solid = seen(wanted)
+    at = seen(text.normalised).find(solid) if solid else -1
     if at < 0:
         return None
-    ends = [*accumulate(len(line.translate(None, _BLANKS)) for line in text.lines)]
-    return (bisect_right(ends, at), bisect_right(ends, at + len(solid) - 1) + 1), "whitespace"
+    ends = [*accumulate(len(seen(line)) for line in text.lines)]
+    return bisect_right(ends, at), bisect_right(ends, at + len(solid) - 1) + 1
 
 
-def _similar(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
+def _without_blanks(said: bytes) -> bytes:
+    return said.translate(None, _BLANKS)
+
+
+def _as_it_looks(said: bytes) -> bytes:
+    """What a reader sees: no difference between dashes, quotes, kinds of blanks, and ways to write an accent."""
+    if not said.isascii():
+        said = normalize("NFKC", shown(said).translate(_LOOK_ALIKE)).encode()
+    return said.translate(None, _BLANKS)
+
+
+def _codes(some: str, others: str) -> list[str]:
+    """The characters beyond ASCII that only `some` has."""
+    return [f"U+{ord(char):04X}" for char in sorted({*some} - {*others}) if not char.isascii()]
+
+
+def _similar(text: Text, wanted: bytes) -> tuple[int, int] | None:
     """The line most like the longest line of `wanted`."""
     probe = max((line.strip() for line in wanted.split(b"\n")), key=len)[:SHOWN_CHARS]
     if not probe:
@@ -199,4 +244,4 @@ def _similar(text: Text, wanted: bytes) -> tuple[tuple[int, int], str] | None:
     if best is None:
         return None
     line = rows[best[2]]
-    return (line, line + 1), "similar"
+    return line, line + 1
