@@ -66,6 +66,38 @@ def test_a_missing_context_line_is_named() -> None:
     assert (error.details["missing_line"], error.details["near_miss"]["line"]) == ("three for", 3)
 
 
+@every(
+    ("text", "hunk", "said", "line"),
+    [
+        ("q\na\nX\nb\nc\n", [" a", " b", "-c"], "at line 3, but line 3 is 'X', where the patch has 'a'", 3),
+        ("a\nb\nc\nd\n", [" a", " d", "-c"], "at line 1, but line 2 is 'b', where the patch has 'd'", 1),
+        ("a\n\nb\n", [" a", "-b"], "at line 1, but line 2 is a blank line, where the patch has 'b'", 1),
+        ("a\nb\n", [" a", "-b", " "], "at line 1, but the file ends there, where the patch has a blank line", 1),
+        ("a\nb\n", [" a", " ", "-b"], "at line 1, but line 2 is 'b', where the patch has a blank line", 1),
+    ],
+)
+def test_lines_that_stand_apart_in_the_file_are_told_from_the_first_that_does_not_fit(
+    text: str, hunk: list[str], said: str, line: int
+) -> None:
+    error = refused(text.encode(), update("@@", *hunk))
+    assert f"nearly fits {said}." in error.message
+    assert error.details["near_miss"]["line"] == line
+
+
+def test_lines_that_stand_far_apart_are_not_said_to_fit_anywhere() -> None:
+    error = refused(b"a\nb\nc\nd\ne\n", update("@@", " e", " d", " b", "-a"))
+    assert error.message.endswith("do not stand together in the file.")
+    bom = "\ufeff"
+    twice = refused(f"{bom}{bom}a\n".encode(), update("@@", f"-{bom}a"))
+    assert twice.details["reason"] == "context_not_found"
+
+
+def test_a_header_that_is_only_the_beginning_of_a_line_is_shown_the_line() -> None:
+    error = refused(b"impl Config {\n    a,\n}\n", update("@@ impl Config", "-    a,"))
+    assert "'impl Config {'" in error.message
+    assert (error.details["near_miss"]["line"], error.details["near_miss"]["differs"]) == (1, "longer")
+
+
 def test_several_places_are_refused_and_listed() -> None:
     error = refused(b"x\nfoo\ny\r\nfoo\r\n", update("@@", "-foo", "+bar"))
     assert (error.code, error.details["hunk"], error.details["matchCount"]) == ("multiple_matches", 1, 2)

@@ -15,6 +15,7 @@ number in a file that the caller is known to know.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
@@ -23,7 +24,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from quire_daemon.dialects.base import Plan
-from quire_daemon.dialects.matching import nearest
+from quire_daemon.dialects.matching import SHOWN_CHARS, near_miss, nearest_line, why_not
 from quire_daemon.dialects.patch_parts import FilePatch, Hunk, Line
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply
@@ -36,6 +37,9 @@ MOST_PLACES: Final = 20
 
 MOST_LOOKED_AT: Final = 10_000
 """Places of one hunk among which it is looked for the right one."""
+
+MOST_COUNTED: Final = 100_000
+"""Places of a hunk's lines that are counted to find where most of them stand together."""
 
 TAB: Final = 8
 
@@ -188,8 +192,9 @@ class _Work:
                 for at in self._lines_like(wanted, start, stop)
             ]
             if not sections:
+                near = nearest_line(self.text, header)
                 message = f"{self._name(index)}: there is no line {header!r} for it to stand under."
-                near = nearest(self.text, header)
+                message += why_not(header, near)
                 self.refuse(index, "context_not_found", message, header=header, **({"near_miss": near} if near else {}))
         return [at for at in matching if any(start <= at < stop for start, stop in sections)]
 
@@ -353,21 +358,40 @@ class _Work:
             yield {"type": "bom_kept", "message": f"{self.patch.path} keeps its byte order mark.", "line": 1}
 
     def _refuse_missing(self, index: int, old: Sequence[Line]) -> NoReturn:
-        said = b"\n".join(line.text for line in old).decode()
         message = f"{self._name(index)} (line {self.patch.hunks[index].number} of the patch) matches nowhere."
-        if _UNREADABLE.decode() in said:
-            message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
-        absent = next((line for line in old if not self._lines_saying(line.text)), None)
-        details: dict[str, Any] = {}
-        if absent is not None:
-            message += f" The file has no line {shown(absent.text)!r}."
-            details["missing_line"] = shown(absent.text)
-        near = nearest(self.text, shown(absent.text) if absent is not None and absent.text.strip() else said)
+        absent = [line.text for line in old if _UNREADABLE in line.text or not self._lines_saying(line.text)]
+        missing = next((line for line in absent if line.strip()), None)
+        details: dict[str, Any] = {"missing_line": shown(missing or absent[0])} if absent else {}
+        if missing is not None:
+            said = shown(missing)
+            near = nearest_line(self.text, said)
+            message += f" The file has no line {said!r}.{why_not(said, near)}"
+        else:
+            said, near = self._nearly(old)
+            message += said
         if near is not None:
-            how = "but for blanks" if near["differs"] == "whitespace" else "nearly"
-            message += f" Line {near['line']} is {how} like it: {near['text']!r}."
             details["near_miss"] = near
         self.refuse(index, "context_not_found", message, **details)
+
+    def _nearly(self, old: Sequence[Line]) -> tuple[str, dict[str, Any] | None]:
+        """For lines that the file has, but for blank ones: where most of them stand together, and what does not fit.
+
+        As a sentence, and as a near miss.
+        """
+        each = max(MOST_COUNTED // len(old), 1)
+        starts = Counter(at - n for n, line in enumerate(old) for at in self._lines_saying(line.text)[:each] if at >= n)
+        best = max(starts.values(), default=0)
+        if best * 3 < len(old):
+            return " Its lines do not stand together in the file.", None
+        first = min(at for at, count in starts.items() if count == best)
+        stop = min(first + len(old), len(self.text))
+        there = self.text.lines[first:stop]
+        n = next((n for n, line in enumerate(there) if line != old[n].text), len(there))
+        if n == len(old):  # a byte order mark is not where it is said to be
+            return "", None
+        found = f"line {first + n + 1} is {_said(there[n])}" if n < len(there) else "the file ends there"
+        said = f" It nearly fits at line {first + 1}, but {found}, where the patch has {_said(old[n].text)}."
+        return said, near_miss(self.text, first, stop, "some_lines")
 
     def _refuse_several(self, index: int, where: Sequence[int]) -> NoReturn:
         hunk = self.patch.hunks[index]
@@ -385,6 +409,11 @@ class _Work:
             matchCount=len(where),
             matchRanges=self._ranges(where, len(hunk.old)),
         )
+
+
+def _said(line: bytes) -> str:
+    """A line in a sentence."""
+    return repr(shown(line)[:SHOWN_CHARS]) if line.strip() else "a blank line"
 
 
 def _named(places: Sequence[int]) -> str:

@@ -167,7 +167,11 @@ def why_not(old: str, near: dict[str, Any] | None) -> str:
     return said
 
 
-_HOW_NEAR: Final = {"whitespace": "differs from it in blanks only", "look_alike": "only looks like it"}
+_HOW_NEAR: Final = {
+    "whitespace": "differs from it in blanks only",
+    "look_alike": "only looks like it",
+    "longer": "goes on behind it",
+}
 
 
 def _by_code(near: dict[str, Any]) -> str:
@@ -182,33 +186,76 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
     `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
     the same, with the codes of those that only the file has (`with`) and only `old` (`without`), else `similar`.
     """
-    wanted = normalised(old)
-    found, differs = _but_for(text, wanted, _without_blanks), "whitespace"
-    if found is None and len(text.data) <= COMPARED_BYTES and not (wanted.isascii() and text.normalised.isascii()):
-        found, differs = _but_for(text, wanted, _as_it_looks), "look_alike"
-    if found is None:
-        found, differs = _similar(text, wanted), "similar"
-    if found is None:
-        return None
-    start, stop = found
-    there = shown(b"\n".join(text.lines[start:stop]))
-    near = {
+    return _told(text, old, _seen_alike(text, old, _holding) or _similar(text, normalised(old)))
+
+
+def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
+    """The line that is like `line`. As `nearest`, but whole; `differs` is `longer` where one only begins with it."""
+    wanted = normalised(line)
+    found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _similar(text, wanted)
+    return _told(text, line, found)
+
+
+def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
+    """Lines [start, stop) of `text` as a refusal shows them."""
+    return {
         "line": start + 1,
         "end_line": stop,
         "text": shown(b"\n".join(text.lines[start : min(stop, start + SHOWN_LINES)]))[:SHOWN_CHARS],
         "differs": differs,
     }
-    return near if differs != "look_alike" else {**near, "with": _codes(there, old), "without": _codes(old, there)}
 
 
-def _but_for(text: Text, wanted: bytes, seen: Callable[[bytes], bytes]) -> tuple[int, int] | None:
-    """The lines that hold `wanted` when only what is `seen` of them counts."""
+_Lines = tuple[int, int]
+_Seen = Callable[[bytes], bytes]
+"""What counts of a text."""
+
+
+def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    (start, stop), differs = found
+    near = near_miss(text, start, stop, differs)
+    if differs == "look_alike":
+        there = shown(b"\n".join(text.lines[start:stop]))
+        near |= {"with": _codes(there, old), "without": _codes(old, there)}
+    return near
+
+
+def _seen_alike(
+    text: Text, old: str, place: Callable[[Text, bytes, _Seen], _Lines | None]
+) -> tuple[_Lines, str] | None:
+    """The lines that are `old`, or hold it, when less of them counts."""
+    wanted = normalised(old)
+    if _UNREADABLE in old:
+        return None
+    if (found := place(text, wanted, _without_blanks)) is not None:
+        return found, "whitespace"
+    if len(text.data) > COMPARED_BYTES or (wanted.isascii() and text.normalised.isascii()):
+        return None
+    found = place(text, wanted, _as_it_looks)
+    return None if found is None else (found, "look_alike")
+
+
+def _holding(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
     solid = seen(wanted)
     at = seen(text.normalised).find(solid) if solid else -1
     if at < 0:
         return None
     ends = [*accumulate(len(seen(line)) for line in text.lines)]
     return bisect_right(ends, at), bisect_right(ends, at + len(solid) - 1) + 1
+
+
+def _saying(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
+    solid = seen(wanted)
+    line = next((n for n, line in enumerate(text.lines) if seen(line) == solid), None) if solid else None
+    return None if line is None else (line, line + 1)
+
+
+def _beginning_with(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
+    lines = enumerate(text.lines)
+    line = next((n for n, line in lines if line.lstrip().startswith(wanted)), None) if wanted else None
+    return None if line is None else ((line, line + 1), "longer")
 
 
 def _without_blanks(said: bytes) -> bytes:
@@ -227,7 +274,7 @@ def _codes(some: str, others: str) -> list[str]:
     return [f"U+{ord(char):04X}" for char in sorted({*some} - {*others}) if not char.isascii()]
 
 
-def _similar(text: Text, wanted: bytes) -> tuple[int, int] | None:
+def _similar(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
     """The line most like the longest line of `wanted`."""
     probe = max((line.strip() for line in wanted.split(b"\n")), key=len)[:SHOWN_CHARS]
     if not probe:
@@ -244,4 +291,4 @@ def _similar(text: Text, wanted: bytes) -> tuple[int, int] | None:
     if best is None:
         return None
     line = rows[best[2]]
-    return line, line + 1
+    return (line, line + 1), "similar"
