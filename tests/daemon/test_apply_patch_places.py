@@ -160,6 +160,45 @@ def test_braces_labels_and_directives_end_no_section() -> None:
     assert patched(text, update("@@ int f()", "-  a();", "+  b();")) == changed
 
 
+@every(
+    ("text", "header", "old"),
+    [
+        ("def f():\n    a\n\nx = 1\n", "def f():", "x = 1"),
+        ("from m import (\n    a,\n)\n\ny = 1\n", "from m import (", "y = 1"),
+        ("## Setup\n\n    pip install m\n\nThen run it.\n\n## Use\n", "## Setup", "Then run it."),
+        ("class A:\n    def f(self):\n        pass\n\n    x = 1\n", "    def f(self):", "    x = 1"),
+    ],
+)
+def test_lines_that_cannot_be_in_the_section_of_a_header_stand_below_it(text: str, header: str, old: str) -> None:
+    changed = text.replace(old, "new")
+    assert patched(text.encode(), update(f"@@ {header}", f"-{old}", "+new")) == changed.encode()
+    assert refused(f"{old}\n{text.replace(old, '')}".encode(), update(f"@@ {header}", f"-{old}", "+new")).details[
+        "matchRanges"
+    ]
+    twice = refused(f"{text}{old}\n".encode(), update(f"@@ {header}", f"-{old}", "+new"))
+    assert twice.code == "multiple_matches"
+
+
+def test_a_closing_line_is_that_of_the_section() -> None:
+    text = b"int f()\n{\n  a();\n}\nint g()\n{\n  a();\n}\n"
+    assert patched(text, update("@@ int f()", " }", "+// f")) == text.replace(b"}\n", b"}\n// f\n", 1)
+
+
+@every(
+    ("first", "goes_on"),
+    [
+        ("try:", "except ValueError:"),
+        ("if x == 1:", "elif x == 2:"),
+        ("if x; then", "else"),
+        ("begin", "rescue E => e"),
+    ],
+)
+def test_what_a_statement_goes_on_with_ends_no_section(first: str, goes_on: str) -> None:
+    text = f"{first}\n    a\n{goes_on}\n    b\nelsewhere\n    c\n".encode()
+    assert patched(text, update(f"@@ {first}", "-    b", "+    B")) == text.replace(b"b\nelse", b"B\nelse")
+    assert refused(text, update(f"@@ {first}", "-    c", "+    C")).details["reason"] == "context_not_found"
+
+
 def test_a_header_that_is_no_line_is_refused() -> None:
     error = refused(b"a\n", update("@@ def f():", "-a", "+b"))
     assert (error.details["reason"], error.details["header"]) == ("context_not_found", "def f():")

@@ -3,8 +3,9 @@
 Hunks are matched as whole lines against the file as it was, exactly. Where the lines of a hunk stand at several
 places, these may tell them apart, in this order, and nothing else does:
 
-* `@@ text`: the hunk stands in the section that begins with that line (indentation says where it ends), under
-  stacked headers in the innermost one; `*** End of File`: it is the end;
+* `@@ text`: the hunk stands in the section that begins with that line (indentation says where it ends; a hunk that
+  begins no deeper than it stands anywhere below), under stacked headers in the innermost one; `*** End of File`: it is
+  the end;
 * line numbers, where every hunk of the file stands exactly where its own say: then they are of this very file;
 * order: hunks are in the order of the file, and there is only one way to have them so.
 
@@ -14,6 +15,7 @@ number in a file that the caller is known to know.
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -42,10 +44,16 @@ MOST_COUNTED: Final = 100_000
 """Places of a hunk's lines that are counted to find where most of them stand together."""
 
 TAB: Final = 8
+TOO_DEEP: Final = 1 << 62
+"""A depth that no line has."""
 
 _UNREADABLE: Final = "\ufffd".encode()
 _NO_SECTION: Final = (b"{", b"}", b"(", b")", b"[", b"]", b"#", b"//", b"/*", b"*")
 """How lines begin that end no section, though they stand as far to the left as its first line."""
+
+_FIRST_WORD: Final = re.compile(rb"[a-z]+\b")
+_GOING_ON: Final = frozenset(b"else elif elsif elseif except finally catch rescue ensure".split())
+"""The words with which a statement goes on behind its first block."""
 
 
 def plan_file(patch: FilePatch, text: Text, known: bool) -> Plan:
@@ -122,7 +130,10 @@ class _Work:
         under = self._under(index, matching)
         if not under:
             where = _named(matching)
-            message = f"{self._name(index)}: its lines do not stand under {_headers(hunk)}, but at {where}."
+            message = (
+                f"{self._name(index)}: its lines do not stand under {_headers(hunk)}, but at {where}; "
+                "name a line that they stand under, or none."
+            )
             self.refuse(index, "context_not_found", message, matchRanges=self._ranges(matching, len(old)))
         if not (hunk.at_end or hunk.opens):
             return under
@@ -183,11 +194,26 @@ class _Work:
 
     def _under(self, index: int, matching: Sequence[int]) -> list[int]:
         """Those places that are under all of the hunk's headers."""
+        hunk = self.patch.hunks[index]
+        found = self._within(self._sections(index, TOO_DEEP), matching)
+        begins = next((_depth(line.text) for line in hunk.old if line.text.strip()), TOO_DEEP)
+        return found or self._within(self._sections(index, begins), matching)
+
+    def _within(self, sections: Sequence[tuple[int, int]], matching: Sequence[int]) -> list[int]:
+        return [at for at in matching if any(start <= at < stop for start, stop in sections)]
+
+    def _sections(self, index: int, begins: int) -> list[tuple[int, int]]:
+        """The lines that the headers of hunk number `index` allow for, if its own begin at depth `begins`.
+
+        Where these begin no deeper than a header, they are not in its section by indentation: it only says from where
+        on they stand.
+        """
+        lines = self.text.lines
         sections = [(0, len(self.text))]
         for header in self.patch.hunks[index].headers:
             wanted = header.strip().encode()
             sections = [
-                (at, _section_end(self.text.lines, at, stop))
+                (at, _section_end(lines, at, stop) if begins > _depth(lines[at]) else stop)
                 for start, stop in sections
                 for at in self._lines_like(wanted, start, stop)
             ]
@@ -196,7 +222,7 @@ class _Work:
                 message = f"{self._name(index)}: there is no line {header!r} for it to stand under."
                 message += why_not(header, near)
                 self.refuse(index, "context_not_found", message, header=header, **({"near_miss": near} if near else {}))
-        return [at for at in matching if any(start <= at < stop for start, stop in sections)]
+        return sections
 
     def _lines_like(self, wanted: bytes, start: int, stop: int) -> Iterator[int]:
         """The lines that say this, however far they are indented."""
@@ -440,7 +466,7 @@ def _section_end(lines: Sequence[bytes], at: int, stop: int) -> int:
     deeper = False
     for i in range(at + 1, stop):
         said = lines[i].strip()
-        if not said or said.startswith(_NO_SECTION) or _is_label(said):
+        if not said or said.startswith(_NO_SECTION) or _goes_on(said):
             continue
         if _depth(lines[i]) > depth:
             deeper = True
@@ -454,6 +480,7 @@ def _depth(line: bytes) -> int:
     return len(expanded) - len(expanded.lstrip())
 
 
-def _is_label(said: bytes) -> bool:
-    """`public:`, `default:`, `else:` and the like, which belong to the section around them."""
-    return said.endswith(b":") and said[:-1].isalpha()
+def _goes_on(said: bytes) -> bool:
+    """`public:`, `default:` and the like, and what a statement goes on with: part of the section around them."""
+    word = _FIRST_WORD.match(said)
+    return (said.endswith(b":") and said[:-1].isalpha()) or (word is not None and word[0] in _GOING_ON)
