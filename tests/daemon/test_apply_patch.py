@@ -189,6 +189,19 @@ def test_a_path_has_one_place_in_a_patch(sections: list[str], reason: str) -> No
     assert book.files == {"f.txt": b"a\n", "p.txt": b"p\n"}
 
 
+@every(
+    ("sections", "said"),
+    [
+        (["*** Delete File: f.txt", "*** Add File: f.txt", "+new"], "removed and added again: update it instead"),
+        (["*** Add File: f.txt", "+new"], "Update it instead, or replace all of it with `write_file`"),
+        (["*** Update File: f.txt", "*** Move to: f.txt", "-a", "+b"], "leave the new name out"),
+        (["*** Update File: f.txt", "-a", "+b", "*** Update File: f.txt", "-b", "+c"], "in one place"),
+    ],
+)
+def test_a_file_that_is_there_already_is_refused_with_what_to_do_instead(sections: list[str], said: str) -> None:
+    assert said in Playbook({"f.txt": "a\nb\n"}).call("apply_patch", {"patch": envelope(*sections)})["message"]
+
+
 class Linked(Playbook):
     """The files of a checkout whose names are hard links to one file."""
 

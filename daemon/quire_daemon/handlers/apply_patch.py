@@ -137,8 +137,7 @@ def _require_apart(files: Sequence[FilePatch], world: World) -> None:
             now = world.files[given]
             path = now.path
             if path in named:
-                message = f"{path} is named twice in the patch: put all that happens to it in one place."
-                _refuse(file, "duplicate_path", message, path)
+                _refuse(file, "duplicate_path", f"{path} {_twice(named[path], file)}", path)
             if now.kind == "file" and now.links > 1:
                 if now.inode in linked:
                     message = f"{path} and {linked[now.inode]} are hard links to one file; name it once in the patch."
@@ -152,6 +151,15 @@ def _require_apart(files: Sequence[FilePatch], world: World) -> None:
             if folder in named:
                 message = f"{folder} is a file in the patch, and a folder of {path}."
                 _refuse(file, "path_conflict", message, path)
+
+
+def _twice(first: FilePatch, second: FilePatch) -> str:
+    """What to do about a file that is named a second time."""
+    if first is second:
+        return "is to be moved to where it is; leave the new name out."
+    if (first.kind, second.kind) == ("delete", "add"):
+        return "is removed and added again: update it instead, or replace all of it with `write_file`."
+    return "is named twice in the patch: put all that happens to it in one place."
 
 
 def _refuse(file: FilePatch, reason: str, message: str, path: str) -> None:
@@ -252,6 +260,8 @@ class _Call:
     def _add(self, file: FilePatch, now: FileNow, world: World) -> Decision:
         if now.kind != "missing":
             message = f"{now.path} exists; the patch would add it, and nothing is overwritten."
+            if now.kind == "file":
+                message += " Update it instead, or replace all of it with `write_file`."
             raise Refused("already_exists", message, "choose_another_path", line=file.number)
         require_name(now)
         nothing, after = Text.of(b""), Text.of(file.content)
