@@ -118,6 +118,30 @@ def test_a_match_behind_the_final_break_makes_a_line_and_a_warning() -> None:
 # ── refusals ──
 
 
+@every(
+    ("pattern", "replacement", "told"),
+    [
+        (r"foo(\d)", "bar$1", "$1"),
+        (r"foo(?P<n>\d)", "${n}", "${n}"),
+        (r"foo\d", "<$&>", "$&"),
+        (r"foo\d", "costs $1", ""),
+        (r"foo(\d)", r"$\1", ""),
+    ],
+)
+def test_a_group_in_the_words_of_another_language_is_text_and_told(pattern: str, replacement: str, told: str) -> None:
+    book = Playbook({"f.txt": "foo1\n"})
+    warned = [warning["message"] for warning in sub(book, pattern, replacement)["warnings"]]
+    assert [message.split()[0] for message in warned] == ([told] if told else [])
+    assert book.text("f.txt") == replacement.replace("\\1", "1") + "\n"
+
+
+@every(
+    ("pattern", "said"), [(r"a\r\nb", "Every line end is matched as LF"), (r"foo(?<n>\d)", "named as in (?P<name>...)")]
+)
+def test_a_pattern_in_the_words_of_another_tool_is_told_how_it_is_said_here(pattern: str, said: str) -> None:
+    assert said in sub(Playbook({"f.txt": b"a\r\nb\r\n"}), pattern, "x")["message"]
+
+
 def test_a_pattern_that_matches_nothing_is_refused() -> None:
     book = Playbook({"f.txt": "abc\n"})
     assert refused(book, sub(book, r"ZZ\d+", "x"), "pattern_not_found")["replacements_made"] == 0

@@ -6,7 +6,8 @@ search (`quire_daemon.search`), which runs elsewhere and can be stopped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from quire_daemon.config import Settings
@@ -61,10 +62,22 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
             raise refused
         require_few(answer.made)
         splices, final_break = replaced(text, answer.edits)
-        warnings = (_BEYOND,) if answer.beyond else ()
+        warnings = (*((_BEYOND,) if answer.beyond else ()), *_foreign_groups(params))
         return Plan(splices, 1, final_break, warnings, {"replacements_made": answer.made})
 
     return plan
+
+
+_FOREIGN_GROUP: Final = re.compile(r"\$(?:[0-9&]|<\w+>|\{\w+\})")
+"""A group as other languages write it in a replacement."""
+
+
+def _foreign_groups(params: RegexParams) -> Iterator[dict[str, Any]]:
+    """What looks like a group in the replacement, and is text: it may be meant."""
+    found = _FOREIGN_GROUP.search(params.replacement)
+    if found is not None and ("(" in params.pattern or found[0] == "$&"):
+        message = f"{found[0]} in `replacement` was written as it stands; what a group matched is \\1 or \\g<name>."
+        yield {"type": "not_a_group", "message": message}
 
 
 _BEYOND: Final[dict[str, Any]] = {
@@ -79,6 +92,8 @@ def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
     match answer:
         case BadPattern(why, position):
             message = f"The pattern {pattern!r} is no regular expression: {why}{_at(position)}."
+            if why.startswith("unknown extension ?<"):
+                message += " A group is named as in (?P<name>...)."
             return Refused("invalid_regex", message, "fix_pattern", argument="pattern", **_position(position))
         case BadReplacement(why, position):
             message = f"`replacement` cannot be used with the pattern {pattern!r}: {why}{_at(position)}."
@@ -98,6 +113,8 @@ def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
             message = f"The pattern {pattern!r} matches nothing in the file."
             if NO_TEXT in params.pattern:
                 message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
+            if "\\r" in params.pattern:
+                message += " Every line end is matched as LF, which is \\n."
             return Refused("pattern_not_found", message, "re-read_file", argument="pattern")
 
 
