@@ -505,3 +505,33 @@ def test_a_line_that_others_moved_meanwhile_is_not_taken_for_removed() -> None:
     reply = book.call("edit", {"path": "f.txt", "operations": operations, "on_stale": "rebase"}, by="ann")
     assert (reply["error"], book.text("f.txt")) == ("anchor_stale", moved)
     assert reply["conflict"]
+
+
+# ── what was copied along ──
+
+
+def test_a_new_line_that_begins_as_reads_show_lines_is_written_and_warned_of() -> None:
+    for format_ in ("hashed", "hashline", "numbered"):
+        book = Playbook({"f.txt": FIVE})
+        tool, path = (
+            ("read_file", {"format": format_}) if format_ != "numbered" else ("text_editor", {"command": "view"})
+        )
+        row = book.call(tool, {"path": "f.txt", **path})["lines"][1]
+        new = f"TWO\n{row}\n    {row}"
+        reply = book.call("edit_replace", {"path": "f.txt", "old_text": "two 2", "new_text": new})
+        assert [(w["type"], w["line"]) for w in reply["warnings"]] == [("echoed_prefix", 3)]
+        assert repr(row.removesuffix("two 2")) in reply["warnings"][0]["message"]
+        assert book.text("f.txt") == FIVE.replace("two 2", new)
+
+
+@every("said", ["+1 for this", "- item", "# 3", "1\tx", "12 3\tx", "#abcd|x", "3#ab|x", "| 3#abcd |", "      \tx"])
+def test_what_only_looks_a_little_like_a_read_is_no_warning(said: str) -> None:
+    book = Playbook({"f.txt": FIVE})
+    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "two 2", "new_text": said})
+    assert (reply["ok"], reply["warnings"]) == (True, [])
+
+
+def test_lines_that_began_so_before_are_no_warning() -> None:
+    book = Playbook({"f.txt": "1#abcd|one\n2#abcd|two\n"})
+    reply = book.call("edit_replace", {"path": "f.txt", "old_text": "two", "new_text": "2"})
+    assert (reply["ok"], reply["warnings"]) == (True, [])

@@ -7,6 +7,7 @@ reply says `checkpoint: "committed"`. Only a rollback is worth telling, and it i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -44,6 +45,13 @@ CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 
 _ACTIONS: Final = {"strict": "reject", "warn": "warn", "off": "off"}
 _KINDS: Final = ("unbalanced", "syntax", "duplicate_line")
+
+
+LOOKED_AT: Final = 1_000
+"""New lines of an edit that are looked at for what was copied along from a read."""
+
+_AS_SHOWN: Final = re.compile(rb"[ +-]*(?:>>> )?\d+#[0-9a-f]{4,8}(?: \[(?:low|med|high)\])?\|| (?=[ \d]{5}\t) *\d+\t")
+"""How a line begins that was read with hashes, as a hashline, or by number."""
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -275,6 +283,7 @@ def _told(result: Result, world: World, seq: int) -> tuple[dict[str, Any], Range
         reply["warnings"].append(_final_break(after))
     if after.binary:
         reply["warnings"].append(_binary(result.path))
+    reply["warnings"] += _echoed(result)
     if unchanged:
         reply["unchanged"] = True
     if result.dry_run:
@@ -296,6 +305,31 @@ def _binary(path: str) -> dict[str, str]:
         f"{path} holds NUL bytes with this: text tools leave it alone from here on, and only an undo takes it back."
     )
     return {"type": "binary", "message": message}
+
+
+def _echoed(result: Result) -> list[dict[str, Any]]:
+    """The warning for the first new line that begins as a read shows lines, where none before it did.
+
+    It is written as it is sent: that may be what is meant. But more often it was copied along.
+    """
+    moved = looked_at = 0
+    for splice in result.splices:
+        for n, line in enumerate(splice.lines[: LOOKED_AT - looked_at]):
+            shown = _AS_SHOWN.match(line)
+            if shown is not None:
+                if any(_AS_SHOWN.match(old) for old in result.before.lines[splice.start : splice.stop]):
+                    return []
+                number = splice.start + moved + n + 1
+                prefix = shown[0].decode()
+                message = (
+                    f"Line {number} begins with {prefix!r}, as reads show a line; take it out if it was copied along."
+                )
+                return [{"type": "echoed_prefix", "message": message, "line": number}]
+        moved += len(splice.lines) - (splice.stop - splice.start)
+        looked_at += len(splice.lines)
+        if looked_at >= LOOKED_AT:
+            break
+    return []
 
 
 def _valid_through(result: Result) -> int:
