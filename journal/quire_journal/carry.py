@@ -6,7 +6,8 @@ each keeps its own lines or is told what is in its way, and none is ever placed 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -21,6 +22,7 @@ class Blocked(msgspec.Struct, frozen=True):
     splice: Splice  # in the coordinates before
     start: int
     stop: int
+    cause: Splice | None = None  # of `three_way`: its other half, where that is what another one built on, or made too
 
 
 class Carried(msgspec.Struct, frozen=True):
@@ -28,7 +30,7 @@ class Carried(msgspec.Struct, frozen=True):
 
     splices: tuple[Splice, ...]  # in the coordinates afterwards
     blocked: tuple[Blocked, ...] = ()
-    met: int = 0  # how many were done already: the other side made the very same change
+    met: tuple[Splice, ...] = ()  # what was done already, as it was before: the other side made the very same change
 
 
 def changes(a: Text, b: Text) -> tuple[Splice, ...]:
@@ -55,7 +57,8 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
     """
     done: list[Splice] = []
     blocked: list[Blocked] = []
-    met, moved, i = 0, 0, 0
+    met: list[Splice] = []
+    moved = i = 0
     for s in splices:
         while i < len(over) and _before(over[i], s):
             moved += over[i].shift
@@ -64,11 +67,11 @@ def carry(splices: Sequence[Splice], over: Sequence[Splice]) -> Carried:
         if other is None or not clash(other, s):
             done.append(Splice(s.start + moved, s.stop + moved, s.lines, s.breaks))
         elif (other.start, other.stop, other.lines) == (s.start, s.stop, s.lines):
-            met += 1
+            met.append(s)
         else:
             start = other.start + moved
             blocked.append(Blocked(s, start, start + len(other.lines)))
-    return Carried(tuple(done), tuple(blocked), met)
+    return Carried(tuple(done), tuple(blocked), tuple(met))
 
 
 def _before(other: Splice, s: Splice) -> bool:
@@ -77,9 +80,49 @@ def _before(other: Splice, s: Splice) -> bool:
 
 
 def three_way(base: Text, mine: Text, theirs: Text) -> tuple[Text, Carried]:
-    """`theirs` with what `mine` changed in `base`. Where both changed the same lines, those of `theirs` stay."""
-    carried = carry(changes(base, mine), changes(base, theirs))
+    """`theirs` with what `mine` changed in `base`. Where both changed the same lines, those of `theirs` stay.
+
+    So do lines that `mine` takes from one place to another, where `theirs` changed them or is in the way at either:
+    with only one half done they would stand twice, or nowhere.
+    """
+    wanted = changes(base, mine)
+    carried = carry(wanted, changes(base, theirs))
+    if carried.blocked or carried.met:
+        carried = _without_half(carried, wanted, base, mine)
     final_break = mine.final_break if mine.final_break != base.final_break else theirs.final_break
     bom = mine.bom if mine.bom != base.bom else theirs.bom
     made = apply(theirs, carried.splices, final_break=final_break)
     return Text(bom, made.lines, made.breaks), carried
+
+
+def _without_half(carried: Carried, wanted: Sequence[Splice], base: Text, mine: Text) -> Carried:
+    """The same, with the other halves blocked as well of what was blocked, and of what the other side took, too."""
+    blocked, met = {b.splice: b for b in carried.blocked}, {*carried.met}
+    done = dict(zip((s for s in wanted if s not in blocked and s not in met), carried.splices, strict=True))
+    others: dict[Splice, list[Splice]] = {}
+    todo = [(s, s) for s in blocked]
+    for taken, put in _halves(wanted, base, mine):
+        others.setdefault(taken, []).append(put)
+        others.setdefault(put, []).append(taken)
+        todo += [(put, taken)] if taken in met else []
+    while todo:
+        one, cause = todo.pop()
+        now = done.pop(one, None)
+        if now is not None:
+            blocked[one] = Blocked(one, now.start, now.stop, cause)
+        if one in blocked:
+            todo += [(other, cause) for other in others.pop(one, ())]
+    in_order = sorted(blocked.values(), key=lambda b: b.splice.start)
+    return Carried(tuple(done.values()), tuple(in_order), carried.met)
+
+
+def _halves(splices: Sequence[Splice], base: Text, mine: Text) -> Iterator[tuple[Splice, Splice]]:
+    """Which of the splices that make `mine` of `base` takes a line from where it is, and which puts it elsewhere.
+
+    Only lines that stand once in both texts are known to be the same.
+    """
+    put = {line: s for s in splices for line in s.lines}
+    taken = {line: s for s in splices for line in base.lines[s.start : s.stop] if line in put}
+    counts = [Counter(filter(taken.__contains__, text.lines)) for text in (base, mine)]
+    once = (line for line in taken if all(count[line] == 1 for count in counts))
+    yield from {(taken[line], put[line]): None for line in once if taken[line] is not put[line]}

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.blobs import NotHeld
-from quire_journal.carry import Blocked, carry, changes, three_way
+from quire_journal.carry import Blocked, Carried, carry, changes, three_way
 from quire_journal.events import REGULAR
 from quire_journal.history import History
 from quire_journal.line_ranges import Ranges, merge_ranges
@@ -157,7 +157,7 @@ class Merging:
             self._block("occupied", lambda s: s.after.present and not s.before.present)
             return Rest.of(b)
         made, carried = three_way(base, mine, theirs)
-        self.conflicts += self._line_conflicts(base, theirs, carried.blocked)
+        self.conflicts += self._line_conflicts(base, theirs, carried)
         if made == theirs:
             return Rest.of(b)
         return Rest(True, b.path, rest.mode, made.blob, made)
@@ -167,16 +167,17 @@ class Merging:
         seq = next((s.seq for s in self.steps if did(s)), self.steps[-1].seq)
         self.conflicts.append(Conflict(seq, why))
 
-    def _line_conflicts(self, base: Text, theirs: Text, blocked: Sequence[Blocked]) -> Iterator[Conflict]:
-        if not blocked:
+    def _line_conflicts(self, base: Text, theirs: Text, carried: Carried) -> Iterator[Conflict]:
+        if not carried.blocked:
             return
         since = self._since(theirs)
-        places = disputed(base, [b.splice for b in blocked], changes(base, theirs))
-        for one, place in zip(blocked, places, strict=True):
+        places = disputed(base, [b.splice for b in carried.blocked], changes(base, theirs))
+        for one, place in zip(carried.blocked, places, strict=True):
             if place is not None:
                 start, stop = place_after(since, place.start, place.stop)
                 place = replace(place, start=start, stop=stop)
-            yield Conflict(self._blocker(one.splice), "lines", self._lines_now(one, since), place)
+            cause = one.cause or one.splice
+            yield Conflict(self._blocker(cause, cause in carried.met), "lines", self._lines_now(one, since), place)
 
     def _since(self, theirs: Text) -> Sequence[Splice]:
         """What was done to the file between the end of this run and now."""
@@ -184,16 +185,18 @@ class Merging:
             return ()
         return changes(theirs, self.history.text_of(self.now.blob))
 
-    def _blocker(self, splice: Splice) -> int:
+    def _blocker(self, splice: Splice, met: bool) -> int:
         """The record whose text is in the way of `splice`: the first of those that were not taken back within the run.
 
-        What was taken back and redone is still the work of the record that made it.
+        What was taken back and redone is still the work of the record that made it. `met`: it is in the way that the
+        very same was made of the lines.
         """
-        last = next((s for s in reversed(self.steps) if self._in_the_way(splice, s.before) is None), self.steps[0])
-        text = self._in_the_way(splice, last.after)
-        return next((s.seq for s in self.steps if self._in_the_way(splice, s.after) == text), last.seq)
+        steps = self.steps
+        last = next((s for s in reversed(steps) if self._in_the_way(splice, met, s.before) is None), steps[0])
+        text = self._in_the_way(splice, met, last.after)
+        return next((s.seq for s in steps if self._in_the_way(splice, met, s.after) == text), last.seq)
 
-    def _in_the_way(self, splice: Splice, state: State) -> tuple[bytes, ...] | None:
+    def _in_the_way(self, splice: Splice, met: bool, state: State) -> tuple[bytes, ...] | None:
         """The lines by which what the run had come to is in the way of `splice`; none where no text is known there.
 
         None when it is not in the way.
@@ -206,8 +209,10 @@ class Merging:
                 self.until[state.blob] = changes(self.history.text_of(self.a.blob), text)
         except NotHeld:
             return ()
-        blocked = carry((splice,), self.until[state.blob]).blocked
-        return tuple(text.lines[blocked[0].start : blocked[0].stop]) if blocked else None
+        carried = carry((splice,), self.until[state.blob])
+        if met:
+            return splice.lines if carried.met else None
+        return next((tuple(text.lines[b.start : b.stop]) for b in carried.blocked), None)
 
     def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> Ranges:
         """What is left of the blocking lines in the file as it is now."""

@@ -176,6 +176,19 @@ def test_where_others_built_on_the_undone_lines_their_text_stays_and_the_rest_co
     assert conflict["writer"]["agent"] == "ben"
 
 
+@every("before, after", [(["FOUR"], []), ([], []), (["four"], ["later"])])
+def test_a_line_that_was_put_elsewhere_stays_as_others_left_it(before: list[str], after: list[str]) -> None:
+    """Half of it is not undone: it would stand twice, or nowhere, or what Ben removed be there again."""
+    desk = desk_with(lines("one", "two", "three", "four"))
+    desk.write("f.txt", lines("four", "one", "two", "three"), desk.ann)
+    desk.write("f.txt", lines("four", "one", "ben's", "two", "three"), desk.ben)
+    built_on = desk.write("f.txt", lines(*before, "one", "ben's", "two", "three", *after), desk.ben)
+    refused = desk.call(UNDO_TOOL, desk.ann)
+    assert refused["error"] == "conflict"
+    assert {c["seq"] for c in only_file(refused)["conflicts"]} == {built_on}
+    assert desk.text("f.txt") == lines(*before, "one", "ben's", "two", "three", *after)
+
+
 def test_abort_refuses_any_conflict_and_changes_nothing() -> None:
     desk = desk_with()
     anns = START.replace(b"two", b"TWO").replace(b"six", b"SIX")

@@ -46,6 +46,16 @@ def test_markers_alone_are_enough_to_do_where_skipping_would_do_nothing() -> Non
     assert b"<<<<<<< undone by ann/s1\ntwo\n=======\nTWO!\n>>>>>>> outside v" in marked
 
 
+def test_of_a_line_that_was_put_elsewhere_both_places_are_marked() -> None:
+    desk = desk_with(lines("one", "two", "three", "four"))
+    desk.write("f.txt", lines("two", "three", "four", "one"), desk.ann)
+    blocking = desk.write("f.txt", lines("two", "three", "four", "ONE"), desk.ben)
+    desk.call(UNDO_TOOL, desk.ann, conflicts="markers")
+    head, end = ("<<<<<<< undone by ann/s1", f">>>>>>> ben/s2 v{blocking}")
+    at_first, at_last = (head, "one", "=======", end), (head, "=======", "ONE", end)
+    assert desk.text("f.txt") == lines(*at_first, "two", "three", "four", *at_last)
+
+
 def test_markers_stand_where_the_disputed_lines_are_gone_and_keep_breaks() -> None:
     start = b"one\r\ntwo\r\nthree"
     desk = desk_with(start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cases import every
 from quire_journal.carry import Blocked, carry, changes, three_way
 from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
@@ -43,7 +44,7 @@ def test_two_insertions_into_one_gap_leave_a_doubt() -> None:
 
 def test_the_very_same_change_is_met_not_blocked() -> None:
     carried = carry([replace(5, 6, b"x"), replace(8, 9, b"x")], [replace(5, 6, b"x")])
-    assert (carried.met, carried.blocked) == (1, ())
+    assert (carried.met, carried.blocked) == ((replace(5, 6, b"x"),), ())
     assert carried.splices == (replace(8, 9, b"x"),)
 
 
@@ -51,6 +52,30 @@ def test_one_splice_can_block_several_and_the_rest_goes_on() -> None:
     carried = carry([replace(1, 2), replace(3, 4), replace(9, 10)], [replace(0, 5, *NEW)])
     assert len(carried.blocked) == 2
     assert carried.splices == (replace(5, 6),)
+
+
+def text(said: str) -> Text:
+    """A text of these words, each a line."""
+    return Text.of("".join(f"{word}\n" for word in said.split()).encode())
+
+
+@every(
+    "base, mine, theirs, made",
+    [
+        ("b c x", "x b c", "b c X", "b c X"),  # their line is what was taken from there
+        ("x b c", "b c x", "x b c their", "x b c their"),  # theirs is where it would come to
+        ("b c x", "x b c", "b x c", "b x c"),  # they took it elsewhere
+        ("b c x", "x b c", "b c", "b c"),  # they removed it
+        ("b c x y", "x y b c", "b c x Y", "b c x Y"),
+        ("b c x y d", "x Y b c d", "b c x their y d", "b c x their y d"),  # changed on its way
+        ("b c x d e", "x b c d E", "b c X d e", "b c X d E"),  # what has nothing to do with it is done
+        ("b c x", "x b c", "x b c x", "x b c"),  # they had brought it to where it goes
+        ("} b c } x", "} } b c", "} b c } X", "} } b c } X"),  # of lines that are alike, none is known to have gone
+    ],
+)
+def test_lines_that_go_from_one_place_to_another_do_both_or_stay(base: str, mine: str, theirs: str, made: str) -> None:
+    merged, _ = three_way(text(base), text(mine), text(theirs))
+    assert merged == text(made)
 
 
 def test_a_file_property_changed_on_one_side_is_taken_from_that_side() -> None:
@@ -81,3 +106,13 @@ def test_a_merge_without_conflict_is_the_same_from_both_sides(base: Text, mine: 
     one, carried = three_way(base, mine, theirs)
     if not carried.blocked and not carried.met:
         assert three_way(base, theirs, mine)[0].data == one.data
+
+
+letters = st.lists(st.sampled_from([*"abcdefghij"]), unique=True, max_size=8).map(" ".join)
+
+
+@given(letters, letters, letters)
+def test_no_line_comes_to_stand_twice_and_none_that_both_have_goes(base: str, mine: str, theirs: str) -> None:
+    lines = three_way(text(base), text(mine), text(theirs))[0].lines
+    assert {*lines} >= {*text(mine).lines} & {*text(theirs).lines} & {*text(base).lines}
+    assert {line for line in lines if lines.count(line) > 1} <= {*text(theirs).lines} - {*text(base).lines}
