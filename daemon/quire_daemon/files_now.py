@@ -11,10 +11,10 @@ from quire_daemon.crawl import MOST_LISTED, all_in, names_in
 from quire_daemon.gather import Gather, Sighting
 from quire_daemon.globs import is_glob
 from quire_daemon.handlers.base import MOST_INSIDE, FileNow
-from quire_daemon.workspace import Place
+from quire_daemon.workspace import HeldOpen, NotRegular, Place, TooLarge, Vanished
 from quire_journal.events import LINK, Event, OutsideDeleted, OutsideWritten
 from quire_journal.evidence import READ
-from quire_journal.ids import BlobId, disk_path, is_escaped, journal_path, unescaped
+from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_path, unescaped
 from quire_journal.mapped_paths import mapped
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
@@ -90,7 +90,7 @@ class FilesNow:
                 inside=names,
                 inside_cut=cut,
             )
-        text = self._text(sighting)
+        text = self._text(place.path, sighting)
         if text is not None and head is not None and not head.uncaptured:
             self._recorder.texts.keep(text)
         return FileNow(
@@ -123,8 +123,8 @@ class FilesNow:
         found, cut = all_in(self._workspace.root, disk_path(now.path), MOST_LISTED)
         return msgspec.structs.replace(now, inside=tuple(journal_path(name) for name in found), inside_cut=cut)
 
-    def _text(self, sighting: Sighting) -> Text | None:
-        """What was read; or the journal's own copy, where a signature proved that it is what is on disk.
+    def _text(self, path: str, sighting: Sighting) -> Text | None:
+        """What was read; or the head, where a signature proved that it is what is on disk.
 
         A text with these bytes that is at hand has been taken apart already, and its lines hashed.
         """
@@ -135,10 +135,21 @@ class FilesNow:
         if not sighting.proved:
             return None
         text = self._recorder.texts.find(sighting.disk.blob)
-        if text is None:
-            with self._recorder.history() as history:
-                text = history.text_of(sighting.disk.blob)
-        return text
+        return self._read_known(path, sighting.disk.blob) if text is None else text
+
+    def _read_known(self, path: str, blob: bytes) -> Text:
+        """The text of `blob`, which stood at `path` just now: to read it there is quicker than to unpack it, as that
+        goes over many versions before it.
+        """
+        try:
+            data = self._workspace.read(path, self._gather.settings.capture.max_bytes).data
+        except (HeldOpen, Vanished, NotRegular, TooLarge, PermissionError, Refused):
+            data = b""
+        found = blob_id(data)
+        if found == blob:
+            return Text.of(data, found)
+        with self._recorder.history() as history:
+            return history.text_of(blob)
 
     def _place(self, given: str, writing: bool, followed: bool) -> Place:
         """The place that the caller means; a percent-escaped name only where no file is, or was, really called so."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from cases import every
 from quire_daemon.clock import SystemClock
 from quire_daemon.config import Settings
 from quire_daemon.files_now import FilesNow
@@ -18,9 +19,10 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.reconcile import Seen
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import Workspace
+from quire_daemon.workspace import Image, Workspace
 from quire_journal.ids import blob_id, journal_path, percent_escaped
 from quire_journal.journal import Journal
+from quire_journal.log import u64
 from quire_journal.refusals import Refused
 from quire_journal.stores.memory import MemoryStore
 
@@ -78,6 +80,41 @@ def test_a_file_that_is_read_again_is_the_text_that_is_at_hand(tmp_path: Path) -
     second = files.file("a.py", writing=True).text
     assert second is not None
     assert (second.data, second.blob) == (f"{LINES}more\n".encode(), blob_id(f"{LINES}more\n".encode()))
+    workspace.close()
+
+
+class Raced(Workspace):
+    """A workspace in which a program saves `f` just before it is read."""
+
+    saves = b""
+
+    def read(self, path: str, limit: int, *, unfinished_ok: bool = False) -> Image:
+        if self.saves:
+            (self.root / "f").write_bytes(self.saves)
+        return super().read(path, limit, unfinished_ok=unfinished_ok)
+
+
+@every(("saves", "damaged"), [(b"", True), (b"changed\n", False)])
+def test_what_stands_is_read_and_only_what_is_changed_that_moment_unpacked(
+    tmp_path: Path, saves: bytes, damaged: bool
+) -> None:
+    """To unpack a version takes going over those before it; here that cannot be done at all."""
+    (tmp_path / "f").write_text(LINES)
+    store, workspace, settings = MemoryStore(), Raced(tmp_path), InForce(Settings())
+    gathers = [
+        Gather(workspace, Recorder(Journal.open(store, 1), SystemClock()), Ignore(tmp_path), settings) for _ in range(2)
+    ]
+    FilesNow(gathers[0]).file("f", writing=True)
+    if damaged:
+        with store.writing() as w:
+            w.put("blobs", u64(1), b"nonsense")
+    seen, signature = gathers[1].recorder.seen, workspace.look("f").signature
+    assert signature is not None
+    seen.tell({"f": Seen.of(signature, blob_id(LINES.encode()), 1)})
+    workspace.saves = saves
+    text = FilesNow(gathers[1]).file("f", writing=True).text
+    assert text is not None
+    assert text.data == LINES.encode()
     workspace.close()
 
 
