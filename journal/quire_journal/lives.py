@@ -1,7 +1,8 @@
 """The lives of files: which versions, under which names, are those of one file.
 
 A `Life` is one file through time: it follows moves, and goes on through a deletion and what is made there later, but
-not into a file that comes there from another name: that has a life of its own.
+not into a file that comes there from another name: that has a life of its own. A folder that a tool made has one, too,
+as something that is there or not; what is in it is no part of that.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ class State(msgspec.Struct, frozen=True, gc=False):
 
     path: str
     version: Version | None  # None: the journal knew nothing there
+    folder: bool = False  # in the life of a folder
 
     @property
     def present(self) -> bool:
-        """Was there a file, or a link? An empty folder is none."""
-        return self.version is not None and not self.version.gone and self.version.entry != FOLDER
+        """Was there a file, or a link? An empty folder is none, but in the life of one."""
+        version = self.version
+        return version is not None and not version.gone and (version.entry == FOLDER) == self.folder
 
     @property
     def blob(self) -> bytes:
@@ -65,26 +68,37 @@ class Life(msgspec.Struct, frozen=True, gc=False):
 
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:
-    """The lives that hold the records `starts` (path, seq), each once."""
+    """The lives that hold the records `starts` (path, seq), each once; those of folders come last."""
     found: list[Life] = []
+    folders: dict[str, Version] = {}
     covered: set[tuple[str, int]] = set()
     for path, seq in sorted(starts, key=lambda start: start[1]):
-        if (path, seq) in covered:
+        first = None if (path, seq) in covered else history.version(path, seq)
+        if first is None:
             continue
-        steps = tuple(_steps(history, path, seq, undone))
+        if first.entry == FOLDER:
+            folders.setdefault(path, first)
+            continue
+        steps = tuple(_steps(history, path, first, undone))
         for step in steps:
             covered.update({(step.before.path, step.seq), (step.after.path, step.seq)})
         if steps:
             found.append(Life(steps))
-    return found
+    return found + [Life(tuple(_folder_steps(history, path, first, undone))) for path, first in folders.items()]
 
 
-def _steps(history: History, path: str, seq: int, undone: Callable[[Version], bool]) -> Iterator[Step]:
-    """The steps of the file that record `seq` left at `path`, from that record on."""
-    first = history.version(path, seq)
-    if first is None:
-        return
-    before = _before(history, path, first)
+def _folder_steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[Step]:
+    """The steps of the folder at `path`, from `first` on: all that was there, for what is no folder is its end."""
+    before = State(path, history.version_at(path, first.seq - 1), folder=True)
+    for version in (first, *history.versions(path, after=first.seq)):
+        after = State(path, version, folder=True)
+        yield Step(before, after, version.seq, undone(version))
+        before = after
+
+
+def _steps(history: History, path: str, first: Version, undone: Callable[[Version], bool]) -> Iterator[Step]:
+    """The steps of the file of which `first` is at `path`, from that one on."""
+    seq, before = first.seq, _before(history, path, first)
     later: Iterator[Version] = chain(() if first.displaced else (first,), history.versions(path, after=seq))
     on_the_way = True
     others = False  # has the path been another file's since this one went?

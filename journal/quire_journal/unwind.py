@@ -15,13 +15,13 @@ import msgspec
 from msgspec.structs import replace
 
 from quire_journal.blobs import NotHeld
-from quire_journal.events import LINK, REGULAR
+from quire_journal.events import FOLDER, LINK, REGULAR
 from quire_journal.evidence import WATCHED
 from quire_journal.history import History
 from quire_journal.lives import Life, State, Step
 from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
 from quire_journal.text import Text
-from quire_journal.views.files import OUTSIDE_TYPE
+from quire_journal.views.files import OUTSIDE_TYPE, standing
 
 
 class Unwound(msgspec.Struct, frozen=True, gc=False):
@@ -47,7 +47,7 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     def is_now(self) -> bool:
         """Is the file like that already?"""
         now = self.now
-        if not self.present or not now.present:
+        if not self.present or not now.present or now.folder:
             return self.present == now.present
         mode = now.version.mode if now.version is not None else 0
         return (self.path, self.mode, self.blob) == (now.path, mode, now.blob)
@@ -59,11 +59,23 @@ def unwind(history: History, life: Life) -> Unwound:
     As it was first seen is as far back as a file goes, when nothing shows that it was made then.
     """
     first = life.steps[0]
+    if first.before.folder:
+        return _unwind_folder(life)
     if first.undone and any(s.undone for s in life.steps[1:]) and not _made_then(history, first):
         found = _unwind(history, Life((replace(first, undone=False), *life.steps[1:])))
         if not found.is_now and not found.missing:
             return replace(found, conflicts=(Conflict(first.seq, "creation_not_seen"), *found.conflicts))
     return _unwind(history, life)
+
+
+def _unwind_folder(life: Life) -> Unwound:
+    """As the last kept step left it, or as it was before all of them: there is nothing to merge. A file stays."""
+    kept = [step for step in life.steps if not step.undone]
+    then, now = kept[-1].after if kept else life.steps[0].before, life.now
+    if then.version is None or not then.present or (standing(now.version) is not None and not now.present):
+        return Unwound(now, False, now.path, 0, b"", kept=tuple(step.seq for step in kept), entry=FOLDER)
+    mode = then.version.mode
+    return Unwound(now, True, now.path, mode, b"", kept=tuple(step.seq for step in kept), entry=FOLDER)
 
 
 def _unwind(history: History, life: Life) -> Unwound:

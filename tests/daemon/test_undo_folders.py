@@ -172,6 +172,108 @@ def test_a_folder_that_was_removed_comes_back_with_its_mode_when_all_goes_back(d
     assert tree(daemon) == {**MOVED, "d": "z\nmore\n"}
 
 
+def seen(daemon: Daemon, path: str) -> int:
+    """What the watcher would tell of is looked at; the record that this came to."""
+    gather, recorder = daemon.app.gather, daemon.app.recorder
+    observation = gather.observe(path, "watched")
+    gather.note(observation, observation.event)
+    recorder.commit()
+    return recorder.journal.head
+
+
+def restored_folder(daemon: Daemon, *paths: str) -> None:
+    """There were empty folders, they went, and are restored."""
+    for path in paths:
+        (daemon.root / path).mkdir(mode=0o750, parents=True)
+    there = [seen(daemon, path) for path in paths][-1]
+    for path in paths:
+        (daemon.root / path).rmdir()
+        seen(daemon, path)
+    ok(call(daemon, "restore", at=f"seq:{there}", paths=[*paths]))
+    assert {path: tree(daemon).get(path, "") for path in paths} == dict.fromkeys(paths)
+
+
+def test_an_empty_folder_that_a_restore_made_goes_with_its_undo_and_comes_with_a_redo(daemon: Daemon) -> None:
+    restored_folder(daemon, "d")
+    for _ in range(2):
+        undone = ok(call(daemon, "undo"))
+        assert [(f["path"], f["action"]) for f in undone["files"]] == [("d", "delete")]
+        assert tree(daemon) == {}
+        redone = ok(call(daemon, "redo"))
+        assert [(f["path"], f["action"]) for f in redone["files"]] == [("d", "make")]
+        assert tree(daemon) == {"d": None}
+        assert (daemon.root / "d").stat().st_mode & 0o777 == 0o750
+    assert list(check(daemon.store)) == []
+
+
+def test_a_rollback_takes_a_restored_folder_away_with_what_the_caller_wrote_in_it(daemon: Daemon) -> None:
+    ok(call(daemon, "write_file", path="f", content="f\n"))
+    restored_folder(daemon, "d", "e")
+    ok(call(daemon, "write_file", path="d/in/x", content="x\n"))
+    ok(call(daemon, "delete_file", path="d/in/x"))
+    (daemon.root / "d/in").rmdir()
+    ok(call(daemon, "write_file", path="d/x", content="x\n"))
+    rolled = ok(call(daemon, "rollback", to="seq:2"))
+    assert sorted(f["path"] for f in rolled["files"] if f["action"] == "delete") == ["d", "d/x", "e"]
+    assert tree(daemon) == {"f": "f\n"}
+    ok(call(daemon, "undo", batch=rolled["batch"]))
+    assert tree(daemon) == {"f": "f\n", "d/x": "x\n", "e": None}
+    assert list(check(daemon.store)) == []
+
+
+@pytest.mark.parametrize("theirs", ["d/theirs", "d/in/"])
+def test_a_restored_folder_in_which_somebody_made_something_stays(daemon: Daemon, theirs: str) -> None:
+    restored_folder(daemon, "d", "e")
+    if theirs.endswith("/"):
+        (daemon.root / theirs).mkdir()
+    else:
+        (daemon.root / theirs).write_text("theirs\n")
+    undone = ok(call(daemon, "undo"))
+    assert {f["path"]: (f["action"], f["skipped"]) for f in undone["files"]} == {
+        "d": ("none", "occupied"),
+        "e": ("delete", None),
+    }
+    assert (daemon.root / theirs).exists()
+    ok(call(daemon, "redo"))
+    assert (daemon.root / "e").is_dir()
+    (daemon.root / "e/theirs").write_text("theirs\n")
+    refused = call(daemon, "undo")
+    assert (refused["error"], (daemon.root / "e/theirs").exists()) == ("conflict", True)
+
+
+def test_a_folder_that_somebody_made_is_not_taken_away_with_what_they_wrote(daemon: Daemon) -> None:
+    (daemon.root / "d").mkdir()
+    seen(daemon, "d")
+    refused = call(daemon, "undo", writer="outside", last=1)
+    assert (refused["error"], tree(daemon)) == ("not_found", {"d": None})
+
+
+def test_a_restored_folder_that_somebody_removed_and_made_again_stays(daemon: Daemon) -> None:
+    restored_folder(daemon, "d")
+    (daemon.root / "d").rmdir()
+    seen(daemon, "d")
+    refused = call(daemon, "undo")
+    assert (refused["ok"], tree(daemon)) == (False, {})
+    (daemon.root / "d").mkdir()
+    seen(daemon, "d")
+    refused = call(daemon, "undo")
+    assert (refused["ok"], tree(daemon)) == (False, {"d": None})
+
+
+def test_a_folder_that_went_for_a_file_comes_again_when_the_file_goes(daemon: Daemon) -> None:
+    made = ok(call(daemon, "write_file", path="d", content="file\n"))["version"]
+    ok(call(daemon, "delete_file", path="d"))
+    (daemon.root / "d/in").mkdir(parents=True)
+    seen(daemon, "d/in")
+    ok(call(daemon, "restore", at=made, path="d"))
+    assert tree(daemon) == {"d": "file\n"}
+    ok(call(daemon, "undo"))
+    assert tree(daemon) == {"d/in": None}
+    ok(call(daemon, "redo"))
+    assert tree(daemon) == {"d": "file\n"}
+    assert list(check(daemon.store)) == []
+
+
 class Killed(BaseException):
     """The process is dead."""
 

@@ -8,6 +8,7 @@ from typing import Final
 from quire_daemon.handlers.log_filter import VERSION_KINDS, path_filter
 from quire_journal.events import FOLDER, BatchUndone, paths_of
 from quire_journal.history import History
+from quire_journal.ids import OUTSIDE
 from quire_journal.records import Record
 from quire_journal.views.files import Version
 
@@ -134,8 +135,12 @@ class Batches:
 
 
 def _stands(version: Version | None) -> bool:
-    """Is it one of a file? Empty folders are recorded so that the tree can be told, and left alone by undo."""
-    return version is not None and not version.displaced and version.entry != FOLDER
+    """Is it one of a file, or of a folder that a tool made or took away? Those that other programs made are recorded
+    so that the tree can be told, and left alone by undo.
+    """
+    if version is None or version.displaced:
+        return False
+    return version.entry != FOLDER or version.writer != OUTSIDE
 
 
 def in_paths(given: Sequence[str], history: History) -> Fits:

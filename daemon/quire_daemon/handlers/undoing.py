@@ -46,6 +46,11 @@ class Action(msgspec.Struct, frozen=True, gc=False):
     clears: FileNow | None = None  # or to where this folder is, which goes when all files in it have gone
 
     @property
+    def takes_folder(self) -> FileNow | None:
+        """The folder that goes, and nothing else."""
+        return self.now if self.do == "delete" and self.now is not None and self.now.kind == "folder" else None
+
+    @property
     def path(self) -> str:
         """The path that the reply speaks of: where the file is now, or will be."""
         return self.unwound.now.path if self.unwound.now.present else self.unwound.path
@@ -115,15 +120,18 @@ def _linked(action: Action) -> tuple[int, int]:
 
 
 def _go_first(action: Action, goes_from: Mapping[str, Action]) -> Iterator[Action]:
-    """What has to go before this can be done: from where it comes to, or from where a folder has to be for it."""
+    """What has to go before this can be done: from where it comes to, from where a folder has to be for it, or from a
+    folder that goes.
+    """
+    folder = action.takes_folder or action.clears
+    for name in folder.inside if folder is not None else ():
+        if name.removesuffix("/") in goes_from:
+            yield goes_from[name.removesuffix("/")]
     if action.do not in ("create", "make", "move"):
         return
     path = action.unwound.path
     if action.waits:
         yield goes_from[path]
-    for name in action.clears.inside if action.clears is not None else ():
-        if name in goes_from:
-            yield goes_from[name]
     yield from (goes_from[folder] for folder in above(path) if folder in goes_from)
 
 
@@ -188,6 +196,8 @@ class Planning(msgspec.Struct):
     def _unless_stuck(self, action: Action) -> Action:
         """The action, if it can be done with only those files gone that do go."""
         u = action.unwound
+        if action.takes_folder is not None and not self._goes(action.takes_folder):
+            return self._skip(u, "occupied")
         stays = action.clears is not None and not self._empties(action.clears)
         if stays or (action.waits and u.path not in self.leaving):
             return self._occupied(u, self.world.files.get(u.path))
@@ -272,7 +282,7 @@ class Planning(msgspec.Struct):
             return None
         if there.kind == "missing":
             return _Room(there)
-        if there.kind in ("file", "link") and path in self.leaving:
+        if path in self.leaving:
             return _Room(FileNow(path, "missing"), waits=True)
         if there.kind == "folder" and self._empties(there):
             return _Room(FileNow(path, "missing"), clears=there)
@@ -281,6 +291,10 @@ class Planning(msgspec.Struct):
     def _empties(self, folder: FileNow) -> bool:
         """Is there nothing in the folder but folders, when what goes has gone?"""
         return not folder.inside_cut and all(name in self.leaving or name.endswith("/") for name in folder.inside)
+
+    def _goes(self, folder: FileNow) -> bool:
+        """Is there nothing at all in the folder, when what goes has gone?"""
+        return not folder.inside_cut and all(name.removesuffix("/") in self.leaving for name in folder.inside)
 
     def _file_above(self, path: str) -> Version | None:
         """What is no folder where one of the folders of `path` would be, and does not go either."""
@@ -304,6 +318,8 @@ class Planning(msgspec.Struct):
             return self._skip(u, "changed_meanwhile")
         is_link = now.kind == "link" and head.entry == LINK and not u.present  # it is made, or goes, and never edited
         is_file = now.kind == "file" and head.entry == REGULAR and (not u.present or u.entry == REGULAR)
+        if now.kind == "folder" and u.now.folder and not u.present:
+            return self._take_folder(u, now)
         if now.path != u.now.path or not (is_file or is_link):
             return self._skip(u, "not_a_file")
         if (now.uncaptured or now.version is None) and not self.allow_uncaptured:
@@ -324,6 +340,12 @@ class Planning(msgspec.Struct):
                 return self._skip(u, "occupied", Conflict(file.seq, "occupied"))
             return room.given_to(self._with_data("move", u, now, room.then))
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
+
+    def _take_folder(self, u: Unwound, now: FileNow) -> Action:
+        """It stays where others have something in it, and for what comes into it."""
+        if u.now.path in self.needed:
+            return Action("none", u)
+        return Action("delete", u, now) if self._goes(now) else self._skip(u, "occupied")
 
     def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:
         text = u.made if u.made is not None else self.world.history.text_held(u.blob)

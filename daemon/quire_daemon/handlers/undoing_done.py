@@ -85,7 +85,8 @@ class CarryingOut:
     def decision(self, actions: Sequence[Action]) -> Decision:
         """The decision that carries all of them out."""
         files, changed = [], []
-        self.cleared = {action.clears.path for action in actions if action.clears is not None}
+        going = (action.clears or action.takes_folder for action in actions)
+        self.cleared = {folder.path for folder in going if folder is not None}
         for action, aside in in_order(actions):
             if aside:
                 self._step_aside(action)
@@ -201,7 +202,7 @@ class CarryingOut:
 
     def _remove(self, path: str, base: int, over: FileNow) -> int:
         seq = self._note(FileDeleted(path, base, "undo", over.inode))
-        self.writes.append(Remove(seq, path, over))
+        self.writes.append(Clear(seq, path, over) if over.kind == "folder" else Remove(seq, path, over))
         return seq
 
     def _clear(self, folder: FileNow) -> None:
