@@ -120,3 +120,20 @@ def test_a_link_that_was_to_go_when_the_daemon_was_killed_goes(daemon: Daemon, s
         recover(Finishing(recorder, workspace, Log(), 1 << 20))
         workspace.close()
     assert os.path.lexists(daemon.root / "link") == (not same)
+
+
+def test_of_two_names_of_a_file_one_goes_and_the_other_is_written(daemon: Daemon) -> None:
+    """Both in one undo: what was removed is held for a while, and must not keep the write from being alone."""
+    one = ok(call(daemon, "write_file", path="a", content="one\n"))
+    ok(call(daemon, "write_file", path="b", content="one\n"))
+    (daemon.root / "b").unlink()
+    (daemon.root / "b").hardlink_to(daemon.root / "a")
+    ok(call(daemon, "write_file", path="a", content="two\n", expectedSha256=one["sha256"]))
+    assert daemon.text("b") == "two\n"
+    seen(daemon, "b")
+    undone = ok(call(daemon, "undo", **{"writer": "*", "from": one["version"]}))
+    assert {f["path"]: f["action"] for f in undone["files"]} == {"a": "write", "b": "delete"}
+    assert (daemon.text("a"), daemon.text("b")) == ("one\n", None)
+    ok(call(daemon, "redo"))
+    assert (daemon.text("a"), daemon.text("b")) == ("two\n", "two\n")
+    assert list(check(daemon.store)) == []

@@ -16,7 +16,7 @@ from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
 from quire_daemon.handlers.base import FileNow, Move, Remove
-from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace
+from quire_daemon.workspace import HeldOpen, Kept, Lost, Signature, Swapped, Workspace, kernel
 from quire_daemon.workspace.blanks import FOLDERS
 from quire_daemon.workspace.lingering import AT_ONCE, GRACE_S, MOST, Displaced, Lingering
 from quire_daemon.workspace.reading import Held
@@ -213,6 +213,21 @@ def test_a_save_into_the_displaced_file_is_told(workspace: Workspace, steps: Ste
     workspace.discard(late)
     assert in_tmp(workspace) == []
     assert workspace.lingering() == 0
+
+
+def test_a_removed_name_leaves_the_file_to_its_other_names_and_tells_what_is_written_when_they_have_gone(
+    workspace: Workspace,
+) -> None:
+    path, other = workspace.root / "f", workspace.root / "g"
+    path.write_bytes(b"old")
+    other.hardlink_to(path)
+    assert isinstance(do(workspace, Remove(1, "f", file_now(workspace, "f"))), Swapped)
+    with other.open("rb+") as theirs:
+        assert kernel.take_lease(theirs.fileno(), write=True) in (True, None), "nobody else has it open"
+    other.write_bytes(b"more")
+    other.unlink()
+    workspace.sweep(0.0)
+    assert [(late.path, late.data) for late in workspace.sweep(GRACE_S + 0.1)] == [("f", b"more")]
 
 
 class Compared(str):
