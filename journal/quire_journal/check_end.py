@@ -12,7 +12,6 @@ from typing import Final
 import msgspec
 
 from quire_journal import blobs, replay, watermarks
-from quire_journal.blobs import NotHeld
 from quire_journal.check import Finding, not_standing, replaced
 from quire_journal.journal import require_head
 from quire_journal.log import Damaged, Reading, Store, last_number
@@ -67,12 +66,13 @@ def _newest_bytes(r: Reading) -> Iterator[Finding]:
     """The bytes of the newest records are what their address says, or are said to be gone."""
     left = BYTES
     for _, stored in islice(r.scan("records", reverse=True), RECORDS):
-        event = decode_record(stored).event()
-        blob = getattr(event, "blob", b"")
+        try:
+            blob = getattr(decode_record(stored).event(), "blob", b"")
+        except msgspec.MsgspecError:
+            return  # which is told of the record already
         if left <= 0:
             return
-        if blob and blobs.holds(r, blob):
-            try:
-                left -= len(blobs.get(r, blob))
-            except (Damaged, NotHeld) as error:
-                yield Finding(f"The bytes with sha256 {blob.hex()} are lost: {error}.", "blobs")
+        try:
+            left -= len(blobs.get(r, blob)) if blob and blobs.holds(r, blob) else 0
+        except Damaged as error:
+            yield Finding(f"The bytes with sha256 {blob.hex()} are lost: {error}.", "blobs")
