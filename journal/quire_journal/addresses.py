@@ -210,7 +210,7 @@ def _place(row: bytes, rest: bytes) -> int:
     Raises `Damaged` for a row that was not made so: what is added to it would not be found again.
     """
     each = len(rest) + row[0]
-    if row[0] > _MOST_NUMBER_BYTES or (len(row) - 1) % each:
+    if not 0 < row[0] <= _MOST_NUMBER_BYTES or (len(row) - 1) % each:
         raise Damaged(f"a row of addresses cannot be read (it cannot have {len(row)} bytes); run `quire verify`")
     found = row.find(rest, 1)
     while found >= 0 and (found - 1) % each:

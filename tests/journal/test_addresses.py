@@ -136,6 +136,20 @@ def test_a_row_that_says_wrongly_how_long_numbers_are_is_damage_for_who_reads_an
                     addresses.put(w, blob(n), n)
 
 
+def test_a_row_that_says_that_numbers_have_no_bytes_names_no_blob() -> None:
+    """Where it could be such a row by its length, its first address led to blob 0, as if its bytes were held."""
+    store = filled(1, 2)
+    with store.writing() as w:
+        key = addresses.mark(w, blob(1)).hex()[:2].encode()
+        alike = [n for n in range(1, 10_000) if addresses.mark(w, blob(n)).hex().encode().startswith(key)]
+        addresses.put_all(w, [(blob(n), 1) for n in alike[:8]])
+        row = w.get("addresses", key) or b""
+        assert len(row) == 1 + 8 * 9
+        w.put("addresses", key, b"\0" + row[1:])
+        with pytest.raises(Damaged, match="run `quire verify`"):
+            addresses.find(w, blob(1))
+
+
 @every("bytes_of_sha256", [20, 32])
 def test_a_table_of_an_older_format_is_read_as_it_stands_and_gathered_whole(bytes_of_sha256: int) -> None:
     store = MemoryStore()
