@@ -66,7 +66,8 @@ def drop_workspace_id(root: Path, wanted: str) -> None:
         return
     with contextlib.suppress(OSError), _quire_folder(root) as folder:
         for name in ("workspace-id", ".gitignore"):
-            os.unlink(name, dir_fd=folder)
+            with contextlib.suppress(FileNotFoundError):  # somebody may have removed it
+                os.unlink(name, dir_fd=folder)
         for name in os.listdir(folder):
             with contextlib.suppress(OSError):  # a file, or a folder in which something is
                 os.rmdir(name, dir_fd=folder)

@@ -93,6 +93,12 @@ def test_a_journal_is_forgotten_whole(quire: Quire, old: Place) -> None:
     assert os.listdir(old.root) == ["mine.txt"]  # its files, and nothing of ours
 
 
+def test_a_journal_is_forgotten_whole_where_somebody_removed_a_file_of_ours(quire: Quire, old: Place) -> None:
+    (old.root / ".quire" / ".gitignore").unlink()
+    assert quire("forget", str(old.root), "--yes")["status"] == 0
+    assert os.listdir(old.root) == ["mine.txt"]
+
+
 def test_a_forgotten_workspace_can_be_one_again(quire: Quire, old: Place) -> None:
     before = workspace_id(old.root)
     quire("forget", str(old.root), "--yes")
