@@ -165,28 +165,24 @@ def trim(base: Text, splices: Iterable[Splice]) -> tuple[Splice, ...]:
 
 
 def _trim(base: Text, s: Splice) -> Splice:
-    old = base.lines[s.start : s.stop]
+    old, was = base.lines[s.start : s.stop], base.breaks[s.start : s.stop]
+
+    def stays(at: int) -> bool:
+        """Without stated breaks a new line takes that of the old one over; one without any at the end gets one."""
+        return old[at] == s.lines[at] and (bool(was[at]) if s.breaks is None else was[at] == s.breaks[at])
+
     most = min(len(old), len(s.lines))
     head = 0
-    while head < most and old[head] == s.lines[head] and _same_break(base, s, head, head):
+    while head < most and stays(head):
         head += 1
     tail = 0
-    while tail < most - head and old[-1 - tail] == s.lines[-1 - tail] and _same_break(base, s, -1 - tail, -1 - tail):
+    while tail < most - head and stays(-1 - tail):
         tail += 1
     if not head and not tail:
         return s
     stop = len(s.lines) - tail
     kept = None if s.breaks is None else s.breaks[head:stop]
     return replace(s, start=s.start + head, stop=s.stop - tail, lines=s.lines[head:stop], breaks=kept)
-
-
-def _same_break(base: Text, s: Splice, old: int, new: int) -> bool:
-    """Does new line `new` keep the break of replaced line `old`? Without stated breaks it takes it over.
-
-    A line at the end of the file that has no break differs from one that will need one.
-    """
-    was = base.breaks[s.start : s.stop][old]
-    return bool(was) if s.breaks is None else was == s.breaks[new]
 
 
 def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[int | None]:
