@@ -92,7 +92,7 @@ class FilesNow:
             )
         text = self._text(place.path, sighting)
         if text is not None and head is not None and not head.uncaptured:
-            self._recorder.texts.keep(text)
+            self._recorder.texts.keep(text.blob, text)
         return FileNow(
             name,
             "file",

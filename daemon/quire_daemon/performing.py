@@ -318,7 +318,7 @@ class Performing:
         signature = result.signature if result.settled else None
         if isinstance(write, Put):
             text = write.text or Text.of(write.data)
-            self._recorder.texts.keep(text)
+            self._recorder.texts.keep(text.blob, text)
             exchanged = write.over.kind == "file" and not result.in_place
             self._outside.landed(disk_path(write.path), signature, text.blob, exchanged)
         elif isinstance(write, Move):

@@ -20,7 +20,7 @@ from quire_daemon.full_disk import FullDisk
 from quire_daemon.reconcile import Seen
 from quire_daemon.repeats import LastReads, Refusals
 from quire_daemon.seen_files import SeenFiles
-from quire_daemon.texts import Texts
+from quire_daemon.texts import MOST_BYTES, weight
 from quire_daemon.writer_numbers import WriterNumbers
 from quire_journal import blobs
 from quire_journal.events import BytesGone, Event, ReadServed, WriterIntroduced
@@ -31,6 +31,7 @@ from quire_journal.journal import Bytes, Entry, Journal
 from quire_journal.log import StoreFailed
 from quire_journal.path_names import PathNames
 from quire_journal.purging import Change
+from quire_journal.recent import Recent
 from quire_journal.text import Text
 
 MOST_FAILED: Final = 1000  # commits that failed, of which it is known why
@@ -60,7 +61,7 @@ class _Asking:
         text = texts.find(blob)
         if text is None:
             text = Text.of(blobs.get(self._snapshot, blob), BlobId(blob))
-            texts.keep(text)
+            texts.keep(text.blob, text)
         return text
 
 
@@ -70,7 +71,7 @@ class Recorder:
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self.journal = journal
         self.clock = clock
-        self.texts = Texts()
+        self.texts: Recent[Text] = Recent(MOST_BYTES, weight)
         self.seen = SeenFiles(journal.store)
         self._pending: list[Entry] = []
         self._bytes: list[tuple[Bytes, str | None]] = []

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -25,6 +24,7 @@ from quire_journal.blob_rows import RUN, Stored
 from quire_journal.frames import MADE_OF_BASE, Frame
 from quire_journal.ids import BlobId, blob_id
 from quire_journal.log import Damaged, Reading, Writing, last_number, u64
+from quire_journal.recent import Recent
 
 MAX_CHAIN: Final = 80
 """The most links from a blob to its keyframe; the next one becomes a keyframe. A link takes a reader 0.01 to 0.02
@@ -65,41 +65,11 @@ class Addressed(msgspec.Struct, frozen=True):
     blob: BlobId
 
 
-class BlobCache:
-    """Bytes of blobs used last, at most `limit_bytes` of them. Addressed by content, so that it is never wrong.
-
-    For one thread.
-    """
+class BlobCache(Recent[bytes]):
+    """Bytes of blobs used last, at most `limit_bytes` of them; none that would take more than a quarter."""
 
     def __init__(self, limit_bytes: int) -> None:
-        self._limit = limit_bytes
-        self._held: OrderedDict[bytes, bytes] = OrderedDict()
-        self._bytes = 0
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes held now."""
-        return self._bytes
-
-    def find(self, blob: bytes) -> bytes | None:
-        """The bytes, if they are here."""
-        data = self._held.get(blob)
-        if data is not None:
-            self._held.move_to_end(blob)
-        return data
-
-    def forget(self, blob: bytes) -> None:
-        """Hold these bytes no longer."""
-        self._bytes -= len(self._held.pop(blob, b""))
-
-    def keep(self, blob: bytes, data: bytes) -> None:
-        """Hold `data`, unless it would take more than a quarter of the limit; the longest unused go."""
-        if blob in self._held or len(data) * 4 > self._limit:
-            return
-        self._held[blob] = data
-        self._bytes += len(data)
-        while self._bytes > self._limit:
-            self._bytes -= len(self._held.popitem(last=False)[1])
+        super().__init__(limit_bytes, len, limit_bytes // 4)
 
 
 def put(

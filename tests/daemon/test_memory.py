@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from daemon_turns import Daemon
 
-from quire_daemon.texts import Texts, weight
+from quire_daemon.texts import weight
 from quire_journal.line_hash import LineHashes
+from quire_journal.recent import Recent
 from quire_journal.text import Text
 
 LINES = "".join(f"value_{number} = {number}\n" for number in range(50))
@@ -68,14 +69,14 @@ def test_no_call_leaves_a_circle_that_only_the_collector_of_circles_would_free(d
 @pytest.mark.parametrize(("lines", "wide"), [(1, 10), (100, 20), (3000, 40)])
 def test_texts_at_hand_are_bounded_by_the_memory_that_they_take(lines: int, wide: int) -> None:
     """Ten times their bytes, where the lines are short: a bound of bytes was none."""
-    texts = Texts(limit_bytes=4 << 20)
+    texts = Recent(4 << 20, weight)
     kept = [
         Text.of(b"".join(b"%d\n" % (10**wide + number + n) for n in range(lines)))
         for number in range(1500 // lines + 9)
     ]
     for text in kept:
         LineHashes.of(text).rows(0, len(text))
-        texts.keep(text)
+        texts.keep(text.blob, text)
     held = [text for text in kept if texts.find(text.blob) is not None]
     assert held == kept[-len(held) :], "the ones used last"
     assert sum(map(weight, held)) <= 4 << 20
@@ -83,9 +84,9 @@ def test_texts_at_hand_are_bounded_by_the_memory_that_they_take(lines: int, wide
 
 
 def test_a_text_that_is_over_the_bound_by_itself_is_not_kept() -> None:
-    texts = Texts(limit_bytes=100_000)
+    texts = Recent(100_000, weight)
     small, large = Text.of(b"small\n"), Text.of(b"line\n" * 1000)
-    texts.keep(small)
-    texts.keep(large)
+    texts.keep(small.blob, small)
+    texts.keep(large.blob, large)
     assert texts.find(large.blob) is None
     assert texts.find(small.blob) is small

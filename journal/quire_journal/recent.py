@@ -1,0 +1,46 @@
+"""What was used last, within a bound: bytes, or texts that are taken apart, by the address of their bytes.
+
+Addressed by content, so that it is never wrong.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+V = TypeVar("V")
+
+
+class Recent(Generic[V]):
+    """The values used last, as many as weigh no more than `bound` together. For one thread."""
+
+    def __init__(self, bound: int, weight: Callable[[V], int], heaviest: int | None = None) -> None:
+        """What weighs more than `heaviest` by itself, or else than `bound`, is not kept."""
+        self._bound = bound
+        self._weight = weight
+        self._heaviest = bound if heaviest is None else heaviest
+        self._held: OrderedDict[bytes, V] = OrderedDict()
+        self._weighs = 0
+
+    def find(self, blob: bytes) -> V | None:
+        """The value, if it is here."""
+        value = self._held.get(blob)
+        if value is not None:
+            self._held.move_to_end(blob)
+        return value
+
+    def forget(self, blob: bytes) -> None:
+        """Hold it no longer."""
+        value = self._held.pop(blob, None)
+        self._weighs -= 0 if value is None else self._weight(value)
+
+    def keep(self, blob: bytes, value: V) -> None:
+        """Hold `value`; those used longest ago go."""
+        size = self._weight(value)
+        if blob in self._held or size > self._heaviest:
+            return
+        self._held[blob] = value
+        self._weighs += size
+        while self._weighs > self._bound:
+            self._weighs -= self._weight(self._held.popitem(last=False)[1])
