@@ -20,7 +20,7 @@ from quire_journal.history import History
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Store, u64
 from quire_journal.missing import missing
-from quire_journal.records import Record
+from quire_journal.records import Record, read_event, read_record
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version, standing
 
@@ -145,13 +145,8 @@ def named_blob(event: Event | None) -> tuple[bytes, str]:
 
 
 def _row(key: bytes, stored: bytes, history: History) -> Row:
-    seq = int.from_bytes(key, "big")
-    record = history.record(seq)
-    assert record is not None  # it was just read in this snapshot
-    event = record.event()
-    versions: list[tuple[str, Version]] = []
-    for path in dict.fromkeys(paths_of(event)):
-        version = history.version(path, seq)
-        if version is not None and not version.displaced:
-            versions.append((path, version))
-    return Row(stored, record, event, tuple(versions))
+    record = read_record(int.from_bytes(key, "big"), stored)
+    event = read_event(record)
+    made = ((path, history.version_by(path, record, event)) for path in dict.fromkeys(paths_of(event)))
+    versions = tuple((path, version) for path, version in made if version is not None and not version.displaced)
+    return Row(stored, record, event, versions)
