@@ -224,8 +224,8 @@ class _Log:
         self._at_ns = max(self._at_ns, record.at_ns)
         try:
             event = record.event()
-        except msgspec.MsgspecError as error:
-            tell(f"The body of record {seq} is not a {record.kind!r} ({error}).")
+        except Damaged as error:
+            tell(f"The body of record {seq} is not a {record.kind!r} ({error.__cause__}).")
             return None
         self.overtaken |= seq > self._began_at and bool(losses.hashes_before(event))
         self._standing.update((of, (there, seq)) for of, there in losses.links_since(event))

@@ -68,7 +68,7 @@ def _newest_bytes(r: Reading) -> Iterator[Finding]:
     for _, stored in islice(r.scan("records", reverse=True), RECORDS):
         try:
             blob = getattr(decode_record(stored).event(), "blob", b"")
-        except msgspec.MsgspecError:
+        except (Damaged, msgspec.MsgspecError):
             return  # which is told of the record already
         if left <= 0:
             return

@@ -47,7 +47,7 @@ from quire_journal.export.lines import (
     stored_record,
 )
 from quire_journal.ids import blob_id, leads_inside
-from quire_journal.log import Reading, Store, StoreFailed, Writing, u64
+from quire_journal.log import Damaged, Reading, Store, StoreFailed, Writing, u64
 from quire_journal.migrating import HEAD_KEY, head_row
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.reserved import is_reserved
@@ -248,7 +248,10 @@ class _Import:
         if link(record.prev) != link(self._prev):
             self._breaks[line.seq - 1] = link(record.prev), number
         _require_order(record, self._at_ns)
-        event = record.event()
+        try:
+            event = record.event()
+        except Damaged as wrong:
+            raise ValueError(f"the body of record {line.seq} is not a {record.kind!r} ({wrong.__cause__})") from wrong
         if isinstance(event, _PLACED):
             for path in paths_of(event):
                 if not leads_inside(path):

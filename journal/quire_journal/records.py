@@ -38,15 +38,18 @@ class Record(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def event(self) -> Event | None:
         """The event inside; None for a kind that this version does not know.
 
-        Raises `msgspec.MsgspecError` when the body is not what its kind says.
+        Raises `log.Damaged` when the body is not what its kind says.
         """
         known, body = BY_KIND.get(self.kind), bytes(self.body)
-        if known is None:
-            lifted = lift(self.kind, body, BY_KIND)
-            if lifted is None:
-                return None
-            known, body = BY_KIND[lifted[0]], lifted[1]
-        event: Event = _DECODERS[known].decode(body)
+        try:
+            if known is None:
+                lifted = lift(self.kind, body, BY_KIND)
+                if lifted is None:
+                    return None
+                known, body = BY_KIND[lifted[0]], lifted[1]
+            event: Event = _DECODERS[known].decode(body)
+        except msgspec.MsgspecError as wrong:
+            raise _undecodable(self.seq, wrong) from wrong
         return event
 
 
@@ -126,14 +129,6 @@ def read_record(seq: int, stored: bytes) -> Record:
         return decode_record(stored)
     except msgspec.MsgspecError as wrong:
         raise _undecodable(seq, wrong) from wrong
-
-
-def read_event(record: Record) -> Event | None:
-    """`record.event()`. Raises `log.Damaged` when the body is not what its kind says."""
-    try:
-        return record.event()
-    except msgspec.MsgspecError as wrong:
-        raise _undecodable(record.seq, wrong) from wrong
 
 
 def _undecodable(seq: int, wrong: msgspec.MsgspecError) -> Damaged:

@@ -9,9 +9,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
-from quire_journal.events import Event
 from quire_journal.log import Reading, RowChange, Store, Writing, u64
-from quire_journal.records import Record, decode_record
+from quire_journal.records import read_record
 from quire_journal.views import View
 
 Pairs = Iterator[tuple[bytes, bytes]]
@@ -34,12 +33,14 @@ class Refolding:
         self._seq = 0  # the newest record that is folded
 
     def go_on(self, r: Reading, instead: Mapping[bytes, bytes]) -> None:
-        """Fold the records of `r` that are not folded yet. Raises `msgspec.MsgspecError` for one that is damaged."""
+        """Fold the records of `r` that are not folded yet. Raises `Damaged`."""
         tables = [table for view in self.views for table in view.tables]
         while True:
             with self._store.writing() as w:
                 beside = ViewsElsewhere(r, w, tables, instead)
-                chunk = [_decoded(row) for _, row in islice(beside.scan("records", u64(self._seq + 1)), _CHUNK)]
+                rows = islice(beside.scan("records", u64(self._seq + 1)), _CHUNK)
+                read = (read_record(int.from_bytes(key, "big"), row) for key, row in rows)
+                chunk = [(record, record.event()) for record in read]
                 for record, event in chunk:
                     for view in self.views:
                         if view.apply_all is None and (view.kinds is None or type(event) in view.kinds):
@@ -74,11 +75,6 @@ def differing(held: Pairs, again: Pairs) -> Iterator[tuple[bytes, bytes | None, 
             if a[1] != b[1]:
                 yield *a, b[1]
             a, b = next(held, None), next(again, None)
-
-
-def _decoded(row: bytes) -> tuple[Record, Event | None]:
-    record = decode_record(row)
-    return record, record.event()
 
 
 class ViewsElsewhere:

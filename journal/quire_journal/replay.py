@@ -14,7 +14,7 @@ from typing import Final
 from quire_journal import watermarks
 from quire_journal.events import BY_KIND, EVENTS, Event
 from quire_journal.log import OutOfOrder, Reading, Store, Writing, last_number, u64
-from quire_journal.records import Record, read_event, read_record
+from quire_journal.records import Record, read_record
 from quire_journal.views import TABLES, VIEWS, View, of_kind
 from quire_journal.views.anchors import BytesOf
 from quire_journal.views.newcomers import WORTH, Newcomers
@@ -159,7 +159,7 @@ def _fold_chunk(w: Writing, limit: int) -> int:
         record = read_record(last, row)
         if wanted is not None and record.kind in BY_KIND and BY_KIND[record.kind] not in wanted:
             continue
-        event = read_event(record)
+        event = record.event()
         records.append((record, event))
         for view in _OF_KIND[type(event)]:
             if marks[view.name] < last:

@@ -239,7 +239,7 @@ def record_at(seq: int, stored: bytes) -> Record | None:
     try:
         record = decode_record(stored)
         record.event()
-    except (msgspec.MsgspecError, ValueError):
+    except (Damaged, msgspec.MsgspecError, ValueError):
         return None
     return record if record.seq == seq and len(record.prev) in LINKS and 0 < record.batch <= seq else None
 

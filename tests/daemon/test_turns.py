@@ -31,6 +31,7 @@ from quire_journal.events import EditRefused, GitRan, JournalSalvaged
 from quire_journal.ids import WriterId
 from quire_journal.log import StoreFailed, u64
 from quire_journal.purging import Looking, Wanted
+from quire_journal.records import encode_record, read_record
 from quire_journal.spooled import FOLDER, request_file
 from quire_journal.views.writers import caller_key
 
@@ -309,6 +310,23 @@ def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon:
         daemon.app.recorder.note(GitRan("git switch side", evidence="head"))
         daemon.app.turn([])
     assert daemon.app.recorder.noted == []
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [("log", {}), ("show", {"version": "seq:1"}), ("why", {"path": "a"})])
+def test_a_record_whose_body_is_damaged_is_told_as_damage_and_the_next_start_checks_the_journal(
+    tool: str, arguments: dict[str, Any], daemon: Daemon
+) -> None:
+    """It was told as something unexpected, and the daemon went on trusting the journal."""
+    assert daemon.turn(ann=write("a"))["ann"]["ok"]
+    daemon.app.settle()
+    with daemon.store.writing() as w:
+        for at in range(1, daemon.app.recorder.journal.head + 1):
+            record = read_record(at, w.get("records", u64(at)) or b"")
+            spoilt = msgspec.structs.replace(record, body=msgspec.Raw(b"\x91\xc0"))
+            w.put("records", u64(at), encode_record(spoilt))
+    reply = daemon.turn(ann=(tool, arguments))["ann"]
+    assert (reply["error"], reply["suggested_action"]) == ("journal_damaged", "run_verify"), reply
+    assert not daemon.app.trouble.sound
 
 
 def test_the_coverage_says_since_when_it_is_degraded_though_nobody_had_asked(daemon: Daemon) -> None:

@@ -20,7 +20,7 @@ from quire_journal.history import History
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Store, u64
 from quire_journal.missing import missing
-from quire_journal.records import Record, read_event, read_record
+from quire_journal.records import Record, read_record
 from quire_journal.views.bursts import BELONGING
 from quire_journal.views.files import Version, standing
 
@@ -146,7 +146,7 @@ def named_blob(event: Event | None) -> tuple[bytes, str]:
 
 def _row(key: bytes, stored: bytes, history: History) -> Row:
     record = read_record(int.from_bytes(key, "big"), stored)
-    event = read_event(record)
+    event = record.event()
     made = ((path, history.version_by(path, record, event)) for path in dict.fromkeys(paths_of(event)))
     versions = tuple((path, version) for path, version in made if version is not None and not version.displaced)
     return Row(stored, record, event, versions)

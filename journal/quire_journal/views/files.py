@@ -28,7 +28,7 @@ from quire_journal.events import (
     WritesAbandoned,
 )
 from quire_journal.log import Damaged, Reading, Writing, u32, u64
-from quire_journal.records import Record, read_event, read_record
+from quire_journal.records import Record, read_record
 from quire_journal.upcast import parse_tag
 from quire_journal.views.paths import path_id
 
@@ -246,7 +246,7 @@ def _place_in(key: bytes, row: bytes) -> _Place:
 def _version_of(r: Reading, key: bytes, place: _Place) -> Version:
     seq = int.from_bytes(key[4:], "big")
     record = record_before(r, seq, seq + 1)
-    made = None if record is None else _made(record, read_event(record), place)
+    made = None if record is None else _made(record, record.event(), place)
     if made is None:
         raise Damaged(f"record {seq} does not tell of the version {key.hex()}; run `quire verify`")
     return made

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from quire_journal.events import BytesGone, Event, JournalSalvaged, Purged
-from quire_journal.log import Reading, Writing, last_number, u64
+from quire_journal.log import Damaged, Reading, Writing, last_number, u64
 from quire_journal.records import Record, decode_record
 
 TABLES = ("gone", "replaced", "salvages")
@@ -76,7 +76,7 @@ def replaced_by_log(r: Reading) -> dict[int, bytes]:
     """`hash_of_replaced` of every record, as the log says it: for whoever cannot rely on the view."""
     found: dict[int, bytes] = {}
     for _, stored in r.scan("records"):
-        with suppress(msgspec.MsgspecError):  # what is wrong with a record is not asked here
+        with suppress(Damaged, msgspec.MsgspecError):  # what is wrong with a record is not asked here
             record = decode_record(stored)
             if record.kind in REPLACING:
                 for seq, was in hashes_before(record.event()):
