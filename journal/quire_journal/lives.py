@@ -32,6 +32,11 @@ class State(msgspec.Struct, frozen=True, gc=False):
         return version is not None and not version.gone and (version.entry == FOLDER) == self.folder
 
     @property
+    def mode(self) -> int:
+        """Its permission bits; 0 where the journal knew nothing."""
+        return self.version.mode if self.version is not None else 0
+
+    @property
     def blob(self) -> bytes:
         """Its bytes' address; b"" where there were none, or none known."""
         return self.version.blob if self.version is not None and self.present else b""

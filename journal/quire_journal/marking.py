@@ -76,7 +76,7 @@ def place_after(splices: Sequence[Splice], start: int, stop: int) -> tuple[int, 
     for s in splices:
         if s.stop <= start:
             moved += s.shift
-        elif s.start < stop or s.start < start:
+        elif s.start < stop:
             start, stop = min(start, s.start), max(stop, s.stop)
             grown += s.shift
         else:

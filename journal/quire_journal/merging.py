@@ -132,12 +132,12 @@ class Merging:
         return path
 
     def _mode(self) -> int:
-        was, now = _mode(self.a), _mode(self.b)
+        was, now = self.a.mode, self.b.mode
         mode = self.before.mode
         if mode in (was, now):
             return now
         if was != now:
-            self._block("mode", lambda s: s.before.present and s.after.present and _mode(s.before) != _mode(s.after))
+            self._block("mode", lambda s: s.before.present and s.after.present and s.before.mode != s.after.mode)
             return now
         return mode
 
@@ -217,7 +217,3 @@ class Merging:
     def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> Ranges:
         """What is left of the blocking lines in the file as it is now."""
         return merge_ranges(carry_ranges(since, [(blocked.start, blocked.stop)]))
-
-
-def _mode(state: State) -> int:
-    return state.version.mode if state.version is not None else 0

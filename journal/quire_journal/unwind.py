@@ -43,14 +43,18 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
     needed: bytes = b""  # blob whose bytes are needed and not held
 
+    @classmethod
+    def left_alone(cls, now: State, why: str, needed: bytes = b"", kept: Sequence[int] = ()) -> Unwound:
+        """Nothing is to be done: the answer is not known (`why`), or the file is as it should be."""
+        return cls(now, now.present, now.path, now.mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
+
     @property
     def is_now(self) -> bool:
         """Is the file like that already?"""
         now = self.now
         if not self.present or not now.present or now.folder:
             return self.present == now.present
-        mode = now.version.mode if now.version is not None else 0
-        return (self.path, self.mode, self.blob) == (now.path, mode, now.blob)
+        return (self.path, self.mode, self.blob) == (now.path, now.mode, now.blob)
 
 
 def unwind(history: History, life: Life) -> Unwound:
@@ -91,17 +95,17 @@ def _unwind(history: History, life: Life) -> Unwound:
                 rest = merging.rest
                 conflicts += merging.conflicts
     except NotARegularFile:
-        return _unknown(life, kept, "not_a_file")
+        return Unwound.left_alone(life.now, "not_a_file", kept=kept)
     except NotHeld as lost:
-        return _unknown(life, kept, "uncaptured", lost.blob)
+        return Unwound.left_alone(life.now, "uncaptured", lost.blob, kept)
     if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
-        return _unknown(life, kept, "creation_not_seen")
+        return Unwound.left_alone(life.now, "creation_not_seen", kept=kept)
     if rest.entry == LINK and history.holds(rest.blob):
         return Unwound(
             life.now, True, rest.path, rest.mode, rest.blob, kept=tuple(kept), conflicts=tuple(conflicts), entry=LINK
         )
     if rest.present and rest.made is None and not rest.held:
-        return _unknown(life, kept, rest.lacking or "uncaptured")
+        return Unwound.left_alone(life.now, rest.lacking or "uncaptured", kept=kept)
     return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
 
 
@@ -119,10 +123,3 @@ def _made_then(history: History, first: Step) -> bool:
         return True
     looked = history.first_scan()
     return version.evidence == WATCHED and looked is not None and looked < version.seq
-
-
-def _unknown(life: Life, kept: Sequence[int], why: str, needed: bytes = b"") -> Unwound:
-    """Nothing can be said, so nothing is to be done."""
-    now = life.now
-    mode = now.version.mode if now.version is not None else 0
-    return Unwound(now, now.present, now.path, mode, now.blob, kept=tuple(kept), missing=why, needed=needed)

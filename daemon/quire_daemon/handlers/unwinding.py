@@ -93,17 +93,17 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
     inhabited = {folder for path, (_, then) in states.items() if standing(then.version) for folder in above(path)}
     for path, (now, then) in states.items():
         if then.version is None or then.version.gone:
-            found.append(_left_alone(now, "not_there_then"))
+            found.append(Unwound.left_alone(now, "not_there_then"))
         elif then.version.entry == FOLDER and path in inhabited:
             continue  # it was empty once, and at the point no more: it comes with what is in it
         elif _same_link(now.version, then.version):
-            found.append(_left_alone(now, ""))
+            found.append(Unwound.left_alone(now, ""))
         elif then.version.entry != REGULAR and not now.present and (not then.blob or history.holds(then.blob)):
             found.append(Unwound(now, True, path, then.version.mode, then.blob, entry=then.version.entry))
         elif then.version.entry != REGULAR and now.present:
-            found.append(_left_alone(now, "not_a_file"))
+            found.append(Unwound.left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
-            found.append(_left_alone(now, "uncaptured", then.blob))
+            found.append(Unwound.left_alone(now, "uncaptured", then.blob))
         else:
             found.append(Unwound(now, True, path, then.version.mode, then.blob))
     return found
@@ -114,11 +114,6 @@ def _same_link(now: Version | None, then: Version) -> bool:
     if now is None or now.gone or then.entry == REGULAR:
         return False
     return now.seq == then.seq or ((now.entry, now.blob) == (then.entry, then.blob) and not now.uncaptured)
-
-
-def _left_alone(now: State, why: str, needed: bytes = b"") -> Unwound:
-    mode = now.version.mode if now.version is not None else 0
-    return Unwound(now, now.present, now.path, mode, now.blob, missing=why, needed=needed)
 
 
 def _restore_paths(history: History, choice: Choice) -> list[str]:
