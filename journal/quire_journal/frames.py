@@ -290,46 +290,46 @@ def unframe(number: int, stored: Stored, base: bytes, proven: bool = False) -> b
     """
     if not 0 <= stored.size <= MAX_BYTES:
         raise Damaged(f"blob {number} claims to have {stored.size} bytes; run `quire verify`")
-    if proven and stored.kind == TABLED_BLOCK and len(base) <= _MOST_IN_BLOCK:  # nearly always
-        data = _unpack_behind(number, stored, base)
-    elif stored.kind in (STRETCH, SPLICED):
-        data = _unsplice(number, stored, base)
-    elif stored.kind == PLAIN:
-        data = stored.frame
-    elif stored.kind in _OF_ZSTD:
-        try:
-            frame = stored.frame if stored.kind in (PACKED, DELTA) else _MAGIC + stored.frame
-            prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind in MADE_OF_BASE else None
-            declared = zstd.get_frame_info(frame).decompressed_size
-            if declared != stored.size:
-                raise Damaged(f"the frame of blob {number} declares {declared} bytes, not {stored.size}")
-            window = _window_log(stored.size + len(base))
-            limits: dict[int, int] = {zstd.DecompressionParameter.window_log_max: window}
-            unpacking = zstd.ZstdDecompressor(zstd_dict=prefix, options=limits)
-            data = unpacking.decompress(frame, max_length=stored.size + 1)
-            if not unpacking.eof or unpacking.unused_data:
-                raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
-        except (zstd.ZstdError, ValueError) as error:
-            raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
-    elif stored.kind in WITH_TABLES:
-        data = _unpack_with_tables(number, stored, base)
-    else:
-        raise Damaged(f"blob {number} has a frame of kind {stored.kind}, which this version does not know")
-    if len(data) != stored.size:
-        raise Damaged(f"blob {number} has {len(data)} bytes, not {stored.size}; run `quire verify`")
+    try:
+        if proven and stored.kind == TABLED_BLOCK and len(base) <= _MOST_IN_BLOCK:  # nearly always
+            data = _unpack_behind(stored, base)
+        elif stored.kind in (STRETCH, SPLICED):
+            data = _unsplice(stored, base)
+        elif stored.kind == PLAIN:
+            data = stored.frame
+        elif stored.kind in _OF_ZSTD:
+            data = _unpack_by_itself(stored, base)
+        elif stored.kind in WITH_TABLES:
+            data = _unpack_with_tables(stored, base)
+        else:
+            raise ValueError(f"it is of kind {stored.kind}, which this version does not know")
+        if len(data) != stored.size:
+            raise ValueError(f"it gives {len(data)} bytes, not {stored.size}")
+    except (zstd.ZstdError, msgspec.MsgspecError, ValueError) as error:
+        raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
     return data
 
 
-def _unpack_with_tables(number: int, stored: Stored, base: bytes) -> bytes:
+def _unpack_by_itself(stored: Stored, base: bytes) -> bytes:
+    frame = stored.frame if stored.kind in (PACKED, DELTA) else _MAGIC + stored.frame
+    declared = zstd.get_frame_info(frame).decompressed_size
+    if declared != stored.size:
+        raise ValueError(f"it declares {declared} bytes, not {stored.size}")
+    prefix = zstd.ZstdDict(base, is_raw=True).as_prefix if stored.kind in MADE_OF_BASE else None
+    window = _window_log(stored.size + len(base))
+    return _unpack(prefix, frame, stored.size, {zstd.DecompressionParameter.window_log_max: window})
+
+
+def _unpack_with_tables(stored: Stored, base: bytes) -> bytes:
     block = stored.frame if stored.kind == TABLED else b""
     if stored.kind == TABLED_BLOCK and _CHECKSUM < len(stored.frame) <= _TABLED_BYTES + _CHECKSUM:
         block = _block_head(len(stored.frame) - _CHECKSUM) + stored.frame
     if not block or stored.size > _TABLED_BYTES:
-        raise Damaged(f"the frame of blob {number} cannot be one of {stored.size} bytes; run `quire verify`")
-    return _unpack(number, zstd.ZstdDict(TABLES + base).as_undigested_dict, _head(stored.size) + block, stored.size)
+        raise ValueError(f"it cannot be one of {stored.size} bytes")
+    return _unpack(zstd.ZstdDict(TABLES + base).as_undigested_dict, _head(stored.size) + block, stored.size)
 
 
-def _unpack_behind(number: int, stored: Stored, base: bytes) -> bytes:
+def _unpack_behind(stored: Stored, base: bytes) -> bytes:
     """The bytes of a `TABLED_BLOCK`, of which the checksum is left out: as what follows the base in one frame.
 
     Taking in a dictionary, tables and all, takes half of the time of a link. So the tables alone are taken in once, and
@@ -337,10 +337,10 @@ def _unpack_behind(number: int, stored: Stored, base: bytes) -> bytes:
     """
     size, packed = len(base) + stored.size, len(stored.frame) - _CHECKSUM
     if not 0 < packed <= _TABLED_BYTES or stored.size > _TABLED_BYTES:
-        raise Damaged(f"the frame of blob {number} cannot be one of {stored.size} bytes; run `quire verify`")
+        raise ValueError(f"it cannot be one of {stored.size} bytes")
     head = _HEAD_OF_TWO(_MAGIC, _SINGLE | 2 << 6, size, len(base) << 3 & 0xFFFF, len(base) >> 13)
     frame = b"".join((head, base, _block_head(packed), stored.frame[:packed]))
-    return _unpack(number, _tables_alone(), frame, size)[len(base) :]
+    return _unpack(_tables_alone(), frame, size)[len(base) :]
 
 
 @functools.cache
@@ -348,28 +348,24 @@ def _tables_alone() -> tuple[zstd.ZstdDict, int]:
     return zstd.ZstdDict(TABLES + bytes(_MIN_PREFIX_BYTES)).as_digested_dict
 
 
-def _unpack(number: int, tables: tuple[zstd.ZstdDict, int], frame: bytes, size: int) -> bytes:
-    try:
-        unpacking = zstd.ZstdDecompressor(zstd_dict=tables)
-        data = unpacking.decompress(frame, max_length=size + 1)
-    except (zstd.ZstdError, ValueError) as error:
-        raise Damaged(f"the frame of blob {number} cannot be unpacked ({error}); run `quire verify`") from error
+def _unpack(
+    base: tuple[zstd.ZstdDict, int] | None, frame: bytes, size: int, options: dict[int, int] | None = None
+) -> bytes:
+    unpacking = zstd.ZstdDecompressor(base, options)
+    data = unpacking.decompress(frame, max_length=size + 1)
     if not unpacking.eof or unpacking.unused_data:
-        raise Damaged(f"the frame of blob {number} does not end where it should; run `quire verify`")
+        raise ValueError("it does not end where it should")
     return data
 
 
-def _unsplice(number: int, stored: Stored, base: bytes) -> bytes:
-    try:
-        if stored.kind == STRETCH:
-            head, at = read_number(stored.frame, 0)
-            middle = stored.frame[at:]
-            tail = stored.size - head - len(middle)
-        else:
-            between = _decode_between(stored.frame)
-            head, middle, tail = between.head, between.middle, between.tail
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise Damaged(f"the frame of blob {number} cannot be read ({error}); run `quire verify`") from error
+def _unsplice(stored: Stored, base: bytes) -> bytes:
+    if stored.kind == STRETCH:
+        head, at = read_number(stored.frame, 0)
+        middle = stored.frame[at:]
+        tail = stored.size - head - len(middle)
+    else:
+        between = _decode_between(stored.frame)
+        head, middle, tail = between.head, between.middle, between.tail
     if head < 0 or tail < 0 or head + tail > len(base) or head + len(middle) + tail != stored.size:
-        raise Damaged(f"the frame of blob {number} does not fit its base; run `quire verify`")
+        raise ValueError("it does not fit its base")
     return base[:head] + middle + base[len(base) - tail :]
