@@ -19,14 +19,14 @@ all of it anew, where a purge replaced records meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final
 
 import msgspec
 
 from quire_journal import FORMAT, addresses, blob_rows, blobs, frames, replay, watermarks
-from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal.blobs import BlobCache
 from quire_journal.events import CaptureFailed, Event, FileWritten
 from quire_journal.ids import blob_id
 from quire_journal.journal import require_head
@@ -178,7 +178,7 @@ class _Log:
             log._rows(r, few)
         return log
 
-    def _rows(self, r: Reading, rows: list[tuple[bytes, bytes]] | Iterator[tuple[bytes, bytes]]) -> list[Finding]:
+    def _rows(self, r: Reading, rows: Iterable[tuple[bytes, bytes]]) -> list[Finding]:
         found: list[Finding] = []
         sound: list[tuple[Record, Event | None]] = []
         for key, stored in rows:
@@ -348,7 +348,7 @@ def _blob(
         return
     try:
         data = blobs.unpack(r, number, cache)
-    except (Damaged, NotHeld) as error:
+    except Damaged as error:
         yield Finding(f"The bytes of blob {number} are lost: {error}.", "blobs", key)
         return
     if mark and addresses.mark(r, blob_id(data)) != mark:

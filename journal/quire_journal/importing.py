@@ -131,7 +131,7 @@ def _require_order(record: Record, at_ns: int) -> None:
         raise ValueError(f"record {record.seq} is of writer {record.writer}, which cannot be")
 
 
-def _require_sense(seq: int, event: FileWritten | FileMoved | CaptureFailed | Event) -> None:
+def _require_sense(seq: int, event: Event) -> None:
     """Raises `ValueError` for a version that no disk can have had."""
     size, mode, blob = (getattr(event, name) for name in ("size", "mode", "blob"))
     entry, base = getattr(event, "entry", REGULAR), getattr(event, "base", 0)

@@ -50,20 +50,16 @@ class Entry(msgspec.Struct, frozen=True):
 class Journal:
     """An open journal. Only one thread appends; others read through `store.reading()`."""
 
-    def __init__(
-        self, store: Store, workspace_id: str, last: Record | None, last_hash: bytes, cache_bytes: int
-    ) -> None:
+    def __init__(self, store: Store, workspace_id: str, last: Record | None, last_hash: bytes) -> None:
         self._store = store
         self._workspace_id = workspace_id
-        self._cache = BlobCache(cache_bytes)
+        self._cache = BlobCache(CACHE_BYTES)
         self._head = Seq(last.seq if last else 0)
         self._last_hash = last_hash
         self._last_at_ns = last.at_ns if last else 0
 
     @classmethod
-    def open(
-        cls, store: Store, now_ns: int, workspace_id: str | None = None, cache_bytes: int = CACHE_BYTES
-    ) -> Journal:
+    def open(cls, store: Store, now_ns: int, workspace_id: str | None = None) -> Journal:
         """The journal in `store`; an empty store becomes one, under `workspace_id` or a random one.
 
         Views that are behind the log are caught up. Raises `NewerFormat` (nothing changed), `Damaged` or
@@ -81,7 +77,7 @@ class Journal:
             name = r.get("meta", b"workspace") or b""
             last, last_hash = _last(r)
         replay.catch_up(store)
-        return cls(store, name.decode("ascii", "replace"), last, last_hash, cache_bytes)
+        return cls(store, name.decode("ascii", "replace"), last, last_hash)
 
     @property
     def store(self) -> Store:

@@ -134,10 +134,8 @@ class LineHashes:
 
     __slots__ = ("__dict__", "lines")
 
-    def __init__(self, lines: Sequence[bytes], full: Sequence[str] | None = None) -> None:
+    def __init__(self, lines: Sequence[bytes]) -> None:
         self.lines = lines
-        if full is not None:
-            self.__dict__["full"] = full
 
     @classmethod
     def of(cls, text: Text) -> LineHashes:

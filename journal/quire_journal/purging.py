@@ -140,7 +140,7 @@ class Looking:
     def __init__(self, wanted: Wanted, note: str = "", beside: Callable[[], Store] = MemoryStore) -> None:
         """`beside` makes the empty store in which views are folded again."""
         self._wanted, self._note, self._beside = wanted, note, beside
-        self.found = Found({}, {}, Texts(), [])
+        self.found = Found()
         self._looked = False
         self._head = 0  # the newest record that was looked at
         self._newest = 0  # the newest blob
@@ -225,7 +225,7 @@ class Looking:
 
     def change(self, r: Reading) -> Change:
         """What has to be written so that nothing is left of what was found with the same `r`."""
-        found, done = self.found, Change([], [], [])
+        found, done = self.found, Change()
         done.dropped = list(found.blobs)
         done.rows = _keyframes(r, {blobs.number_of(r, blob) for blob in found.blobs})
         replaced: list[tuple[int, bytes]] = []

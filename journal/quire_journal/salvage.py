@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, Protocol
 import msgspec
 
 from quire_journal import FORMAT, addresses, blob_rows, blobs, pieces, replay
-from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal.blobs import BlobCache
 from quire_journal.events import BytesGone, Event, JournalSalvaged, RecordLost, WriterIntroduced
 from quire_journal.ids import OUTSIDE, BatchId, Seq, WriterId, blob_id
 from quire_journal.journal import Entry, Journal, NewerFormat
@@ -443,7 +443,7 @@ def _store_blob(values: list[bytes], parts: Parts, number: int, wanted: _Wanted,
             blob_rows.read(number, value)
             _put_blob(w, number, value, some)
             address = blob_id(blobs.unpack(w, number, cache))
-        except (Damaged, NotHeld, ValueError):
+        except (Damaged, ValueError):
             continue
         if address in wanted.named and not blobs.holds(w, address):
             addresses.put(w, address, number)

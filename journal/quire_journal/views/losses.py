@@ -41,7 +41,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
     if isinstance(event, BytesGone):
         for blob in event.blobs:
             before = gone(w, blob)
-            if len(blob) == 32 and (before is None or before.why != PURGED):
+            if len(blob) == GONE_KEY_BYTES and (before is None or before.why != PURGED):
                 w.put("gone", blob, u64(record.seq) + event.why.encode())
     elif isinstance(event, JournalSalvaged | Purged):
         if isinstance(event, JournalSalvaged):
@@ -53,7 +53,7 @@ def fold(w: Writing, record: Record, event: Event | None) -> None:
 
 def gone(r: Reading, blob: bytes) -> Gone | None:
     """Why the bytes of `blob` are not held any more; None where no record says that they are gone."""
-    found = r.get("gone", blob) if len(blob) == 32 else None
+    found = r.get("gone", blob) if len(blob) == GONE_KEY_BYTES else None
     return None if found is None else Gone(found[8:].decode(), int.from_bytes(found[:8], "big"))
 
 
