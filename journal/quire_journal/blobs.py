@@ -153,9 +153,7 @@ def unpack(r: Reading, number: int, cache: BlobCache | None = None, proven: bool
     links: list[tuple[int, Stored]] = []
     at, data = number, None
     while data is None:
-        stored = _stored(r, at)
-        if stored is None:
-            raise Damaged(f"blob {at}, which blob {number} is made from, is gone; run `quire verify`")
+        stored = stored_at(r, at)
         links.append((at, stored))
         if stored.kind not in MADE_OF_BASE:
             break
@@ -189,26 +187,18 @@ def drop(w: Writing, blob: bytes) -> int:
 
 
 def stored_at(r: Reading, number: int) -> Stored:
-    """Blob `number` as it is stored. Raises `NotHeld` or `log.Damaged`."""
-    stored = _stored(r, number)
-    if stored is None:
-        raise NotHeld(u64(number))
-    return stored
-
-
-def _stored(r: Reading, number: int) -> Stored | None:
-    row = r.get("blobs", u64(number))
-    if row is None:
-        return None
-    stored = read_row(number, row)
+    """Blob `number` as it is stored. Raises `log.Damaged`, also where it is gone."""
+    stored = _row(r, number)
     if not stored.rest:
         return stored
     return msgspec.structs.replace(stored, frame=pieces.joined(r, number, stored.rest), rest=0)
 
 
-def _row(r: Reading, number: int) -> Stored | None:
-    found = r.get("blobs", u64(number))
-    return None if found is None else read_row(number, found)
+def _row(r: Reading, number: int) -> Stored:
+    row = r.get("blobs", u64(number))
+    if row is None:
+        raise Damaged(f"blob {number}, which others may be made from, is gone; run `quire verify`")
+    return read_row(number, row)
 
 
 def read_row(number: int, row: bytes) -> Stored:
@@ -224,10 +214,7 @@ def read_row(number: int, row: bytes) -> Stored:
 
 def base_of(r: Reading, number: int) -> int:
     """The number of the blob that this one is made from; 0: of none. Raises `log.Damaged`, also where it is gone."""
-    row = _row(r, number)
-    if row is None:
-        raise Damaged(f"blob {number}, which others are made from, is gone; run `quire verify`")
-    return row.base
+    return _row(r, number).base
 
 
 def rows_of(number: int, stored: Stored) -> tuple[bytes, list[tuple[bytes, bytes]]]:
@@ -259,9 +246,11 @@ def _after(
 ) -> Stored | None:
     """`data` as what comes after `last` at the same path; None where a keyframe, which `whole` makes, is better."""
     number = addresses.find(r, last)
+    if number is None:
+        return None
     try:
-        row = None if number is None else _row(r, number)
-        if number is None or row is None or row.links >= MAX_CHAIN:
+        row = _row(r, number)
+        if row.links >= MAX_CHAIN:
             return None
         if row.run == RUN - 1:
             stored = _long_link(r, number, row, data, whole)
@@ -298,9 +287,11 @@ def _like(
     """`data` as what tells it from one of those; None where a keyframe, which `whole` makes, is better."""
     for blob in like():
         number = addresses.find(r, blob)
+        if number is None:
+            continue
         try:
-            row = None if number is None else _row(r, number)
-            if number is None or row is None or max(len(data), row.size) > KIN_BYTES or b"\0" in data:
+            row = _row(r, number)
+            if max(len(data), row.size) > KIN_BYTES or b"\0" in data:
                 continue
             at, row = _back(r, number, row, lambda one: one.links <= KIN_LINKS)
             if row.size > KIN_BYTES:
@@ -317,10 +308,7 @@ def _like(
 def _back(r: Reading, number: int, row: Stored, enough: Callable[[Stored], bool]) -> tuple[int, Stored]:
     """The blob that this one is made from over as many links as it takes. Raises `Damaged`."""
     while row.base and not enough(row):
-        base = _row(r, row.base)
-        if base is None:
-            raise Damaged(f"blob {row.base}, which blob {number} is made from, is gone; run `quire verify`")
-        number, row = row.base, base
+        number, row = row.base, _row(r, row.base)
     return number, row
 
 

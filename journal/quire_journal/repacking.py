@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from quire_journal import blobs, frames, pieces
-from quire_journal.blobs import BlobCache, NotHeld
+from quire_journal.blobs import BlobCache
 from quire_journal.frames import MADE_OF_BASE
 from quire_journal.log import Damaged, Store, Writing, last_number, u64
 
@@ -83,7 +83,7 @@ class Repacking:
                     stored = blobs.stored_at(r, number)
                     data = blobs.unpack(r, number, self._near)
                     base = blobs.unpack(r, stored.base, self._near) if stored.kind in MADE_OF_BASE else b""
-                except (Damaged, NotHeld):
+                except Damaged:
                     continue  # that is for `verify` to tell
                 size += len(data) + len(base)
                 better = frames.tighter(number, stored, data, base)
