@@ -535,3 +535,29 @@ def test_lines_that_began_so_before_are_no_warning() -> None:
     book = Playbook({"f.txt": "1#abcd|one\n2#abcd|two\n"})
     reply = book.call("edit_replace", {"path": "f.txt", "old_text": "two", "new_text": "2"})
     assert (reply["ok"], reply["warnings"]) == (True, [])
+
+
+# ── paths ──
+
+
+@every(
+    ("path", "there"),
+    [
+        ("a/src/f.txt", "src/f.txt"),
+        ("checkout/src/f.txt", "src/f.txt"),
+        ('"src/f.txt"', "src/f.txt"),
+        ("`b/src/f.txt`", "src/f.txt"),
+        ("src/src/g.txt", "g.txt"),
+        ("a/src", ""),
+        ("a/gone.txt", ""),
+        ("src/h.txt", ""),
+    ],
+)
+def test_a_path_with_too_much_in_front_is_told_the_file_that_it_ends_with(path: str, there: str) -> None:
+    book = Playbook({"src/f.txt": FIVE, "g.txt": FIVE, "gone.txt": FIVE})
+    book.watch()
+    del book.files["gone.txt"]
+    book.watch()
+    reply = book.call("edit_replace", {"path": path, "old_text": "one", "new_text": "1"})
+    told = f" There is {there}." if there else ""
+    assert (reply["error"], reply["message"]) == ("not_found", f"{path} does not exist.{told}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quire_daemon.handlers.base import FileNow, World
+from quire_journal.events import REGULAR
 from quire_journal.ids import version_token
 from quire_journal.points import to_the_second
 from quire_journal.refusals import Refused
@@ -30,7 +31,8 @@ def shown_as(now: FileNow) -> Version | None:
 def require_file(now: FileNow, world: World) -> None:
     """Refuse what is not a regular file."""
     if now.kind == "missing":
-        raise Refused("not_found", f"{now.path} does not exist.{_how_it_went(now, world)}", "check_path", path=now.path)
+        why = _how_it_went(now, world) or _too_much_in_front(now, world)
+        raise Refused("not_found", f"{now.path} does not exist.{why}", "check_path", path=now.path)
     if now.kind != "file":
         raise Refused("not_a_file", f"{now.path} is {_ARTICLE.get(now.kind, now.kind)}.", "check_path", path=now.path)
 
@@ -68,6 +70,17 @@ def _how_it_went(now: FileNow, world: World) -> str:
     where = f" It was moved to {gone.moved_to}" if gone.moved_to else " It was removed"
     by, at = world.history.named(gone.writer), to_the_second(gone.at_ns)
     return f"{where} by {by} at {at}, in {version_token(gone.seq)}."
+
+
+def _too_much_in_front(now: FileNow, world: World) -> str:
+    """The file that the path ends with: the prefix of a diff, the workspace's own name, a quote may stand before it."""
+    path = now.path.strip("\"'`")
+    while path:
+        head = world.history.file(path)
+        if path != now.path and head is not None and not head.gone and head.entry == REGULAR:
+            return f" There is {path}."
+        path = path.partition("/")[2]
+    return ""
 
 
 def require_text(now: FileNow, world: World) -> Text:
