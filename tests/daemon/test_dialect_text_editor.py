@@ -128,6 +128,7 @@ def test_a_text_that_is_nowhere_is_refused_with_what_comes_near() -> None:
 def test_an_empty_text_is_refused() -> None:
     reply = editor(Playbook({"f.txt": FIVE}), "str_replace", old_str="", new_str="z")
     assert reply["error"] == "empty_old_text"
+    assert "the command insert" in reply["message"]
 
 
 def test_str_replace_takes_its_text_as_proof_and_reports_what_others_did() -> None:

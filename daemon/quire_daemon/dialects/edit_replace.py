@@ -29,7 +29,7 @@ class ReplaceParams(NamedFile, frozen=True, kw_only=True):
 def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
     """The first `count` places of `old_text`."""
     if not params.old_text:
-        raise empty_old_text("`old_text` is empty; it must be the exact text to find.", replacements_made=0)
+        raise empty_old_text("`old_text`", replacements_made=0)
     found = count_of(sight.text, params.old_text)
     if not found:
         raise not_in(sight.text, params.old_text, "`old_text` is not in the file.", replacements_made=0)
@@ -40,8 +40,9 @@ def plan(params: ReplaceParams, sight: Sight, settings: Settings) -> Plan:
     return Plan(splices, 1, final_break, warnings, {"replacements_made": made})
 
 
-def empty_old_text(message: str, **details: Any) -> Refused:
+def empty_old_text(what: str, **details: Any) -> Refused:
     """The refusal of a text to match that is empty, and so stands everywhere."""
+    message = f"{what} is empty; it must be the exact text to find. To add lines, use `insert_lines`."
     return Refused("empty_old_text", message, "fix_arguments", **details)
 
 

@@ -41,8 +41,8 @@ def plan(params: MultiParams, sight: Sight, settings: Settings) -> Plan:
         raise Refused("empty_edits", "There is no edit; give at least one.", "fix_arguments", applied=0, failed=[])
     for number, edit in enumerate(params.edits, 1):
         if not edit.old_text:
-            message = f"`old_text` of edit {number} is empty; it must be the exact text to find."
-            raise empty_old_text(message, editIndex=number - 1, applied=0, failed=[f"Edit {number}: empty old_text"])
+            failed = [f"Edit {number}: empty old_text"]
+            raise empty_old_text(f"`old_text` of edit {number}", editIndex=number - 1, applied=0, failed=failed)
     require_searchable(sight.text, len(params.edits))
     draft = Draft(sight.text)
     failures: list[int] = []

@@ -103,7 +103,8 @@ def plan(params: TextEditorParams, sight: Sight, settings: Settings) -> Plan:
 def _str_replace(params: TextEditorParams, sight: Sight) -> Plan:
     assert params.old_str is not None  # `__post_init__`
     if not params.old_str:
-        raise Refused("empty_old_text", "`old_str` is empty; it must be the exact text to find.", "fix_arguments")
+        message = "`old_str` is empty; it must be the exact text to find. To add lines, use the command insert."
+        raise Refused("empty_old_text", message, "fix_arguments")
     count = count_of(sight.text, params.old_str)
     if not count:
         raise not_in(sight.text, params.old_str, "`old_str` is not in the file.")
