@@ -222,6 +222,23 @@ def test_characters_that_look_the_same_are_told_by_their_codes(
     assert all(code in said for code in there + missing)
 
 
+@every(
+    ("line", "old"),
+    [
+        ("x = 1\ny = 2", "x = 1\\ny = 2"),  # a break that is written out, as in the source of a string
+        ('say("hi\\n")', 'say("hi\n")'),  # and one that is not
+        ('say("hi")', 'say(\\"hi\\")'),
+        ("if (a && b < c)", "if (a &amp;&amp; b &lt; c)"),
+        ("&lt;br&gt;", "<br>"),
+    ],
+)
+def test_what_is_escaped_once_too_often_or_too_little_is_told_so(line: str, old: str) -> None:
+    near = nearest(Text.of(f"one\n  {line}\ntwo\n".encode()), old)
+    assert near is not None
+    assert (near["line"], near["text"].strip(), near["differs"]) == (2, line, "escapes")
+    assert "escapes only" in why_not(old, near)
+
+
 def test_the_line_that_is_most_similar_is_shown() -> None:
     near = nearest(Text.of(b"import os\nconst PORT = 3001;\nx\n"), "const PORT = 3000;")
     assert near == {"line": 2, "end_line": 2, "text": "const PORT = 3001;", "differs": "similar"}

@@ -20,8 +20,8 @@ from quire_journal.text import BOM, Text, shown
 COMPARED_LINES: Final = 20_000
 """Lines that are looked through for one that is similar; in a longer file only those with the longest word."""
 
-COMPARED_BYTES: Final = 1024 * 1024
-"""Of a file in which it is looked for what only looks like a text."""
+COMPARED_BYTES: Final = 256 * 1024
+"""Of a file in which it is looked for a text that is written otherwise."""
 
 LEAST_SIMILAR: Final = 60.0
 
@@ -44,6 +44,8 @@ SHOWN_CODES: Final = 8
 _UNREADABLE: Final = "\ufffd"
 _BLANKS: Final = b" \t\n\r\v\f"
 _WORD: Final = re.compile(rb"\w+")
+
+_ESCAPE: Final = re.compile(r"""\\(?:[nrt]|(?=["'`\\]))""")
 
 _LOOK_ALIKE: Final = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
@@ -170,6 +172,7 @@ def why_not(old: str, near: dict[str, Any] | None) -> str:
 _HOW_NEAR: Final = {
     "whitespace": "differs from it in blanks only",
     "look_alike": "only looks like it",
+    "escapes": "differs from it in escapes only, such as \\n or &amp;",
     "longer": "goes on behind it",
 }
 
@@ -184,7 +187,8 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
     """The place that is like `old`, for a person or an agent to look at; nothing is ever done on its word.
 
     `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
-    the same, with the codes of those that only the file has (`with`) and only `old` (`without`), else `similar`.
+    the same, with the codes of those that only the file has (`with`) and only `old` (`without`), `escapes` where one is
+    escaped more often; else `similar`.
     """
     return _told(text, old, _seen_alike(text, old, _holding) or _similar(text, normalised(old)))
 
@@ -226,15 +230,17 @@ def _seen_alike(
     text: Text, old: str, place: Callable[[Text, bytes, _Seen], _Lines | None]
 ) -> tuple[_Lines, str] | None:
     """The lines that are `old`, or hold it, when less of them counts."""
-    wanted = normalised(old)
     if _UNREADABLE in old:
         return None
-    if (found := place(text, wanted, _without_blanks)) is not None:
-        return found, "whitespace"
-    if len(text.data) > COMPARED_BYTES or (wanted.isascii() and text.normalised.isascii()):
-        return None
-    found = place(text, wanted, _as_it_looks)
-    return None if found is None else (found, "look_alike")
+    wanted, whole = normalised(old), text.normalised
+    ways: list[tuple[_Seen, str]] = [(_without_blanks, "whitespace")]
+    if len(text.data) <= COMPARED_BYTES:
+        if not (wanted.isascii() and whole.isascii()):
+            ways.append((_as_it_looks, "look_alike"))
+        if any(mark in said for said in (wanted, whole) for mark in (b"\\", b"&")):
+            ways.append((_without_escapes, "escapes"))
+    tried = ((place(text, wanted, seen), differs) for seen, differs in ways)
+    return next(((lines, differs) for lines, differs in tried if lines is not None), None)
 
 
 def _holding(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
@@ -267,6 +273,13 @@ def _as_it_looks(said: bytes) -> bytes:
     if not said.isascii():
         said = normalize("NFKC", shown(said).translate(_LOOK_ALIKE)).encode()
     return said.translate(None, _BLANKS)
+
+
+def _without_escapes(said: bytes) -> bytes:
+    """No difference between a character and the way in which a string or a page of HTML writes it."""
+    from html import unescape
+
+    return _without_blanks(_ESCAPE.sub("", unescape(shown(said))).encode())
 
 
 def _codes(some: str, others: str) -> list[str]:
