@@ -180,6 +180,11 @@ def test_what_stands_around_a_patch_is_told_from_it(patch: str, said: str) -> No
     assert said in refused(patch.format(dashes)).message
 
 
+def test_a_patch_that_was_escaped_once_too_often_is_told_so() -> None:
+    escaped = envelope("*** Delete File: f").replace("\n", "\\n")
+    assert "written out as `\\n`" in refused(escaped).message
+
+
 def test_a_blank_line_of_a_new_file_without_its_mark_is_named() -> None:
     error = refused(envelope("*** Add File: f", "+a", "", "+b"))
     assert "a `+` alone, which line 4 has not" in error.message

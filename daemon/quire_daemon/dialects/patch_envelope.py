@@ -39,6 +39,8 @@ class Envelope:
 
     def files(self, first: int) -> tuple[FilePatch, ...]:
         if self.lines.at(first).strip() != BEGIN:
+            if self.lines.at(first).startswith(f"{BEGIN}\\n"):
+                fail(first + 1, "its line breaks are written out as `\\n`; send them as line breaks.")
             fail(first + 1, f"a patch begins with `{BEGIN}`, not {quoted(self.lines.at(first))}.", expected=BEGIN)
         self.index = first + 1
         found: list[FilePatch] = []
