@@ -426,6 +426,17 @@ def test_a_quota_that_is_used_up_is_a_full_disk(tmp_path: Path) -> None:
         assert failed.disk_full is full
 
 
+@pytest.mark.parametrize(("left", "full"), [(0, True), (512 << 10, False)])
+def test_a_fault_of_a_disk_that_is_nearly_full_is_told_from_a_full_one(small_disk: Path, left: int, full: bool) -> None:
+    """LMDB tells of a write that was cut short as of a fault; after a real one nothing may be written any more."""
+    free = os.statvfs(small_disk)
+    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize - left))
+    failed = failure(small_disk, "could not commit", lmdb.Error(f"mdb_txn_commit: {os.strerror(errno.EIO)}"))
+    assert isinstance(failed, StoreFailed)
+    assert failed.disk_full is full
+    assert os.listdir(small_disk) == ["ballast"]
+
+
 def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk: Path) -> None:
     free = os.statvfs(small_disk)
     (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import stat
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -14,7 +16,12 @@ from quire_journal.log import StoreFailed
 from quire_journal.stores import UnfitFolder
 
 FULL_BELOW_BYTES: Final = 1 << 20
-"""With less free space than this a failed commit is put down to the full disk (LMDB reports it as an I/O error)."""
+"""With less free space than this a start makes room first (`reserve`): it will hardly get through."""
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""How the kernel says that a disk is full, or a quota used up."""
+
+_TRIED_BYTES: Final = 64 << 10
 
 _ROOM_BYTES: Final = 16 << 20
 """Free space that a compaction leaves to others."""
@@ -99,9 +106,12 @@ def require_room(folder: Path, copy_bytes: int) -> None:
         )
 
 
-def is_full(folder: Path) -> bool:
-    """Is there hardly any space left for this user?"""
+def takes_nothing(folder: Path) -> bool:
+    """Does the disk say that it has no room for a small file? One that has a fault says something else, or nothing."""
     try:
-        return free_bytes(folder) < FULL_BELOW_BYTES
-    except OSError:
-        return False
+        with tempfile.TemporaryFile(dir=folder, buffering=0) as tried:
+            tried.write(bytes(_TRIED_BYTES))
+            os.fsync(tried.fileno())
+            return os.fstat(tried.fileno()).st_size < _TRIED_BYTES
+    except OSError as error:
+        return error.errno in NO_ROOM

@@ -12,7 +12,7 @@ from typing import Final
 import lmdb
 
 from quire_journal.log import TABLES, Damaged, StoreFailed
-from quire_journal.stores.disk import is_full
+from quire_journal.stores.disk import NO_ROOM, takes_nothing
 from quire_journal.stores.in_use import Counted
 from quire_journal.stores.lmdb_files import ADVICE, file_at, reserve_lock_file
 
@@ -117,7 +117,8 @@ def find(env: lmdb.Environment, txn: lmdb.Transaction[bytes] | None, table: str)
 
 
 _QUOTA: Final = os.strerror(errno.EDQUOT)
-"""How LMDB tells of it, which has no class for that."""
+_FAULT: Final = os.strerror(errno.EIO)
+"""How LMDB tells of these, which has no classes for them."""
 
 
 def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
@@ -125,9 +126,23 @@ def failure(path: Path, what: str, error: lmdb.Error) -> StoreFailed | Damaged:
     # A transaction is given up by LMDB itself (MDB_BAD_TXN) when it met a page that makes no sense.
     if isinstance(error, (*DAMAGE, lmdb.BadTxnError)):
         return Damaged(f"{what}: {error}; {ADVICE}", everywhere=True)
-    no_room = isinstance(error, lmdb.MapFullError | lmdb.DiskError) or _QUOTA in str(error)
-    full = no_room or is_full(path)  # of a write that was cut short LMDB tells as of an I/O error
+    full = _no_room(path, error)
     return StoreFailed(f"{what}: {'the disk is full' if full else error}", disk_full=full)
+
+
+def store_failed(folder: Path, what: str, error: lmdb.Error | OSError) -> StoreFailed:
+    """The same of a database that is not open, or is being made, where an error says nothing about what it holds."""
+    said = error.strerror if isinstance(error, OSError) else error
+    return StoreFailed(f"{what}: {said}", disk_full=_no_room(folder, error))
+
+
+def _no_room(folder: Path, error: lmdb.Error | OSError) -> bool:
+    """Is that for want of room? A disk with a fault of its own may have little left, too."""
+    if isinstance(error, OSError):
+        return error.errno in NO_ROOM
+    if isinstance(error, lmdb.MapFullError | lmdb.DiskError) or _QUOTA in str(error):
+        return True
+    return _FAULT in str(error) and takes_nothing(folder)  # LMDB tells so of a write that was cut short, too
 
 
 def walk(data: Path) -> list[str]:

@@ -20,7 +20,7 @@ from quire_journal.stores import Durability, redo
 from quire_journal.stores.afterimage import NAME as IMAGE
 from quire_journal.stores.afterimage import Afterimage, looks_of
 from quire_journal.stores.compacting import ByCopy, Target, Tee
-from quire_journal.stores.disk import is_full, require_fit, require_room
+from quire_journal.stores.disk import require_fit, require_room
 from quire_journal.stores.in_use import InUse
 from quire_journal.stores.lmdb.environments import (
     DAMAGE,
@@ -30,6 +30,7 @@ from quire_journal.stores.lmdb.environments import (
     make,
     open_tables,
     open_to_read,
+    store_failed,
     walk,
 )
 from quire_journal.stores.lmdb.transactions import ReadingBlock, Snapshot, Transaction
@@ -82,12 +83,10 @@ class LmdbStore:
                 lasting.rename(folder / "db.new", path)
             require_whole(path / "data.mdb", walk)
             env = environment(path, sync=durability is not Durability.FAST)
-        except OSError as error:
-            raise StoreFailed(f"could not open the journal in {folder}: {error.strerror}", is_full(folder)) from error
         except DAMAGE as error:
             raise Damaged(f"{path / 'data.mdb'} is not a sound database ({error}); {ADVICE}") from error
-        except lmdb.Error as error:
-            raise StoreFailed(f"could not open the journal in {folder}: {error}", is_full(folder)) from error
+        except (OSError, lmdb.Error) as error:
+            raise store_failed(folder, f"could not open the journal in {folder}", error) from error
         try:
             opened = open_tables(env)
             env.reader_check()  # readers of a process that was killed would keep old pages from being used again
@@ -359,10 +358,8 @@ class LmdbStore:
             self._opened.get().env.copy(str(new), compact=True)
             sync_path(new / "data.mdb")
             lasting.rename(new, folder / "db")
-        except OSError as error:
-            raise StoreFailed(f"could not copy the journal to {folder}: {error.strerror}", is_full(folder)) from error
-        except lmdb.Error as error:
-            raise StoreFailed(f"could not copy the journal to {folder}: {error}", is_full(folder)) from error
+        except (OSError, lmdb.Error) as error:
+            raise store_failed(folder, f"could not copy the journal to {folder}", error) from error
 
     # ── compaction: the part of `stores.compacting` that knows the files ──
 
@@ -446,10 +443,8 @@ class Copy(LmdbStore):
         try:
             make(folder)
             copy = cls.at(folder)
-        except OSError as error:
-            raise StoreFailed(f"could not begin a copy: {error.strerror}", is_full(folder.parent)) from error
-        except lmdb.Error as error:
-            raise StoreFailed(f"could not begin a copy: {error}", is_full(folder.parent)) from error
+        except (OSError, lmdb.Error) as error:
+            raise store_failed(folder.parent, "could not begin a copy", error) from error
         copy._target_durability = durability
         return copy
 
@@ -467,7 +462,7 @@ class Copy(LmdbStore):
         try:
             self._opened = InUse(open_tables(environment(self._path, sync=True)))
         except (OSError, lmdb.Error) as error:
-            raise StoreFailed(f"could not open the compacted journal: {error}", is_full(self._path)) from error
+            raise store_failed(self._path, "could not open the compacted journal", error) from error
 
     def surrender(self) -> Opened:
         """The environment, which is another store's from now on."""
