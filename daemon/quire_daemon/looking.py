@@ -17,6 +17,7 @@ from quire_daemon.call import Call, Looks
 from quire_daemon.files_now import FilesNow
 from quire_daemon.gather import RETRY_S, BeingWritten, HeldOpen
 from quire_daemon.handlers.base import FileNow
+from quire_daemon.workspace import NoPath
 from quire_journal.refusals import Refused
 
 SLICE_S: Final = 0.03
@@ -45,7 +46,10 @@ class Looking:
         """Absolute paths that the journal is asked about become those that it knows. Raises `Refused`."""
         for name in call.tool.asks:
             given = getattr(call.params, name)
-            asked = self._files.asked(given) if isinstance(given, str) else [self._files.asked(one) for one in given]
+            try:
+                asked = self._files.asked(given) if isinstance(given, str) else [self._files.asked(g) for g in given]
+            except NoPath as no:
+                raise NoPath(no.problem, name) from None
             if asked != given:
                 call.params = msgspec.structs.replace(call.params, **{name: asked})
 
@@ -122,6 +126,8 @@ class Looking:
                 retry_after_ms=100,
                 path=name,
             ) from None
+        except NoPath as no:
+            raise NoPath(no.problem, _argument(call.params, name)) from None
 
     def _look_at_implied(self, call: Call, name: str, looks: Looks) -> None:
         """Look at a file that nobody named. Raises `NotYet` while another program writes it, for a while."""
@@ -146,3 +152,11 @@ class Looking:
 
     def _is_patient(self, call: Call) -> bool:
         return self._clock.mono_s() < call.give_up_s
+
+
+def _argument(params: object, name: str) -> str:
+    """In which argument the caller gave this name; a patch holds its names itself."""
+    said = msgspec.structs.asdict(params) if isinstance(params, msgspec.Struct) else {}
+    texts = {argument: text for argument, text in said.items() if isinstance(text, str)}
+    whole = next((argument for argument, text in texts.items() if text == name), "")
+    return whole or next((argument for argument, text in texts.items() if name in text), "path")

@@ -121,12 +121,20 @@ def test_links_out_of_the_workspace_are_refused(workspace: Workspace, tmp_path: 
 
 
 def test_links_that_lead_nowhere_are_not_written_through(workspace: Workspace) -> None:
-    """A reader is told that there is nothing; a writer must not make a file at the end of a link."""
+    """A reader is told that there is nothing; a writer makes no file at the end of a link, and finds the link."""
     (workspace.root / "dangling").symlink_to("nowhere/f")
+    (workspace.root / "chain").symlink_to("dangling")
     (workspace.root / "folder").symlink_to("nowhere")
+    (workspace.root / "real").mkdir()
+    (workspace.root / "real/dangling").symlink_to("../nowhere/")
+    (workspace.root / "through").symlink_to("real")
+    (workspace.root / "protected").symlink_to(".git/new")
     assert place(workspace, "dangling", writing=False) == ("nowhere/f", "dangling")
-    assert refused(workspace, "dangling") == "permission_denied"
+    assert place(workspace, "dangling") == ("dangling", "")
+    assert place(workspace, "chain/") == ("chain", "")
+    assert place(workspace, "through/dangling") == ("real/dangling", "through/dangling")
     assert refused(workspace, "folder/new") == "permission_denied"
+    assert refused(workspace, "protected") == "permission_denied"
 
 
 def test_circles_of_links_end(workspace: Workspace) -> None:

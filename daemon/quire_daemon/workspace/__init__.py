@@ -39,6 +39,7 @@ from quire_daemon.workspace.values import (
     Late,
     Look,
     Lost,
+    NoPath,
     NotRegular,
     Place,
     Protection,
@@ -59,6 +60,7 @@ __all__ = [
     "Late",
     "Look",
     "Lost",
+    "NoPath",
     "NotRegular",
     "Place",
     "Protection",
@@ -189,13 +191,13 @@ class Workspace:
     def place(self, given: str, *, writing: bool, policy: Policy, followed: bool = True) -> Place:
         """The place that `given` means: relative or absolute, links followed inside the workspace.
 
-        Not `followed`: of a link, its own place. Raises Refused: schema_invalid, outside_workspace, permission_denied
-        (protected, forbidden, too many links; for `writing`, a link that leads to nothing).
+        Not `followed`: of a link, its own place; so is one that leads to nothing for `writing`. Raises Refused: NoPath,
+        outside_workspace, permission_denied (protected, forbidden, too many links, below one that leads to nothing).
         """
         return self._places.place(given, writing, policy, followed)
 
     def below(self, given: str, policy: Policy) -> str:
-        """The absolute path `given` as one below the workspace. Raises Refused (schema_invalid, outside_workspace)."""
+        """The absolute path `given` as one below the workspace. Raises Refused (NoPath, outside_workspace)."""
         return self._places.below(given, policy)
 
     def look(self, path: str) -> Look:

@@ -20,7 +20,7 @@ import msgspec
 from quire_daemon.config import Policy
 from quire_daemon.globs import matches
 from quire_daemon.workspace.confine import Beneath
-from quire_daemon.workspace.values import HeldOpen, Look, NotRegular, Place, Vanished
+from quire_daemon.workspace.values import HeldOpen, Look, NoPath, NotRegular, Place, Vanished
 from quire_journal.refusals import Refused
 from quire_journal.reserved import disguised as disguised_name
 from quire_journal.reserved import fold
@@ -41,6 +41,7 @@ class _Route(msgspec.Struct, gc=False):
     done: list[str]
     named: str = ""  # the path through the first link that was followed
     dangling: bool = False  # a link leads to nothing
+    ends_in: str = ""  # the first link that is the last name on its way
     look: Look | None = None  # of the whole path
 
 
@@ -56,22 +57,26 @@ class Places:
         self._globs: tuple[tuple[str, ...], tuple[Callable[[str], object], ...]] = ((), ())
 
     def place(self, given: str, writing: bool, policy: Policy, followed: bool = True) -> Place:
-        """Where `given` leads. Raises Refused (schema_invalid, outside_workspace, permission_denied)."""
+        """Where `given` leads. Raises Refused (NoPath, outside_workspace, permission_denied)."""
         self._check_shape(given)
         names = self._relative(given, policy)
         route = self._resolve(names, given) if followed else self._resolve_above(names, given)
         path = "/".join(route.done) or "."
+        if writing and route.dangling:
+            self._check_names(path, given, policy)
+            if not route.ends_in:
+                raise Refused("permission_denied", f"{given} is below a link that leads to nothing.", path=given)
+            path = route.ends_in  # no file is made where a link leads: what is there is the link
+            route = _Route(path.split("/"), route.named)
         for spelled in filter(None, (path, route.named)):
             self._check_names(spelled, given, policy)
         self._check_inodes(route, given)
-        if writing and route.dangling:
-            raise Refused("permission_denied", f"{given} is a link that leads to nothing.", path=given)
         return Place(path, "" if route.named == path else route.named, route.look)
 
     def below(self, given: str, policy: Policy) -> str:
         """The absolute path `given` as one below the workspace: what is there is not looked at, and no link followed.
 
-        Raises Refused (schema_invalid, outside_workspace).
+        Raises Refused (NoPath, outside_workspace).
         """
         self._check_shape(given)
         return "/".join(self._relative(given, policy)) or "."
@@ -91,7 +96,7 @@ class Places:
         elif len(raw) > _MAX_NAME and (len(raw) > _MAX_PATH or any(len(name) > _MAX_NAME for name in raw.split(b"/"))):
             problem = "is too long for a file system"
         if problem:
-            raise Refused("schema_invalid", f"`path` {problem}.", argument="path")
+            raise NoPath(problem)
 
     def _relative(self, given: str, policy: Policy) -> list[str]:
         if not given.startswith("/"):
@@ -152,6 +157,7 @@ class Places:
                     raise Refused("permission_denied", f"{given}: too many links.", path=given)
                 route.named = route.named or "/".join([*route.done, name, *(n for n in todo if n not in ("", "."))])
                 after_link = len(todo)
+                route.ends_in = route.ends_in or ("" if any(n not in ("", ".") for n in todo) else path)
                 self._enter_link(path, route, todo, given)
                 continue
             if kind == "missing":

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from quire_journal.refusals import Refused
+
 
 class Signature(msgspec.Struct, frozen=True, gc=False):
     """What fstat said about an inode. Two equal signatures mean equal bytes only where the first was `settled`."""
@@ -143,6 +145,16 @@ class Protection(msgspec.Struct, frozen=True):
     fine_stamps: bool  # every change has a stamp of its own (multigrain stamps, Linux 6.13); else see `Image.settled`
     sync_many: bool = False  # syncfs syncs all that was written, and tells errors; else each file is synced by itself
     folds_case: bool = False  # names that differ in case or Unicode form are one file
+
+
+class NoPath(Refused):
+    """What was given can be the name of nothing, whatever is there. The argument that it was given in is `path`, unless
+    somebody knows better.
+    """
+
+    def __init__(self, problem: str, argument: str = "path") -> None:
+        super().__init__("schema_invalid", f"`{argument}` {problem}.", argument=argument)
+        self.problem = problem
 
 
 class HeldOpen(Exception):
