@@ -10,6 +10,8 @@ import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final
 
+from quire_journal.typed_times import AGO, DATE, DAYS, NOW, PART
+
 POINTS: Final = """\
 A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01-31T14:30
 (local), 90m, 1h30m or 2d (ago), today or yesterday (its beginning)."""
@@ -25,12 +27,8 @@ The last @ of PATH@POINT parts the two, unless a file is called all of it: `icon
 `icon@2x.png@v12` is that path at a point."""
 """The sentence for the help of every command that takes a path at a point."""
 
-_DAYS: Final = {"today": 0, "yesterday": 1}
 _UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
-_PART: Final = r"(\d{1,9}) ?(weeks?|days?|hours?|minutes?|mins?|seconds?|secs?|[wdhms])"
-_AGO: Final = re.compile(rf"{_PART}(?: ?{_PART})*(?: ago)?", re.ASCII)
 _EXACT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
 
 
 class NoMoment(ValueError):
@@ -54,18 +52,18 @@ def point(text: str, now: datetime, zone: tzinfo | None = None) -> str:
 def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
     if _EXACT.fullmatch(text):
         return None  # with all its digits
-    if text == "now":
+    if text == NOW:
         return now
-    if text in _DAYS:
-        day = now.astimezone(zone).date() - timedelta(days=_DAYS[text])
+    if text in DAYS:
+        day = now.astimezone(zone).date() - timedelta(days=DAYS[text])
         return _there(datetime.combine(day, time()), zone)
-    if _AGO.fullmatch(text):
-        seconds = sum(int(count) * _UNITS[unit[0]] for count, unit in re.findall(_PART, text, re.ASCII))
+    if AGO.fullmatch(text):
+        seconds = sum(int(count) * _UNITS[unit[0]] for count, unit in re.findall(PART, text, re.ASCII))
         try:
             return now - timedelta(seconds=seconds)
         except OverflowError:
             raise NoMoment(f"{text!r} is before all time.") from None
-    if _DATE.fullmatch(text):
+    if DATE.fullmatch(text):
         try:
             said = datetime.fromisoformat(text.upper())
         except ValueError:

@@ -13,6 +13,7 @@ from typing import Final
 from quire_journal.history import History
 from quire_journal.ids import Seq, parse_version_token
 from quire_journal.refusals import Refused, did_you_mean
+from quire_journal.typed_times import is_typed_time
 
 FORMS: Final = "a version (v12), seq:N, a time (2026-01-31T12:00:00Z) or a checkpoint's name"
 """The accepted forms, for messages."""
@@ -27,7 +28,6 @@ MOST_NAMES: Final = 200
 """How many of the newest checkpoints have their names compared with one that does not exist."""
 
 _SEQ: Final = re.compile(r"seq:(\d{1,19})", re.ASCII)
-_TIME_LIKE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
 _CURSOR_LIKE: Final = re.compile(r"c\d+\.[0-9a-f]+", re.ASCII)
 _SECOND: Final = 1_000_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,13 +53,13 @@ def parse_point(point: str, history: History, argument: str) -> Seq:
         seq_said = point[1:].partition(".")[0]
         message = f"{point!r} is a cursor, for `since` and pages of `log`; as a point it is seq:{seq_said}."
         raise Refused("schema_invalid", message, "name_a_point", argument=argument, point=point)
+    named = history.checkpoint(point)  # first: an earlier version may have given names that are none any more
+    if named is not None:
+        return named
     if not is_name(point):
         message = f"{point!r} is not a point: it must be {FORMS}."
         raise Refused("schema_invalid", message, "name_a_point", argument=argument, point=point)
-    named = history.checkpoint(point)
-    if named is None:
-        raise _unknown(no_checkpoint(point, history), point)
-    return named
+    raise _unknown(no_checkpoint(point, history), point)
 
 
 def no_checkpoint(name: str, history: History) -> str:
@@ -72,7 +72,7 @@ def is_name(name: str) -> bool:
     """Can a checkpoint have this name?
 
     It must be printable, short, and nothing that means another kind of point, or part of one where points are written:
-    `PATH@POINT`, `POINT..POINT`, a cursor (`c12.18bf`), an option of a command.
+    `PATH@POINT`, `POINT..POINT`, a time as people type it (`2d`), a cursor (`c12.18bf`), an option of a command.
     """
     return (
         0 < len(name) <= MAX_NAME
@@ -80,7 +80,7 @@ def is_name(name: str) -> bool:
         and name.strip() == name
         and _parse_seq(name) is None
         and not name.startswith("seq:")
-        and not _TIME_LIKE.fullmatch(name)
+        and not is_typed_time(name)
         and not _CURSOR_LIKE.fullmatch(name)
         and not name.startswith("-")
         and "@" not in name

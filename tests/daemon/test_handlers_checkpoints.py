@@ -45,6 +45,8 @@ def test_a_name_is_moved_only_when_that_is_asked_for() -> None:
         "seq:soon",
         "2026-01-31T12:00:00Z",
         "2026-01-31",
+        "today",
+        "90m",
         "c12.18bf",
         "a..b",
         "..",

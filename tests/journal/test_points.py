@@ -73,18 +73,44 @@ def test_a_name_that_was_typed_wrong_is_told_with_the_nearest() -> None:
     assert refused.value.message.endswith("Did you mean here?")
 
 
+def test_a_checkpoint_that_is_called_so_since_an_earlier_version_is_still_a_point() -> None:
+    scribe = scribe_with_records()
+    scribe.note(CheckpointNamed("today", 3), writer=1)
+    with scribe.history() as history:
+        assert parse_point("today", history, "at") == 3
+        with pytest.raises(Refused, match="'yesterday' is not a point"):
+            parse_point("yesterday", history, "at")
+
+
 def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
     with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
         parse_point("c4.18ea1deadc1ec410", history, "at")
     assert (refused.value.code, refused.value.message.endswith("as a point it is seq:4.")) == ("schema_invalid", True)
 
 
-@every("name", ["v12", "seq:1", "seq:", "2026-01-31T12:00:00Z", "2026-01-31", "", "\u0007", " x"])
+@every(
+    "name",
+    [
+        "v12",
+        "seq:1",
+        "seq:",
+        "2026-01-31T12:00:00Z",
+        "2026-01-31",
+        "2d",
+        "1h30m",
+        "2 days ago",
+        "today",
+        "now",
+        "",
+        "\a",
+        " x",
+    ],
+)
 def test_a_name_that_means_something_else_is_no_name(name: str) -> None:
     assert not is_name(name)
 
 
-@every("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v"])
+@every("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v", "todays", "3rd", "2d-old"])
 def test_ordinary_names_are_names(name: str) -> None:
     assert is_name(name)
 

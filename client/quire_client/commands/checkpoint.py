@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from quire_client import render
-from quire_client.commands.base import Command, Invocation, Option, Usage, chosen, point_of
+from quire_client.commands.base import Command, Invocation, Option, Usage, chosen
 from quire_client.commands.diff import patches, whole
 
 _ACTIONS = ("create", "list", "show", "diff", "drop")
@@ -21,8 +21,6 @@ def run(call: Invocation) -> int:
         if not rest:
             raise Usage(f"NAME is missing: `quire checkpoint {action} NAME`.")
         arguments["name"] = rest.pop(0)
-        if action == "create" and point_of(arguments["name"]) != arguments["name"]:
-            raise Usage(f"{arguments['name']!r} means a time wherever a point is named; choose another name.")
     if rest and action != "diff":
         usage = f"quire checkpoint {action}{' NAME' if action != 'list' else ''}"
         raise Usage(f"There is no use for {rest[0]!r}: `{usage}` takes no more.")

@@ -64,7 +64,7 @@ def decide(params: CheckpointParams, world: World) -> Decision:
         raise Refused(
             "schema_invalid",
             f"name: {params.name!r} cannot be a checkpoint's name: up to {MAX_NAME} printable characters that are not "
-            "a version, seq:N, a time or a cursor, without `@` and `..`, not beginning with `-`.",
+            "a version, seq:N, a time (`2d`, too) or a cursor, without `@` and `..`, not beginning with `-`.",
             "choose_another_name",
             argument="name",
         )
