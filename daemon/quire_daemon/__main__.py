@@ -17,7 +17,7 @@ from quire_journal.identities import Identity, settle
 from quire_journal.journal import NewerFormat
 from quire_journal.locks import Lock, Running, hold_lock
 from quire_journal.log import Damaged, StoreFailed
-from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of
+from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
 from quire_journal.refusals import Refused
 from quire_journal.stores import UnfitFolder
 from quire_journal.workspaces import checked
@@ -59,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if lock is None:
                 print(f"quired: another daemon serves {place.root} already.", file=sys.stderr)
                 return 3
+            require_own_kinds(place)
             identity = settle(place)
             return _serve(place, identity, Path(options["socket"]) if options.get("socket") else place.socket, lock)
     except _Mistrusted as error:

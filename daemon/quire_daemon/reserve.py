@@ -46,7 +46,8 @@ class Reserve:
             if not self._held():  # one that packs what is empty; its file would be written anew at each start
                 raise OSError(errno.ENOTSUP, "it reserves nothing")
         except OSError:
-            self._path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # whatever it is that stands there, there is no reserve
+                self._path.unlink()
             return
         self.given_back = False
 

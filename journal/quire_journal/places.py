@@ -156,6 +156,25 @@ def open_own(path: Path, flags: int) -> int:
     raise WorkspaceRefused(f"{path} must be a plain file of our own, and is none: move it away, and call again.")
 
 
+def require_own_kinds(place: Place) -> None:
+    """Let a start meet nothing in the state folder that is none of its own: a FIFO would have it wait for ever.
+
+    In the journal's folders everything is its own, beside them what it knows. A link may lead to another disk. Raises
+    WorkspaceRefused.
+    """
+    db, beside = place.journal / "db", [place.state / name for name in ("reserve", "mounts", "gc.begun")]
+    folders = {place.journal, *place.journal.glob("db*"), place.journal / "salvage"}
+    for path in (place.journal, *place.journal.glob("*"), *db.glob("*"), *beside):
+        with contextlib.suppress(FileNotFoundError):
+            path.lstat()
+            mode = path.stat().st_mode if path.exists() else 0
+            if not (stat.S_ISDIR(mode) if path in folders else stat.S_ISREG(mode)):
+                kind = "folder" if path in folders else "plain file"
+                raise WorkspaceRefused(
+                    f"{path} must be a {kind} of our own, and is none: move it away, and call again."
+                )
+
+
 def at_once(path: str, flags: int) -> int:
     """An opener (of `open`) that does not wait for the other end of a FIFO."""
     return os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -10,10 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 import rights
+from cases import every
 from quire_daemon.logfile import Log
 from quire_daemon.mounts import KernelTable, Mounts
 from quire_daemon.reserve import Reserve
@@ -26,6 +28,7 @@ from quire_journal.places import (
     make_private_folder,
     open_own,
     place_of,
+    require_own_kinds,
     runtime_dir,
     state_home,
 )
@@ -114,6 +117,33 @@ def test_what_is_no_file_where_one_of_ours_must_be_keeps_nobody_waiting_and_is_n
     for asked in (take_lock, Log.to, lambda path: open_own(path, os.O_WRONLY | os.O_TRUNC)):
         with pytest.raises(WorkspaceRefused, match=r"/lock must be a plain file of our own"):
             asked(tmp_path / "lock")
+
+
+@pytest.mark.parametrize("put", [os.mkfifo, os.mkdir, lambda path: os.symlink("/nowhere/x", path), as_socket])
+@every("name", ["reserve", "gc.begun", "mounts", "journal", "journal/clean", "journal/db", "journal/db/data.mdb"])
+def test_whatever_stands_in_place_of_what_a_daemon_keeps_its_start_says_so(
+    name: str, put: Callable[[Path], None]
+) -> None:
+    """A FIFO kept it waiting for ever, and of a folder it said `Is a directory`."""
+    with TemporaryDirectory() as folder:
+        place = Place(Path(folder) / "site", Path(folder) / "state")
+        (place.state / name).parent.mkdir(parents=True)
+        require_own_kinds(place)
+        put(place.state / name)
+        if put is os.mkdir and name in ("journal", "journal/db"):
+            require_own_kinds(place)
+            return
+        with pytest.raises(WorkspaceRefused, match=rf"/{name} must be a (folder|plain file) of our own, and is none"):
+            require_own_kinds(place)
+
+
+def test_a_journal_may_lie_on_another_disk(tmp_path: Path) -> None:
+    place = Place(tmp_path / "site", tmp_path / "state")
+    for folder in (place.state, tmp_path / "elsewhere/db"):
+        folder.mkdir(parents=True)
+    (tmp_path / "elsewhere/db/data.mdb").touch()
+    place.journal.symlink_to(tmp_path / "elsewhere")
+    require_own_kinds(place)
 
 
 # -- finding -----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from quire_daemon import soundness
 from quire_daemon.examining import Forked
 from quire_daemon.soundness import Prepared
 from quire_journal.journal import Journal
+from quire_journal.log import Damaged
 from quire_journal.stores.afterimage import boot_id
 from quire_journal.stores.lmdb import LmdbStore
 
@@ -55,3 +56,12 @@ def test_after_a_kill_the_image_tells_that_the_machine_has_run_on(journals: Path
 def test_without_mark_and_image_nothing_is_known(journals: Path) -> None:
     Journal.open(LmdbStore.open(journals / "journal"), 1, "0" * 32).close()
     assert not start(journals / "journal").machine_ran
+
+
+def test_a_journal_whose_file_is_gone_is_told_as_that_and_left_alone(journals: Path) -> None:
+    """It was `[Errno 2] No such file or directory`."""
+    closed(journals)
+    (journals / "db/data.mdb").unlink()
+    with pytest.raises(Damaged, match=r"db/data\.mdb is not in .*; put it back, or move db away to begin anew"):
+        start(journals)
+    assert (journals / "clean").exists()
