@@ -138,6 +138,46 @@ def test_a_write_whose_temporary_folder_is_removed_meanwhile_is_refused_and_to_b
     assert (refused.value.code, (tmp_path / "f").read_bytes()) == ("busy", b"old")
 
 
+@pytest.mark.parametrize(
+    ("write", "step"),
+    [
+        ("create", "stage.named"),
+        ("create in a folder", "perform.folders_made"),
+        ("swap", "stage.named"),
+        ("swap", "perform.base_held"),
+        ("in place", "stage.named"),
+        ("remove", "perform.base_held"),
+    ],
+)
+def test_a_write_whose_temporary_file_is_removed_before_it_is_swapped_is_refused_and_to_be_made_again(
+    tmp_path: Path, steps: Steps, write: str, step: str
+) -> None:
+    (tmp_path / "f").write_bytes(b"old")
+    if write == "in place":
+        (tmp_path / "g").hardlink_to(tmp_path / "f")
+    before = sorted(tmp_path.iterdir())
+    with closing(Workspace(tmp_path, steps=steps)) as workspace:
+        path = {"create": "new", "create in a folder": "folder/new"}.get(write, "f")
+        one = Remove(1, path, file_now(workspace, path)) if write == "remove" else put(workspace, path, b"new")
+        steps.at(step, lambda: shutil.rmtree(tmp_path / ".quire"))
+        if write == "swap" and step == "perform.base_held":  # decided again, it is refused
+            assert do(workspace, one) == Lost("missing")
+        else:
+            with pytest.raises(Refused, match=r"was removed from \.quire/tmp") as refused:
+                do(workspace, one)
+            assert refused.value.code == "busy"
+    assert (tmp_path / "f").read_bytes() == b"old"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_new_file_whose_folder_goes_before_it_is_there_is_decided_again(workspace: Workspace, steps: Steps) -> None:
+    """It was told as something unexpected."""
+    write = put(workspace, "folder/new", b"new")
+    steps.at("perform.folders_made", lambda: (workspace.root / "folder").rmdir())
+    assert do(workspace, write) == Lost("missing")
+    assert in_tmp(workspace) == []
+
+
 def test_a_full_disk_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """At any write of the temporary file."""
     (workspace.root / "f").write_bytes(b"old")

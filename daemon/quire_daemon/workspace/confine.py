@@ -23,6 +23,12 @@ _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ETXTBSY)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
+def temporary_removed(path: str) -> Refused:
+    """What to raise where somebody has removed a temporary file of ours before anything was changed."""
+    message = f"{path} was not written: its temporary file was removed from .quire/tmp; call again."
+    return Refused("busy", message, "retry", path=path, retry_after_ms=500)
+
+
 def refusal(error: OSError, path: str, to: str = "") -> Refused | OSError:
     """What to raise for `error`: a refusal where the disk forbids or is full, else the error itself (a fault).
 

@@ -12,6 +12,7 @@ import os
 from quire_daemon.handlers.base import Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.bases import is_base
+from quire_daemon.workspace.confine import temporary_removed
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.reading import Held, read_all
@@ -91,7 +92,10 @@ class InPlace:
     def _mark(self, staged: Staged, data: bytes) -> None:
         marked = staged.name.rpartition(".")[0] + "." + IN_PLACE
         if staged.name != marked:
-            os.rename(staged.name, marked, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
+            try:
+                os.rename(staged.name, marked, src_dir_fd=self._tmp, dst_dir_fd=self._tmp)
+            except FileNotFoundError as error:
+                raise temporary_removed(staged.write.path) from error
             staged.name = marked
         else:  # a write is taken back, and its temporary file has gone
             fd = os.open(marked, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600, dir_fd=self._tmp)

@@ -22,7 +22,7 @@ from typing import Final
 from quire_daemon.handlers.base import Make, Move, Put
 from quire_daemon.workspace import kernel
 from quire_daemon.workspace.bases import Bases
-from quire_daemon.workspace.confine import refusal
+from quire_daemon.workspace.confine import refusal, temporary_removed
 from quire_daemon.workspace.in_place import InPlace
 from quire_daemon.workspace.lingering import unlink
 from quire_daemon.workspace.making import clear, make
@@ -120,7 +120,7 @@ class Swapping:
             return base
         new: Held | None = None
         try:
-            new = self._trading.hold_temporary(staged.name)
+            new = self._hold_new(staged)
             if base.signature != staged.base:  # somebody ran chmod, or touch, since the metadata was copied
                 copy_identity(base.fd, base.signature, new.fd, write)
             self._step("perform.base_held")
@@ -135,13 +135,17 @@ class Swapping:
         del pinned  # what is new displaces nothing
         path = staged.write.path
         self._folders.make(path, staged)
-        new = self._trading.hold_temporary(staged.name)
+        new = self._hold_new(staged)
         try:
             with self._beneath.parent(path) as (folder, name):
                 try:
                     kernel.rename_new(self._tmp, staged.name, folder, name)
                 except FileExistsError:
                     return Lost("exists")
+                except FileNotFoundError as error:
+                    if self._trading.in_tmp(staged.name) is None:
+                        raise temporary_removed(path) from error
+                    return Lost("missing")  # the folder went
             self._step("perform.created")
             return self._trading.done(new)
         finally:
@@ -193,6 +197,12 @@ class Swapping:
     def _write_in_place(self, staged: Staged, pinned: bool) -> Swapped | Lost:
         written = self._in_place.write(staged)
         return self._swap(staged, pinned) if written is None else written
+
+    def _hold_new(self, staged: Staged) -> Held:
+        try:
+            return self._trading.hold_temporary(staged.name)
+        except FileNotFoundError as error:
+            raise temporary_removed(staged.write.path) from error
 
     def hold_temporary(self, name: str) -> Held:
         """Our own temporary file, leased."""

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from typing import Final
 
 from quire_daemon.workspace import kernel
+from quire_daemon.workspace.confine import temporary_removed
 from quire_daemon.workspace.lingering import Displaced, unlink
 from quire_daemon.workspace.means import Means
 from quire_daemon.workspace.reading import Held, read_all
@@ -59,7 +60,9 @@ class Trading:
         with self._beneath.parent(path) as (folder, name):
             try:
                 kernel.rename_new(folder, name, self._tmp, tmp_name)
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if self._stat_at(folder, name) is not None:  # so it is `.quire/tmp` that has gone
+                    raise temporary_removed(path) from error
                 return Lost("missing")
             self._step("perform.removed")
             came = Signature.of(os.stat(tmp_name, dir_fd=self._tmp, follow_symlinks=False))
