@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,14 @@ def test_since_without_a_cursor_prints_the_one_of_now(quire: Quire) -> None:
     ran = quire("since", since={"ok": True, "records": [], "cursor": "c4.ab", "more": False})
     assert (ran.status, ran.out, ran.err) == (0, "c4.ab\n", "")
     assert ran.asked == [("since", {})]
+
+
+def test_since_without_a_cursor_tells_a_person_what_it_is_for(quire: Quire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wants to know what came lately had a word that means nothing, and no more."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    now = {"ok": True, "records": [], "cursor": "c4.ab", "more": False}
+    assert "`quire since c4.ab` tells what comes after it, `quire since 2h` what came" in quire("since", since=now).err
+    assert quire("since", "--json", since=now).err == ""
 
 
 def test_since_a_cursor_prints_all_that_came_after_it_and_the_next_cursor(quire: Quire) -> None:

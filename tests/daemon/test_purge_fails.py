@@ -6,12 +6,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pytest
+from desk import Desk
+
 from cases import every
 from quire_daemon.call import Call
 from quire_daemon.config import Settings
 from quire_daemon.in_force import InForce
 from quire_daemon.jobs import Failed, Job, brought, ended
 from quire_daemon.services.purge import PURGE, PurgeParams
+from quire_journal.events import FOLDER, OutsideWritten
 from quire_journal.log import StoreFailed
 from quire_journal.refusals import Refused
 
@@ -24,8 +28,9 @@ class Daemon:
     in_force, stopping = InForce(Settings()), False
     collecting = SimpleNamespace(going_on=False)
 
-    def __init__(self, state_dir: Path) -> None:
+    def __init__(self, state_dir: Path, desk: Desk | None = None) -> None:
         self.state_dir = self.root = state_dir
+        self.recorder = desk  # of which only the history is asked for
         self.fails: Exception | None = None  # all work
         self.progress: dict[str, Any] = {}
         self.answers: list[dict[str, Any]] = []
@@ -70,3 +75,14 @@ def test_a_commit_of_a_purge_that_fails_for_good_is_followed_up_like_any_other(
     PURGE.run(CALL, cast("Any", daemon))
     assert len(daemon.faults) == faults
     assert [body["error"] for body in daemon.answers] == [code]
+
+
+def test_a_folder_that_was_once_seen_empty_is_not_told_as_a_file_without_bytes(tmp_path: Path) -> None:
+    """Whoever named it may have believed that what was in it had gone."""
+    desk = Desk()
+    desk.note(OutsideWritten("folder", b"", 0, 0o755, "captured", entry=FOLDER))
+    desk.write("folder/secret", b"secret\n", desk.ann)
+    call = SimpleNamespace(params=PurgeParams(path="folder"))
+    with pytest.raises(Refused, match="folder is a folder, and nothing was purged; name one file in it") as refused:
+        PURGE.run(cast("Call", call), cast("Any", Daemon(tmp_path, desk)))
+    assert refused.value.code == "not_a_file"

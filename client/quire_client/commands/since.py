@@ -48,6 +48,11 @@ def run(call: Invocation) -> int:
         if nowhere:  # no refusal: it may yet come, and be asked for again
             call.say(render.clean_text(nowhere["message"]))
         call.say(f"The next cursor is {_cursor(reply)}")
+    elif reply.get("ok") and call.person_watches:
+        now = _cursor(reply)
+        call.say(
+            f"That is the cursor of now: `quire since {now}` tells what comes after it, `quire since 2h` what came."
+        )
     return status
 
 

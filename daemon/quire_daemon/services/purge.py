@@ -31,6 +31,7 @@ from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
 from quire_journal import purging
+from quire_journal.events import FOLDER
 from quire_journal.ids import disk_path, version_token
 from quire_journal.log import Compaction, Damaged, StoreFailed
 from quire_journal.purging import Found
@@ -241,6 +242,9 @@ def _known_file(path: str, host: Host) -> str:
         if history.path_id(known) is None:
             message = f"The journal knows no file {path}, and nothing was purged; name one file, as `log` shows it."
             raise Refused("not_found", message, "log", path=path)
+        if {version.entry for version in history.versions(known) if not version.gone} == {FOLDER}:
+            message = f"{path} is a folder, and nothing was purged; name one file in it, as `log` shows it."
+            raise Refused("not_a_file", message, "log", path=path)
     return known
 
 
