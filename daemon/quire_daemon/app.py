@@ -16,8 +16,9 @@ them (`recovery`). A write that loses a race to an outside program is put back, 
 log before any answer), and the request is decided again on what is there now.
 
 The parts of a turn have modules of their own: `accepting` makes calls of requests, `waiting` keeps them, `deciding`
-decides each, `performing` brings decisions to the log and to the disk, `answering` replies; `trouble` says what follows
-where one of them fails. Work that takes long runs on threads (`jobs`) and comes back into a turn.
+decides each, `performing` brings decisions to the log and to the disk, `concluding` sees to what came of that, and
+`answering` replies; `trouble` says what follows where one of them fails. Work that takes long runs on threads (`jobs`)
+and comes back into a turn.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,10 +37,11 @@ from quire_daemon import notify
 from quire_daemon.accepting import Accepting
 from quire_daemon.answering import Answering
 from quire_daemon.bursting import Bursting
-from quire_daemon.call import Call, Going
+from quire_daemon.call import Call
 from quire_daemon.catching_up import CatchingUp
 from quire_daemon.chores import Chore, Chores
 from quire_daemon.collecting import Collecting
+from quire_daemon.concluding import Concluding
 from quire_daemon.deciding import Deciding
 from quire_daemon.exporting import Exporting
 from quire_daemon.files_now import FilesNow
@@ -47,7 +49,7 @@ from quire_daemon.finding_out import FindingOut
 from quire_daemon.flushing import Flushing
 from quire_daemon.gather import Gather
 from quire_daemon.git_head import GitHead
-from quire_daemon.git_trace import Commands, GitTrace
+from quire_daemon.git_trace import Commands
 from quire_daemon.git_writer import GitWriter
 from quire_daemon.handlers.notices import beside
 from quire_daemon.health import SALVAGE_IS_TOLD_NS, Coverage, health, reasons, salvaged
@@ -60,7 +62,7 @@ from quire_daemon.logfile import Log
 from quire_daemon.looking import Looking
 from quire_daemon.mounts import Mounts
 from quire_daemon.outside import Outside
-from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Performing
+from quire_daemon.performing import Performing
 from quire_daemon.presence import Presence
 from quire_daemon.recorder import Recorder
 from quire_daemon.reserve import Reserve
@@ -68,7 +70,7 @@ from quire_daemon.scanning import RULES
 from quire_daemon.searching import Searching
 from quire_daemon.server import Incoming, Server, listen
 from quire_daemon.services import SERVICES
-from quire_daemon.spool import Spool
+from quire_daemon.spooling import Spooling
 from quire_daemon.standing import Standing
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
@@ -79,10 +81,7 @@ from quire_journal.events import WorkspaceOpened
 from quire_journal.evidence import SCANNED
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import trace_socket
-from quire_journal.refusals import Refused
-from quire_journal.spooled import FOLDER as SPOOL
 
-FEW_WRITES = 64  # of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)
 HURRIED_S = 0.5  # after a request about a file, background work takes small slices for this long
 ASKING_S = 0.1  # and a request of many writes is written in smaller slices
 SWEEP_S = 0.2  # between two looks at displaced files; a program that waits to open one rings (`_lease_broken`)
@@ -115,8 +114,7 @@ class App:
         self.leasing = Leasing(server, recorder, clock)
         self.bursting = Bursting(server, recorder, clock)
         self.presence = Presence(server, clock)
-        self._commands = Commands(os.fspath(root))
-        self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), self._commands)
+        self.git = GitWriter(recorder, clock, GitHead(os.fspath(root)), Commands(os.fspath(root)))
         mounts = Mounts.below(root, state_dir / "mounts")
         self.gather = Gather(workspace, recorder, ignore, in_force, mounts, self._hint)
         self.exporting = Exporting()
@@ -153,7 +151,10 @@ class App:
             self._standing,
         )
         self.waiting = Waiting(self.deciding, self._under_way, recorder, self.finding_out, self.answering, self.trouble)
-        self._no_spool = ""  # why there is none, though it is wanted
+        self._concluding = Concluding(
+            self.performing, recorder, in_force, self.watcher, self.waiting, self.answering, self.trouble
+        )
+        self._spooling = Spooling(root, server, self.watcher, in_force, clock, log)
         self._coverage = Coverage(clock, log)
         self._flushing = Flushing()
         self._sweeping = Chore("sweep", SWEEP_S, self._sweep)
@@ -185,37 +186,16 @@ class App:
         self._hear_git()
         self.reserve.take()
         self.watcher.start()
-        self._follow_spool()
+        self._spooling.follow()
         self.outside.scanning.open()
         self.log.info("opened", root=os.fspath(self.root), epoch=self.server.epoch, head=self.recorder.journal.head)
 
     def _hear_git(self) -> None:
         """Listen to git processes. Where that cannot be, what git leaves behind has to do."""
         try:
-            self.git.trace = GitTrace(listen(trace_socket(self.server.path)), self.server, self._commands)
+            self.git.hear(listen(trace_socket(self.server.path)), self.server)
         except OSError as error:
             self.log.warning("git_unheard", error=str(error))
-
-    def _follow_spool(self) -> None:
-        """Take requests as files, or not any more, as the settings say. Where that cannot be, sockets have to do."""
-        spool = self.server.spool
-        if spool is not None and self.in_force.now.spool.enabled and spool.stands():
-            if spool.look():
-                self.server.wake()
-            return
-        if spool is not None:
-            self.server.spool = None
-            spool.close()
-        if self.in_force.now.spool.enabled:
-            try:
-                self.server.spool = Spool(self.root, self.server.epoch, self.clock.now_ns)
-            except OSError as error:
-                if str(error) != self._no_spool:  # it is tried again each second
-                    self._no_spool = str(error)
-                    self.log.warning("no_spool", error=str(error))
-                return
-            self._no_spool = ""
-            self.watcher.tell("/".join(SPOOL), ".request", self.server.spool.ring)
 
     @property
     def stopping(self) -> bool:
@@ -243,8 +223,7 @@ class App:
         self.watcher.stop()
         for jobs in (self.jobs, self.crawls, self.asides):
             jobs.close()
-        for one, outcome in self.performing.finish():
-            self._answer_outcome(one, outcome)
+        self._concluding.finish()
         self.performing.close()
         self.waiting.end()  # also what lost a race just now
         self.deciding.close()
@@ -296,13 +275,10 @@ class App:
         going = self.waiting.decide()
         goes_on = self.performing.patience_s() is not None  # what begins now does so in the next turn
         if going:
-            self._perform_all(going)
+            self._concluding.begin(going)
         self._under_way.turn_over()
         if goes_on:
-            with self.watcher.quiet():  # a slice makes few events, whose reader would take turns with it
-                ended = [*self.performing.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)]
-            for written, outcome in ended:
-                self._answer_outcome(written, outcome)
+            self._concluding.go_on(self.clock.mono_s() - self.accepting.asked_s < ASKING_S)
         self._guarded("flush", self._flush)
         self._chores.do(self.clock.mono_s())
 
@@ -326,7 +302,7 @@ class App:
         yield Chore("save", SAVE_S, self._save)
         yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fault where there is no such folder
         yield Chore("settings", IDLE_S, self._look_at_settings)
-        yield Chore("spool", IDLE_S, self._follow_spool)
+        yield Chore("spool", IDLE_S, self._spooling.follow)
         yield Chore("reserve", IDLE_S, self.reserve.take)
         yield Chore("collecting", IDLE_S, self.collecting.tidy)
         for name, tidy in (("leases", self.leasing.tidy), ("bursts", self.bursting.tidy), ("git", self.git.tidy)):
@@ -370,47 +346,6 @@ class App:
     def _to_flush(self) -> bool:
         """Is there something noted, and a journal that may take it?"""
         return bool(self.recorder.waiting or self._under_way.unsettled) and not self.trouble.read_only
-
-    # ── performing ──
-
-    def _perform_all(self, going: list[Going]) -> None:
-        """Log and disk first, then the answers."""
-        try:
-            outcomes = self.performing.perform(going, self.in_force.now.journal.durability == "strict")
-        except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
-            reply = self.trouble.told("writing", error)
-            for one in going:  # one that an earlier commit told of is made by the next start, should that come first
-                untold = isinstance(error, StoreFailed) and self.recorder.failure(one.commit) is not None
-                self.answer(one.call, dict(reply) if untold else {**reply, "outcome": "unknown"})
-            return
-        now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
-        with self.watcher.quiet() if now <= FEW_WRITES else nullcontext():
-            for one, outcome in outcomes:
-                self._answer_outcome(one, outcome)
-
-    def _answer_outcome(self, one: Going, outcome: Outcome) -> None:
-        call = one.call
-        if isinstance(outcome, Done):
-            reply = dict(one.decision.reply)
-            if outcome.warnings:
-                reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
-            self.answer(call, reply)
-        elif isinstance(outcome, Failed):
-            self.answering.refuse(call, outcome.refused)
-        elif isinstance(outcome, Overtaken):
-            self._try_again(one, outcome.paths)
-        else:
-            self.answer(call, {**self.trouble.told(call.tool.name, outcome.error), "outcome": "unknown"})
-
-    def _try_again(self, one: Going, paths: Sequence[str]) -> None:
-        """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
-        call, writes = one.call, len(one.decision.writes)
-        if not call.lost.lose(paths, several=writes > 1, long=writes >= MANY):
-            path = paths[0]
-            message = f"{path} is rewritten by another program faster than it can be edited; try again."
-            self.answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
-        else:
-            self.waiting.again(call)
 
     # ── what services ask ──
 

@@ -7,13 +7,14 @@ the evidence: the writer stays `outside`, for another program may have written a
 
 from __future__ import annotations
 
+from socket import socket
 from typing import Final
 
 import msgspec
 
 from quire_daemon.clock import Clock
 from quire_daemon.git_head import GitHead, Head
-from quire_daemon.git_trace import CLOCKS_NS, Command, Commands, GitTrace
+from quire_daemon.git_trace import CLOCKS_NS, Command, Commands, GitTrace, Poll
 from quire_daemon.recorder import Recorder
 from quire_journal.events import GitRan, WriterIntroduced
 from quire_journal.ids import OUTSIDE
@@ -26,20 +27,24 @@ _MOST_LABEL: Final = 60
 
 
 class GitWriter:
-    """What is known of git in this workspace. Without `trace`, only what it leaves behind."""
+    """What is known of git in this workspace. Until it is heard, only what it leaves behind."""
 
     def __init__(self, recorder: Recorder, clock: Clock, head: GitHead, commands: Commands) -> None:
         self._recorder, self._clock, self._head, self._commands = recorder, clock, head, commands
-        self.trace: GitTrace | None = None
+        self._trace: GitTrace | None = None
+
+    def hear(self, listener: socket, poll: Poll) -> None:
+        """Listen to what git processes say there."""
+        self._trace = GitTrace(listener, poll, self._commands)
 
     def stirs(self) -> bool:
         """May there be something to hear?"""
-        return self.trace is not None and self.trace.stirs()
+        return self._trace is not None and self._trace.stirs()
 
     def look(self) -> None:
         """Hear what git processes say; note the commands that have ended."""
-        if self.trace is not None:
-            self.trace.look(self._clock.now_ns)
+        if self._trace is not None:
+            self._trace.look(self._clock.now_ns)
         for command in self._commands.begun:
             self._head.forget()
             command.head_before = str(self._head.now)
@@ -68,9 +73,9 @@ class GitWriter:
 
     def close(self) -> None:
         """Stop listening."""
-        if self.trace is not None:
-            self.trace.close()
-            self.trace = None
+        if self._trace is not None:
+            self._trace.close()
+            self._trace = None
 
     def _note(self, command: Command) -> None:
         writer = self._recorder.writer(

@@ -1,0 +1,94 @@
+"""From decisions to answers: their writes are performed, and each caller is told what came of it.
+
+Who lost a race to an outside program is not told so: the call is decided again, on what is there now (`waiting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, Final
+
+from quire_daemon.answering import Answering
+from quire_daemon.call import Going
+from quire_daemon.in_force import InForce
+from quire_daemon.performing import MANY, Done, Failed, Outcome, Overtaken, Performing
+from quire_daemon.recorder import Recorder
+from quire_daemon.trouble import Trouble
+from quire_daemon.waiting import Waiting
+from quire_daemon.watcher import Watcher
+from quire_journal.log import StoreFailed
+from quire_journal.refusals import Refused
+
+FEW_WRITES: Final = 64
+"""Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""
+
+_UNKNOWN: Final = {"outcome": "unknown"}
+
+
+class Concluding:
+    """Has decisions performed, and answers their calls."""
+
+    def __init__(
+        self,
+        performing: Performing,
+        recorder: Recorder,
+        in_force: InForce,
+        watcher: Watcher,
+        waiting: Waiting,
+        answering: Answering,
+        trouble: Trouble,
+    ) -> None:
+        self._performing, self._recorder, self._in_force, self._watcher = performing, recorder, in_force, watcher
+        self._waiting, self._answering, self._trouble = waiting, answering, trouble
+
+    def begin(self, going: Sequence[Going]) -> None:
+        """Log and disk first, then the answers; those of many writes come with `go_on`."""
+        try:
+            outcomes = self._performing.perform(going, self._in_force.now.journal.durability == "strict")
+        except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
+            reply = self._trouble.told("writing", error)
+            for one in going:  # one that an earlier commit told of is made by the next start, should that come first
+                untold = isinstance(error, StoreFailed) and self._recorder.failure(one.commit) is not None
+                self._answering.answer(one.call, reply | ({} if untold else _UNKNOWN))
+            return
+        now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
+        with self._watcher.quiet() if now <= FEW_WRITES else nullcontext():
+            for one, outcome in outcomes:
+                self._answer(one, outcome)
+
+    def go_on(self, hurried: bool) -> None:
+        """A slice of what is written over several turns. `hurried`: others ask for something."""
+        with self._watcher.quiet():  # a slice makes few events, whose reader would take turns with it
+            ended = [*self._performing.go_on(hurried)]
+        for one, outcome in ended:
+            self._answer(one, outcome)
+
+    def finish(self) -> None:
+        """All that is left of those; the daemon ends."""
+        for one, outcome in self._performing.finish():
+            self._answer(one, outcome)
+
+    def _answer(self, one: Going, outcome: Outcome) -> None:
+        call = one.call
+        if isinstance(outcome, Done):
+            reply: dict[str, Any] = dict(one.decision.reply)
+            if outcome.warnings:
+                reply["warnings"] = [*reply.get("warnings", ()), *outcome.warnings]
+            self._answering.answer(call, reply)
+        elif isinstance(outcome, Failed):
+            self._answering.refuse(call, outcome.refused)
+        elif isinstance(outcome, Overtaken):
+            self._try_again(one, outcome.paths)
+        else:
+            self._answering.answer(call, self._trouble.told(call.tool.name, outcome.error) | _UNKNOWN)
+
+    def _try_again(self, one: Going, paths: Sequence[str]) -> None:
+        """The call lost a race to an outside program at these paths: decide it again, on what is there now."""
+        call, writes = one.call, len(one.decision.writes)
+        if call.lost.lose(paths, several=writes > 1, long=writes >= MANY):
+            self._waiting.again(call)
+            return
+        path = paths[0]
+        message = f"{path} is rewritten by another program faster than it can be edited; try again."
+        self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))

@@ -1,0 +1,46 @@
+"""Whether requests are taken as files (`spool`): as the settings say, by a running daemon, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quire_daemon.clock import Clock
+from quire_daemon.in_force import InForce
+from quire_daemon.logfile import Log
+from quire_daemon.server import Server
+from quire_daemon.spool import Spool
+from quire_daemon.watcher import Watcher
+from quire_journal.spooled import FOLDER
+
+
+class Spooling:
+    """Opens the server's second door, and closes it."""
+
+    def __init__(self, root: Path, server: Server, watcher: Watcher, in_force: InForce, clock: Clock, log: Log) -> None:
+        self._root, self._server, self._watcher = root, server, watcher
+        self._in_force, self._clock, self._log = in_force, clock, log
+        self._none = ""  # why there is none, though it is wanted
+
+    def follow(self) -> None:
+        """Take requests as files, or not any more. Where that cannot be, sockets have to do. Asked now and then."""
+        spool, wanted = self._server.spool, self._in_force.now.spool.enabled
+        if spool is not None and wanted and spool.stands():
+            if spool.look():
+                self._server.wake()
+            return
+        if spool is not None:
+            self._server.spool = None
+            spool.close()
+        if wanted:
+            self._open()
+
+    def _open(self) -> None:
+        try:
+            spool = self._server.spool = Spool(self._root, self._server.epoch, self._clock.now_ns)
+        except OSError as error:
+            if str(error) != self._none:  # it is tried again each second
+                self._none = str(error)
+                self._log.warning("no_spool", error=str(error))
+            return
+        self._none = ""
+        self._watcher.tell("/".join(FOLDER), ".request", spool.ring)
