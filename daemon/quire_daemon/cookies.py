@@ -13,8 +13,7 @@ import secrets
 import threading
 from typing import Final
 
-COOKIES: Final = ".quire/cookies"
-"""Their folder, from the workspace's root."""
+from quire_daemon.workspace import COOKIES
 
 _MOST: Final = 1024  # remembered; an older one counts as not seen
 _TOKEN: Final = re.compile(r"[0-9a-f]+-[0-9a-f]{16}")

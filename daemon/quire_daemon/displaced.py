@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from quire_daemon.recorder import Recorder
-from quire_daemon.workspace import Kept, Late, Workspace
+from quire_daemon.workspace import TMP, Kept, Late, Workspace
 from quire_journal.events import BytesDisplaced
 from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -28,6 +28,14 @@ def nothing_is_withheld(path: str, data: bytes) -> str:
     """In the place of `Withholding.of_anybody`, where there are no settings."""
     del path, data
     return ""
+
+
+def meant_for(recorder: Recorder, name: str) -> str:
+    """The path that the temporary file `name` was made for; its name begins with the seq of the record."""
+    digits = name.partition(".")[0]
+    with recorder.history() as history:
+        event = history.event(int(digits)) if digits.isdecimal() else None
+    return getattr(event, "path", "") or f"{TMP}/{name}"
 
 
 def note_displaced(
@@ -75,7 +83,7 @@ class Theirs:
         noted: list[Kept | Late] = []
         failed: OSError | Refused | None = None
         for one, why in displaced:
-            path = journal_path(one.path) if one.path else self._recorder.path_of(one.name)
+            path = journal_path(one.path) if one.path else meant_for(self._recorder, one.name)
             try:
                 note_theirs(self._recorder, self._workspace, path, one, why, self._withheld)
                 noted.append(one)

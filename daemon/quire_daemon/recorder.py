@@ -246,13 +246,6 @@ class Recorder:
         if len(names) > len(self._names):
             self._names = names
 
-    def path_of(self, name: str) -> str:
-        """The path that the temporary file `name` was made for; its name begins with the seq of the record."""
-        digits = name.partition(".")[0]
-        with self.history() as history:
-            event = history.event(int(digits)) if digits.isdecimal() else None
-        return getattr(event, "path", "") or f".quire/tmp/{name}"
-
     def versions(self) -> int:
         """How many versions the journal holds."""
         with self.journal.store.reading() as reading:

@@ -21,11 +21,11 @@ from collections.abc import Iterator, Sequence, Set
 from itertools import chain
 from typing import Final
 
-from quire_daemon.displaced import Withheld, note_displaced, note_theirs
+from quire_daemon.displaced import Withheld, meant_for, note_displaced, note_theirs
 from quire_daemon.finishing import Finishing, as_read
 from quire_daemon.handlers.base import Clear, FileNow, Make, Move, Put, Remove, Write, names
 from quire_daemon.logfile import Log
-from quire_daemon.workspace import Kept, NotRegular, Unread, Vanished, Workspace
+from quire_daemon.workspace import TMP, Kept, NotRegular, Unread, Vanished, Workspace
 from quire_journal.events import (
     FOLDER,
     LINK,
@@ -298,7 +298,7 @@ def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:
             blob = blob_id(kept.data)
             with _unless_closed(start.log, kept.seq):
                 if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
-                    path = recorder.path_of(kept.name)
+                    path = meant_for(recorder, kept.name)
                     why = start.withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
                     note_displaced(recorder, start.workspace, path, kept.data, "swap", why)
                 done.append(kept)
@@ -322,7 +322,7 @@ def _keep_unread(start: Finishing, left: Sequence[Unread]) -> None:
                 workspace.remove(one.name)
             elif large:
                 kept = Kept(one.name, "", b"", one.seq, large=one.size)
-                note_theirs(recorder, workspace, recorder.path_of(one.name), kept, "swap", start.withheld)
+                note_theirs(recorder, workspace, meant_for(recorder, one.name), kept, "swap", start.withheld)
                 noted.append(kept)
     recorder.commit()
     workspace.discard(noted)
@@ -404,7 +404,7 @@ def _put_back_removed(start: Finishing, kept: Kept) -> bool:
         base = history.version(event.path, event.base) if event.base else None
     blob = blob_id(kept.data)
     ours = {base.blob if base is not None else b"", event.blob if isinstance(event, FileMoved) else b""}
-    signature = start.workspace.look(f".quire/tmp/{kept.name}").signature
+    signature = start.workspace.look(f"{TMP}/{kept.name}").signature
     if blob in ours or signature is None or (event.inode and signature.ino == event.inode):
         return False
     if not start.is_free(event.path):
@@ -435,5 +435,5 @@ def _is_base(kept: Kept, event: FileWritten, workspace: Workspace) -> bool:
 
     A late writer, or one through another name of the file, wrote into it after it had been replaced.
     """
-    signature = workspace.look(f".quire/tmp/{kept.name}").signature
+    signature = workspace.look(f"{TMP}/{kept.name}").signature
     return signature is None or not event.inode or signature.ino == event.inode

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from quire_daemon.cookies import COOKIES, Cookies, new_token
+from quire_daemon.cookies import Cookies, new_token
 from quire_daemon.crawl import OUR_LIMITS
 from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
-from quire_daemon.workspace import Signature
+from quire_daemon.workspace import COOKIES, Signature
 
 _LOG: Final = logging.getLogger(__name__)
 

@@ -64,6 +64,11 @@ class FileNow(msgspec.Struct, frozen=True, gc=False):
     inside: tuple[str, ...] = ()  # of a folder, for who shows it (`crawl.names_in`), or needs its place (`all_in`)
     inside_cut: bool = False  # and that is not all
 
+    @property
+    def data(self) -> bytes | None:
+        """The bytes of `text`."""
+        return None if self.text is None else self.text.data
+
 
 class Present(msgspec.Struct, frozen=True):
     """A caller of this run of the daemon."""

@@ -30,6 +30,7 @@ from quire_daemon.pacing import Breather
 from quire_daemon.purger import Compiled, FindTask, Looked, MaskTask, Purger
 from quire_daemon.services.base import Host, Service
 from quire_daemon.soundness import set_aside
+from quire_daemon.workspace import TMP
 from quire_journal import purging
 from quire_journal.events import FOLDER
 from quire_journal.ids import disk_path, version_token
@@ -261,10 +262,10 @@ def _sweep(host: Host, purger: Purger, texts: Compiled, limit_ms: int) -> str:
             purger.ask(MaskTask(texts, limit_ms, _logs(host)))
         except (Refused, StoreFailed) as error:
             why = str(error)
-    until, left = host.clock.mono_s() + TMP_S, _files(host.root / ".quire" / "tmp")
+    until, left = host.clock.mono_s() + TMP_S, _files(host.root / TMP)
     while left and host.clock.mono_s() < until and not host.stopping:  # what is displaced from now on goes in its time
         host.clock.sleep(0.1)
-        left &= _files(host.root / ".quire" / "tmp")
+        left &= _files(host.root / TMP)
     return why
 
 

@@ -53,7 +53,10 @@ from quire_journal.ids import BlobId
 from quire_journal.refusals import Refused
 
 __all__ = [
+    "COOKIES",
+    "HOME",
     "STEPS",
+    "TMP",
     "HeldOpen",
     "Image",
     "Kept",
@@ -74,9 +77,9 @@ __all__ = [
 ]
 
 HOME: Final = ".quire"
-TMP: Final = ".quire/tmp"
-COOKIES: Final = ".quire/cookies"
-ASIDE: Final = ".quire/displaced"
+TMP: Final = f"{HOME}/tmp"
+COOKIES: Final = f"{HOME}/cookies"
+ASIDE: Final = f"{HOME}/displaced"
 _PROBE: Final = "probe-"
 _CLOSED: Final = (errno.EROFS, errno.EACCES, errno.EPERM)
 """How the system refuses every write to a checkout, whoever asks: it can be read all the same."""

@@ -60,7 +60,7 @@ class Reverting:
             data: bytes | None = write.data
         else:
             inode = (held.signature.dev, write.over.inode or held.signature.ino)
-            data = write.over.text.data if write.over.text is not None else None
+            data = write.over.data
         same = (held.signature.dev, held.signature.ino) == inode
         if same and (data is None or read_all(held.fd, held.signature.size) == data) and held.stands():
             self._step("revert.base_held")
@@ -116,9 +116,8 @@ class Reverting:
         ours = self._ours(staged, write.to)
         if isinstance(ours, Lost):
             return ours
-        data = write.over.text.data if write.over.text is not None else None
         try:
-            return self._trading.rename(write.to, write.path, staged.name, ours, data)
+            return self._trading.rename(write.to, write.path, staged.name, ours, write.over.data)
         finally:
             ours.drop()
 

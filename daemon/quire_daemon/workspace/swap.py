@@ -124,8 +124,8 @@ class Swapping:
             if base.signature != staged.base:  # somebody ran chmod, or touch, since the metadata was copied
                 copy_identity(base.fd, base.signature, new.fd, write)
             self._step("perform.base_held")
-            before = write.over.text.data if write.over.text is not None else None
-            return self._trading.exchange(write.path, staged.name, (base, before), (new, write.data), pinned)
+            before = base, write.over.data
+            return self._trading.exchange(write.path, staged.name, before, (new, write.data), pinned)
         finally:
             base.drop()
             if new is not None:
@@ -157,9 +157,8 @@ class Swapping:
         if isinstance(base, Lost):
             return base
         self._step("perform.base_held")
-        before = write.over.text.data if write.over.text is not None else None
         try:
-            return self._trading.take_out(write.path, staged.name, base, before, pinned)
+            return self._trading.take_out(write.path, staged.name, base, write.over.data, pinned)
         finally:
             base.drop()
 
@@ -171,10 +170,9 @@ class Swapping:
         if isinstance(base, Lost):
             return base
         self._step("perform.base_held")
-        before = write.over.text.data if write.over.text is not None else None
         try:
             self._folders.make(write.to, staged)
-            return self._trading.rename(write.path, write.to, staged.name, base, before)
+            return self._trading.rename(write.path, write.to, staged.name, base, write.over.data)
         finally:
             base.drop()
 
