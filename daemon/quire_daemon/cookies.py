@@ -13,11 +13,10 @@ import secrets
 import threading
 from typing import Final
 
-from quire_daemon.workspace import COOKIES
+from quire_daemon.workspace import COOKIES, own_folder
 
 _MOST: Final = 1024  # remembered; an older one counts as not seen
 _TOKEN: Final = re.compile(r"[0-9a-f]+-[0-9a-f]{16}")
-_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def new_token() -> str:
@@ -39,7 +38,7 @@ class Cookies:
         """Make the folder, and sweep what earlier runs left there. Raises `OSError`."""
         with self._writing:
             self._close()
-            self._folder = self._open()
+            self._folder = own_folder(self._root, COOKIES)
             for name in os.listdir(self._folder):
                 if _TOKEN.fullmatch(name):
                     with contextlib.suppress(OSError):
@@ -97,16 +96,3 @@ class Cookies:
                 return False
             self._came[token] = True
         return True
-
-    def _open(self) -> int:
-        """A descriptor of the folder, made where there is none; no link on the way is followed. Raises `OSError`."""
-        fd = os.open(self._root, _FOLDER & ~os.O_NOFOLLOW)
-        for name in COOKIES.split("/"):
-            try:
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, 0o700, dir_fd=fd)
-                below = os.open(name, _FOLDER, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = below
-        return fd

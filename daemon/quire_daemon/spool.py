@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from quire_daemon.workspace import own_folder
 from quire_journal.locks import Running
 from quire_journal.spooled import CALLER, FOLDER, LOCK, MAX_BYTES, REQUEST, caller_file, reply_file, unfinished_file
 
@@ -28,8 +29,6 @@ MOST: Final = 64
 
 KEPT_S: Final = 600.0
 """How long a reply that nobody fetches, or a file that nobody finishes, stays."""
-
-_INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Spool:
@@ -189,15 +188,9 @@ class Spool:
 
 
 def _folder(root: Path) -> int:
-    """A descriptor of the folder, made where it is missing; no link on the way is followed. Raises OSError."""
-    fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
+    """A descriptor of the folder, for nobody else. Raises OSError."""
+    fd = own_folder(root, "/".join(FOLDER))
     try:
-        for name in FOLDER:
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(name, 0o700, dir_fd=fd)
-            below = os.open(name, _INTO, dir_fd=fd)
-            os.close(fd)
-            fd = below
         found = os.fstat(fd)
         if found.st_uid != os.getuid():
             raise PermissionError(f"{'/'.join(FOLDER)} belongs to another user (uid {found.st_uid})")

@@ -27,7 +27,7 @@ from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
 from quire_daemon.workspace.making import finish
 from quire_daemon.workspace.means import Means
-from quire_daemon.workspace.new_folders import finish_made
+from quire_daemon.workspace.new_folders import finish_made, own_folder
 from quire_daemon.workspace.places import Places
 from quire_daemon.workspace.reading import Reading, read_all
 from quire_daemon.workspace.staging import IN_PLACE, PART, WITHHELD, Staged, Staging, Written
@@ -74,6 +74,7 @@ __all__ = [
     "Unread",
     "Vanished",
     "Workspace",
+    "own_folder",
 ]
 
 HOME: Final = ".quire"

@@ -1,16 +1,21 @@
-"""The folders that a write needs and that are not there yet."""
+"""The folders that a write needs, or we do, and that are not there yet."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.making import UNFINISHED, finish
 from quire_daemon.workspace.staging import Staged
 from quire_daemon.workspace.values import Vanished
 from quire_journal.refusals import Refused
+
+_INTO: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class NewFolders:
@@ -58,6 +63,23 @@ class NewFolders:
             os.fchmod(fd, mode)  # the daemon's umask is for its own files
         finally:
             os.close(fd)
+
+
+def own_folder(root: Path | str, path: str) -> int:
+    """A descriptor of a folder of ours below `root`, made where it is missing; no link on the way is followed.
+
+    Raises OSError.
+    """
+    fd = os.open(root, _INTO & ~os.O_NOFOLLOW)
+    for name in path.split("/"):
+        try:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o700, dir_fd=fd)
+            below = os.open(name, _INTO, dir_fd=fd)
+        finally:
+            os.close(fd)
+        fd = below
+    return fd
 
 
 def finish_made(beneath: Beneath, path: str) -> bool:
