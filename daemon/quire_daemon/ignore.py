@@ -179,9 +179,7 @@ class Ignore:
         return level
 
     def _top(self) -> _Level:
-        exclude = _exclude_file(os.fspath(self._root))
-        weakest = self._read(exclude, "", 0) if exclude else ()
-        git = self._rules_in("", GIT_RULES) + weakest
+        git = self._rules_in("", GIT_RULES) + self._read(_exclude_file(os.fspath(self._root)), "", 0)
         return self._complete(git, self._rules_in("", OWN_RULES))
 
     def _below(self, above: _Level, folder: str) -> _Level:
@@ -243,11 +241,9 @@ def _within(path: str, folder: str) -> bool:
 # ── reading rule files ───────────────────────────────────────────────────────
 
 
-def _exclude_file(root: str) -> str | None:
-    """The path of git's own exclude file for the checkout at `root`; None when there is no repository."""
-    git = git_folder(root)
-    if not git:
-        return None
+def _exclude_file(root: str) -> str:
+    """The path of git's own exclude file for the checkout at `root`; where that has no repository, of one to come."""
+    git = git_folder(root) or os.path.join(root, ".git")
     common = _bytes_of(os.path.join(git, "commondir")).strip()  # that of a linked worktree is the repository's
     return os.path.join(git, os.fsdecode(common), "info", "exclude")
 

@@ -303,6 +303,18 @@ def test_recheck_finds_rule_files_that_changed_unnoticed(repository: Path) -> No
     assert ignore.ignored("sub/y", False)
 
 
+@needs_git
+def test_the_excludes_of_a_repository_that_is_made_later_count(tmp_path: Path) -> None:
+    """Nothing said that there was such a file by now, and what it names went into the journal."""
+    write(tmp_path, "private/note")
+    ignore = Ignore(tmp_path)
+    assert not ignore.ignored("private/note", False)
+    git(tmp_path, "init", "-q")
+    write(tmp_path, ".git/info/exclude", "private/\n")
+    assert ignore.recheck() == [""]
+    assert ignore.ignored("private/note", False)
+
+
 # ── secrets ──────────────────────────────────────────────────────────────────
 
 
