@@ -124,7 +124,7 @@ class App:
         # Of each kind that takes long no more than its own threads: neither crawls nor callers wait for a collection.
         self.jobs, self.crawls = Jobs(server.wake, self._guarded), Jobs(server.wake, self._guarded)
         self.asides = Jobs(server.wake, self._guarded, workers=1)  # for what callers wait for
-        self.watcher = Watcher(root, ignore.ignored, server.wake, cookies=not workspace.read_only)
+        self.watcher = Watcher(root, ignore.ignored, server.wake, log, cookies=not workspace.read_only)
         self.outside = Outside(self.gather, self.watcher, self.crawls.start, self._reload)
         self._under_way = self.gather.under_way
         withheld = self.gather.withholding.of_anybody

@@ -9,7 +9,6 @@ What is on disk is found by looking (`crawl`, `reconcile`); what the watcher may
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,11 +17,10 @@ from typing import Final
 
 from quire_daemon.cookies import Cookies, new_token
 from quire_daemon.crawl import OUR_LIMITS
+from quire_daemon.logfile import Log
 from quire_daemon.noticed import Batch, Coverage, outermost
 from quire_daemon.watches import UNMOUNTED, Event, Exchanged, Inotify, Tree, of_a_folder
 from quire_daemon.workspace import COOKIES, Signature
-
-_LOG: Final = logging.getLogger(__name__)
 
 _MOST_PATHS: Final = 100_000  # in one batch; beyond it a scan is cheaper than looking at each
 
@@ -35,7 +33,12 @@ class Watcher:
     """
 
     def __init__(
-        self, root: Path, ignored: Callable[[str, bool], bool], wake: Callable[[], None], cookies: bool = True
+        self,
+        root: Path,
+        ignored: Callable[[str, bool], bool],
+        wake: Callable[[], None],
+        log: Log | None = None,
+        cookies: bool = True,
     ) -> None:
         """`cookies`: some can be written. Where not, what has been noticed when one asks is all that can be waited for.
 
@@ -44,6 +47,7 @@ class Watcher:
         self._root = os.fspath(root)
         self._ignored = ignored
         self._wake = wake
+        self._log = log or Log()
         self._lock = threading.Lock()  # over what `drain` and `health` read; never held across a system call
         self._batch = Batch()
         self._cookies = Cookies(self._root)
@@ -244,7 +248,7 @@ class Watcher:
             self._take(folder, event)
         except Exception as error:  # noqa: BLE001 - whatever it is, the watcher lives on and says what it missed
             if not isinstance(error, OSError) or error.errno not in OUR_LIMITS:  # which passes
-                _LOG.exception("event not understood")
+                self._log.fault("event_not_understood", error, folder=folder)
                 self._fault(f"event not understood: {error}")
             self._note(overflowed=True)
 

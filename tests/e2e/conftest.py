@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 from watching import Start, Watch
 
+from quire_daemon.logfile import Log
+
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[Start]:
     started: list[Watch] = []
 
-    def start(root: Path = tmp_path, ignored: Callable[[str, bool], bool] | None = None) -> Watch:
-        started.append(Watch(root, ignored))
+    def start(
+        root: Path = tmp_path, ignored: Callable[[str, bool], bool] | None = None, log: Log | None = None
+    ) -> Watch:
+        started.append(Watch(root, ignored, log))
         return started[-1]
 
     yield start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import mmap
 import os
 import resource
@@ -12,12 +13,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from logging.handlers import QueueHandler
 from pathlib import Path
+from queue import SimpleQueue
 
 import pytest
 from watching import PATIENCE_S, Start, exchange, told_of
 
 from quire_daemon.ignore import Ignore
+from quire_daemon.logfile import Log
 from quire_daemon.watcher import Watcher
 
 pytestmark = pytest.mark.real
@@ -464,11 +468,13 @@ def test_a_fault_in_the_rules_is_told_and_the_thread_goes_on(tmp_path: Path, wat
             raise ValueError(path)
         return path == ".quire"
 
-    watched = watch(tmp_path, ignored)
+    said: SimpleQueue[logging.LogRecord] = SimpleQueue()
+    watched = watch(tmp_path, ignored, Log(QueueHandler(said)))
     (tmp_path / "poison").touch()
     (tmp_path / "good").touch()
     batch = watched.catch_up()
     assert batch.overflowed
+    assert "ValueError: poison" in said.get_nowait().getMessage(), "the daemon's own log has where it happened"
     assert "good" in batch.dirty
     assert any("poison" in reason for reason in watched.health().reasons)
     assert watched.health().alive

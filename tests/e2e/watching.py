@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quire_daemon.ignore import Ignore
+from quire_daemon.logfile import Log
 from quire_daemon.noticed import Batch, Coverage
 from quire_daemon.watcher import Watcher
 
@@ -21,11 +22,11 @@ Start = Callable[..., "Watch"]
 class Watch:
     """A watcher, and all that it has told so far."""
 
-    def __init__(self, root: Path, ignored: Callable[[str, bool], bool] | None = None) -> None:
+    def __init__(self, root: Path, ignored: Callable[[str, bool], bool] | None = None, log: Log | None = None) -> None:
         self.root = root
         self.woken = threading.Event()
         self.told = Batch()
-        self.watcher = Watcher(root, ignored or Ignore(root).ignored, self.woken.set)
+        self.watcher = Watcher(root, ignored or Ignore(root).ignored, self.woken.set, log)
         self.watcher.start()
 
     def drain(self) -> Batch:
