@@ -8,29 +8,24 @@ connection is found out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from quire_daemon.call import Call
 from quire_daemon.clock import Clock
-from quire_daemon.connections import Bound
+from quire_daemon.connections import CONNECTION, Bound, Connections
+from quire_daemon.recorder import Recorder
 from quire_journal.events import BurstBegun, BurstEnded, Event
 from quire_journal.ids import OUTSIDE, WriterId, journal_path
 from quire_journal.views.bursts import claiming
 
-if TYPE_CHECKING:
-    from quire_daemon.call import Call
-    from quire_daemon.recorder import Recorder
-    from quire_daemon.server import Server
-
 STAMP_NS: Final = 12_000_000
 """How far a file's time stamp may lag behind the clock: the kernel's own tick is up to 10 ms long."""
-
-_CONNECTION: Final = "connection"
 
 
 class Bursting:
     """The open bursts, as far as they end without being asked to."""
 
-    def __init__(self, server: Server, recorder: Recorder, clock: Clock) -> None:
+    def __init__(self, server: Connections, recorder: Recorder, clock: Clock) -> None:
         self._recorder, self._clock = recorder, clock
         self._bound = Bound(server, clock)  # burst → connection
 
@@ -39,13 +34,13 @@ class Bursting:
         with self._recorder.history() as history:
             bursts = history.open_bursts()
         for burst in bursts:
-            if burst.bind == _CONNECTION:
+            if burst.bind == CONNECTION:
                 self._recorder.note(BurstEnded(burst.number, "daemon"), WriterId(burst.writer))
 
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
         """Remember the connections of bursts that are bound to one."""
         for event, seq in zip(events, seqs, strict=True):
-            if isinstance(event, BurstBegun) and event.bind == _CONNECTION:
+            if isinstance(event, BurstBegun) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
             elif isinstance(event, BurstEnded):
                 self._bound.pop(event.burst, None)
@@ -67,7 +62,7 @@ class Bursting:
         with self._recorder.history() as history:
             bursts = [burst for burst in history.open_bursts() if burst.number in gone]
         for burst in bursts:
-            self._recorder.note(BurstEnded(burst.number, _CONNECTION), WriterId(burst.writer))
+            self._recorder.note(BurstEnded(burst.number, CONNECTION), WriterId(burst.writer))
         self._recorder.commit()
         self._bound.forget(gone)
 

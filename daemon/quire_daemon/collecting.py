@@ -398,9 +398,9 @@ class _Collection:
 
     def _all_dropped(self) -> None:
         self._begun.unlink(missing_ok=True)  # also that of one that ended before
-        used, size = self._store.used_bytes(), self._store.size_bytes()
-        if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * size):
-            self._host.log.info("gc_repacks", used_bytes=used, size_bytes=size)
+        used, takes = self._store.used_bytes(), self._store.size_bytes()
+        if self._asked.compact and (self._asked.by == "asked" or used < COMPACT_ABOVE * takes):
+            self._host.log.info("gc_repacks", used_bytes=used, size_bytes=takes)
             self._repacking = Repacking(self._store)
             self._repack_until = self._host.clock.mono_s() + REPACK_S
             self._work(self._repack)

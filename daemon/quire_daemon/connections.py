@@ -9,6 +9,9 @@ from quire_daemon.clock import Clock
 
 LOOK_S: Final = 0.25  # between two looks at connections
 
+CONNECTION: Final = "connection"
+"""How a lease or a burst says (`bind`) that it lasts as long as one."""
+
 
 class Connections(Protocol):
     """What is asked of the server."""

@@ -23,6 +23,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from quire_daemon.git_head import CLOCKS_NS
 from quire_journal.plain import plain, plain_name
 
 CHANGING: Final = frozenset(
@@ -46,9 +47,6 @@ MOST_COMMAND: Final = 120
 
 KEPT_NS: Final = 60_000_000_000
 """How long an ended command is remembered: what it wrote may be looked at later."""
-
-CLOCKS_NS: Final = 10_000_000
-"""How far the stamps of files may lie behind: a tick of the slowest kernel clock."""
 
 SILENT_NS: Final = 10_000_000_000
 """How long a process may be connected without saying which command it is."""
@@ -239,8 +237,8 @@ class GitTrace:
     def __init__(self, listener: socket.socket, poll: Poll, commands: Commands) -> None:
         self._listener, self._poll, self.commands = listener, poll, commands
         self._connections: dict[int, socket.socket] = {}
-        self._rest: dict[int, bytearray] = {}  # an unfinished line; None in `_skipping`: of one that is too long
-        self._skipping: set[int] = set()
+        self._rest: dict[int, bytes] = {}  # an unfinished line
+        self._skipping: set[int] = set()  # whose unfinished line is too long, and is passed over
         self._rests_until_ns = 0  # with the listener out of the poll; 0: it does not
         poll.watch(listener.fileno())
 
@@ -302,7 +300,7 @@ class GitTrace:
             return
         connection.setblocking(False)
         fd = connection.fileno()
-        self._connections[fd], self._rest[fd] = connection, bytearray()
+        self._connections[fd], self._rest[fd] = connection, b""
         self._poll.watch(fd)
         self.commands.connected(fd, Command(uid, pid, pid_start(pid), came_ns=now_ns))
 
@@ -317,9 +315,7 @@ class GitTrace:
         if not came:
             self._end(fd, now_ns)
             return
-        rest = self._rest[fd]
-        rest += came
-        *lines, last = bytes(rest).split(b"\n")
+        *lines, last = (self._rest[fd] + came).split(b"\n")
         if lines and fd in self._skipping:
             self._skipping.discard(fd)
             lines = lines[1:]  # the end of one that was too long
@@ -330,7 +326,7 @@ class GitTrace:
         if len(last) > MOST_LINE:
             self._skipping.add(fd)
             last = b""
-        self._rest[fd] = bytearray(last)
+        self._rest[fd] = last
 
     def _end(self, fd: int, now_ns: int) -> None:
         self._poll.unwatch(fd)

@@ -13,8 +13,8 @@ from typing import Final
 import msgspec
 
 from quire_daemon.clock import Clock
-from quire_daemon.git_head import GitHead, Head
-from quire_daemon.git_trace import CLOCKS_NS, Command, Commands, GitTrace, Poll
+from quire_daemon.git_head import CLOCKS_NS, GitHead, Head
+from quire_daemon.git_trace import Command, Commands, GitTrace, Poll
 from quire_daemon.recorder import Recorder
 from quire_journal.events import GitRan, WriterIntroduced
 from quire_journal.ids import OUTSIDE

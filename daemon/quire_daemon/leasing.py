@@ -15,24 +15,21 @@ what ends with this run of the daemon:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from quire_daemon.call import Call
 from quire_daemon.clock import Clock
-from quire_daemon.connections import Bound, Connections
+from quire_daemon.connections import CONNECTION, Bound, Connections
 from quire_daemon.handlers.base import World
 from quire_daemon.handlers.leases import ClaimParams, wanted_lease
+from quire_daemon.recorder import Recorder
 from quire_journal.events import Event, LeaseExpired, LeaseGranted, LeaseReleased
 from quire_journal.ids import OUTSIDE, WriterId
 from quire_journal.refusals import Refused
 from quire_journal.views.leases import Lease
 
-if TYPE_CHECKING:
-    from quire_daemon.call import Call
-    from quire_daemon.recorder import Recorder
-
 AGAIN_S: Final = 0.02  # between two decisions of a claim that waits
 
-_CONNECTION: Final = "connection"
 _ENDED: Final = "connection_ended"
 
 
@@ -49,7 +46,7 @@ class Leasing:
         """Release what was bound to connections of an earlier run."""
         with self._recorder.history() as history:
             for lease in history.leases():
-                if lease.bind == _CONNECTION and not lease.broken:
+                if lease.bind == CONNECTION and not lease.broken:
                     self._release(lease)
 
     # ── the queue ──
@@ -93,7 +90,7 @@ class Leasing:
     def noted(self, call: Call, events: Sequence[Event], seqs: Sequence[int]) -> None:
         """Remember the connections of leases that are bound to one."""
         for event, seq in zip(events, seqs, strict=True):
-            if isinstance(event, LeaseGranted) and event.bind == _CONNECTION:
+            if isinstance(event, LeaseGranted) and event.bind == CONNECTION:
                 self._bound[seq] = call.incoming.identity
 
     def look(self) -> None:
