@@ -49,6 +49,7 @@ class Call(msgspec.Struct):
     news_until_s: float = 0.0  # monotonic: until when it waits for news
     news_head: int = -1  # the newest record when it looked last; -1: it does not wait for news
     cookie: str = ""  # the watcher must have reported it first
+    catch_up_s: float = 0.0  # monotonic: when waiting for that ends
     caught_up: bool = False  # it has, and what it told of has been looked at; from then on the call may be answered
     behind: bool = False  # it is answered though they have not: that takes too long
     ticket: int = 0  # of the search that it waits for

@@ -30,10 +30,10 @@ class CatchingUp:
         if not call.cookie:
             self._outside.scanning.hurry()
             call.cookie = self._watcher.cookie()
-            call.give_up_s = now + CATCH_UP_S
+            call.catch_up_s = now + CATCH_UP_S
         told = self._watcher.seen(call.cookie)
         patience_s = call.tool.settle_s if told else 0.0
         call.behind = not (told and self._outside.idle())
-        if call.behind and now < call.give_up_s + patience_s:
+        if call.behind and now < call.catch_up_s + patience_s:
             raise NotYet(now + RETRY_S)
         call.caught_up = True

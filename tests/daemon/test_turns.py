@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from daemon_turns import LONGEST_S, Daemon, Said, incoming, read, write
+from msgspec.structs import replace
 
 import live
 from quire_daemon.app import SALVAGE_S, SAVE_S
@@ -296,6 +297,24 @@ def test_a_damaged_record_is_followed_up_also_where_a_call_that_is_not_understoo
     daemon.app.turn([incoming("ann", "no_such_tool", {})])
     assert daemon.server.replies[b"ann"]["error"] == "journal_damaged"
     assert not daemon.app.sound
+
+
+def test_a_question_waits_for_a_file_that_is_held_open_no_longer_than_the_settings_say(daemon: Daemon) -> None:
+    """It waited as long as one may wait for the watcher, where it had asked that first."""
+    (daemon.root / "a").write_text("one\n")
+    assert daemon.turn(ann=read("a"))["ann"]["ok"]
+    settings = daemon.app.in_force.now
+    daemon.app.in_force.now = replace(settings, edit=replace(settings.edit, busy_wait_ms=0))
+    daemon.app.watcher.start()
+    daemon.clock.stands_s = began_s = daemon.clock.mono_s()
+    daemon.server.replies.clear()
+    with (daemon.root / "a").open("a"):
+        daemon.app.turn([incoming("ann", "blame", {"path": "a"})])
+        while not daemon.server.replies and daemon.clock.mono_s() < began_s + CATCH_UP_S / 2:
+            daemon.clock.stands_s += RETRY_S
+            daemon.app.turn(daemon.server.poll(0.02))
+    daemon.app.watcher.stop()
+    assert daemon.server.replies[b"ann"]["ok"]
 
 
 def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:
