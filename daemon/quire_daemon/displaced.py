@@ -38,9 +38,7 @@ def meant_for(recorder: Recorder, name: str) -> str:
     return getattr(event, "path", "") or f"{TMP}/{name}"
 
 
-def note_displaced(
-    recorder: Recorder, workspace: Workspace, path: str, data: bytes, why: str, uncaptured: str = ""
-) -> None:
+def note_displaced(recorder: Recorder, workspace: Workspace, path: str, data: bytes, why: str, uncaptured: str) -> None:
     """Note bytes of `path`, as in the log, for the next commit; where they are withheld, put them aside before that.
 
     `why`: as in the event. Raises OSError or `Refused` when there can be no such file.

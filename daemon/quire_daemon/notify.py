@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 
 
-def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
+def notify(state: str) -> None:
     """Send `state`, for example `READY=1` or `WATCHDOG=1`. A manager that does not listen is not our fault."""
-    address = environ.get("NOTIFY_SOCKET", "")
+    address = os.environ.get("NOTIFY_SOCKET", "")
     if not address:
         return
     if address.startswith("@"):
@@ -21,7 +20,7 @@ def notify(state: str, environ: Mapping[str, str] = os.environ) -> None:
             return
 
 
-def watchdog_s(environ: Mapping[str, str] = os.environ) -> float:
+def watchdog_s() -> float:
     """How often to send `WATCHDOG=1`: half of what the unit asks; 0 when it does not."""
-    asked, ours = environ.get("WATCHDOG_USEC", ""), str(os.getpid())
-    return int(asked) / 2_000_000 if asked.isdigit() and environ.get("WATCHDOG_PID", ours) == ours else 0.0
+    asked, ours = os.environ.get("WATCHDOG_USEC", ""), str(os.getpid())
+    return int(asked) / 2_000_000 if asked.isdigit() and os.environ.get("WATCHDOG_PID", ours) == ours else 0.0
