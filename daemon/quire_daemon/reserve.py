@@ -52,16 +52,21 @@ class Reserve:
         self.given_back = False
 
     def make_room(self) -> None:
-        """Give it back if the disk is full: before a start, which opens the log and finishes what was left."""
+        """Give it back if the disk is full: before a start, which opens the log and finishes what was left.
+
+        Also a larger one than is wanted by now: it is made anew (`take`).
+        """
         with contextlib.suppress(OSError):
             if free_bytes(self._path.parent) < FULL_BELOW_BYTES:
                 self.give_back()
+            elif self._path.stat().st_size > self._size:
+                self._path.unlink()
 
     def give_back(self) -> None:
         """The disk is full: its space is for the journal now."""
         if self._held():
             self._path.unlink(missing_ok=True)
-            self.given_back = True
+            self.given_back = self._size > 0  # else nothing would ever be taken again
 
     def json(self) -> dict[str, Any]:
         """As `status` and `doctor` tell it."""

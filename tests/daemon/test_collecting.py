@@ -371,6 +371,18 @@ def test_a_reserve_for_which_there_is_no_room_is_not_taken(tmp_path: Path) -> No
     assert not nothing.given_back
 
 
+@pytest.mark.parametrize("wanted", [0, MIB])
+def test_a_start_with_a_smaller_reserve_gives_back_what_is_not_wanted_any_more(tmp_path: Path, wanted: int) -> None:
+    """The file stayed as it was until the disk was full."""
+    Reserve(tmp_path / "reserve", 4 * MIB).take()
+    reserve = Reserve(tmp_path / "reserve", wanted)
+    reserve.make_room()
+    reserve.take()
+    held = sum(file.stat().st_blocks * 512 for file in tmp_path.iterdir())
+    assert wanted <= held < 2 * MIB
+    assert reserve.json() == {"bytes": wanted, "held": wanted > 0, "given_back": False}
+
+
 def test_a_disk_that_packs_what_is_empty_has_no_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says that it has reserved the space, and holds none. The file was written again at each start."""
     monkeypatch.setattr(os, "posix_fallocate", lambda fd, start, size: os.ftruncate(fd, size))
