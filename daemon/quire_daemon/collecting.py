@@ -36,8 +36,8 @@ from quire_daemon.marking_blobs import Chunk, Marks, Needed
 from quire_daemon.pacing import Breather, Paced
 from quire_daemon.recorder import Recorder
 from quire_journal.events import BytesGone, RetentionApplied
-from quire_journal.identities import known_journals
 from quire_journal.log import Compaction, Damaged, Outrun, StoreFailed
+from quire_journal.places import state_home
 from quire_journal.points import rfc3339
 from quire_journal.refusals import Refused
 from quire_journal.repacking import Repacking, Tried
@@ -206,23 +206,25 @@ def due(automatic: str, usage: dict[str, Any], running_s: float, since_s: float)
 
 def usage(retention: Retention, journal_bytes: int, state_dir: Path) -> dict[str, Any]:
     """What this journal, and all in its state folder, take of what they may: `{bytes, limit}` each."""
-    others = sum(
-        size_of(folder / "journal" / "db" / "data.mdb")
-        for folder in ([state for state, _ in known_journals()] if retention.store_bytes else ())
-        if folder != state_dir
-    )
+    others = others_bytes(state_dir) if retention.store_bytes else 0
     return {
         "workspace": {"bytes": journal_bytes, "limit": retention.workspace_bytes},
         "store": {"bytes": journal_bytes + others, "limit": retention.store_bytes},
     }
 
 
-def size_of(file: Path) -> int:
-    """Bytes that it takes on disk; 0 where there is none."""
-    try:
-        return os.stat(file).st_blocks * 512
-    except OSError:
-        return 0
+def others_bytes(state_dir: Path) -> int:
+    """Bytes that this user's other journals take. By a stat of each: there may be hundreds, and the loop waits."""
+    data, home = os.path.join("journal", "db", "data.mdb"), os.fspath(state_home())
+    taken: dict[tuple[int, int], int] = {}  # by file: a state folder may have several names
+    with contextlib.suppress(OSError):
+        for name in os.listdir(home):
+            with contextlib.suppress(OSError):
+                found = os.stat(os.path.join(home, name, data))
+                taken[found.st_dev, found.st_ino] = found.st_blocks * 512
+        own = os.stat(state_dir / data)
+        taken.pop((own.st_dev, own.st_ino), None)
+    return sum(taken.values())
 
 
 def warnings(usage: dict[str, Any]) -> tuple[dict[str, str], ...]:
