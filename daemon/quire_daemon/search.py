@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeAlias
 
@@ -103,7 +104,8 @@ def run(search: Search) -> Answer:
 
 def _run(search: Search) -> Answer:
     try:
-        pattern = re.compile(_lf(search.pattern), re.MULTILINE)
+        with warnings.catch_warnings(action="ignore"):  # of what a set may mean in a later version of Python
+            pattern = re.compile(_lf(search.pattern), re.MULTILINE)
     except re.error as error:
         return BadPattern(error.msg, error.pos)
     except (OverflowError, ValueError) as error:

@@ -123,6 +123,7 @@ def test_a_match_behind_the_final_break_makes_a_line_and_a_warning() -> None:
     [
         (r"foo(\d)", "bar$1", "$1"),
         (r"foo(?P<n>\d)", "${n}", "${n}"),
+        (r"foo(\d)", "bar$!1", "$!1"),
         (r"foo\d", "<$&>", "$&"),
         (r"foo\d", "costs $1", ""),
         (r"foo(\d)", r"$\1", ""),
@@ -133,6 +134,20 @@ def test_a_group_in_the_words_of_another_language_is_text_and_told(pattern: str,
     warned = [warning["message"] for warning in sub(book, pattern, replacement)["warnings"]]
     assert [message.split()[0] for message in warned] == ([told] if told else [])
     assert book.text("f.txt") == replacement.replace("\\1", "1") + "\n"
+
+
+def test_a_nul_that_other_languages_take_for_the_match_is_told() -> None:
+    book = Playbook({"f.txt": "foo1\n"})
+    warned = [warning["type"] for warning in sub(book, "foo", r"<\0>")["warnings"]]
+    assert (warned, book.text("f.txt")) == (["not_a_group", "binary"], "<\0>1\n")
+    assert sub(Playbook({"f.txt": "foo1\n"}), "foo", r"\\0 \g<0>")["warnings"] == []
+
+
+def test_a_class_in_the_words_of_posix_is_told_found_or_not() -> None:
+    book = Playbook({"f.txt": "a1 d]\n"})
+    assert "[:digit:] is no class" in sub(book, "x[[:digit:]]", "x")["message"]
+    reply = sub(book, "[[:digit:]]", "x")
+    assert ([warning["type"] for warning in reply["warnings"]], book.text("f.txt")) == (["not_a_class"], "a1 x\n")
 
 
 @every(

@@ -62,22 +62,38 @@ def planning(found: Mapping[Search, Answer]) -> Callable[[RegexParams, Sight, Se
             raise refused
         require_few(answer.made)
         splices, final_break = replaced(text, answer.edits)
-        warnings = (*((_BEYOND,) if answer.beyond else ()), *_foreign_groups(params))
+        warnings = (*((_BEYOND,) if answer.beyond else ()), *_foreign(params))
         return Plan(splices, 1, final_break, warnings, {"replacements_made": answer.made})
 
     return plan
 
 
-_FOREIGN_GROUP: Final = re.compile(r"\$(?:[0-9&]|<\w+>|\{\w+\})")
+_FOREIGN_GROUP: Final = re.compile(r"\$!?(?:[0-9&]|<\w+>|\{\w+\})")
 """A group as other languages write it in a replacement."""
 
+_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\0(?![0-9])")
+"""The whole match as other languages write it; `re` writes a NUL."""
 
-def _foreign_groups(params: RegexParams) -> Iterator[dict[str, Any]]:
-    """What looks like a group in the replacement, and is text: it may be meant."""
+_FOREIGN_CLASS: Final = re.compile(r"\[:\^?[a-z]+:\]")
+"""A class of characters as POSIX writes it; to `re` it is a set of these very characters, and a bracket."""
+
+
+def _foreign(params: RegexParams) -> Iterator[dict[str, Any]]:
+    """What other languages write so, and `re` takes for something else: it may be meant."""
     found = _FOREIGN_GROUP.search(params.replacement)
-    if found is not None and ("(" in params.pattern or found[0] == "$&"):
+    if found is not None and ("(" in params.pattern or "&" in found[0]):
         message = f"{found[0]} in `replacement` was written as it stands; what a group matched is \\1 or \\g<name>."
         yield {"type": "not_a_group", "message": message}
+    if _NUL.search(params.replacement):
+        message = "\\0 in `replacement` was written as a NUL character; what the pattern matched is \\g<0>."
+        yield {"type": "not_a_group", "message": message}
+    if said := _no_class(params.pattern):
+        yield {"type": "not_a_class", "message": said}
+
+
+def _no_class(pattern: str) -> str:
+    found = _FOREIGN_CLASS.search(pattern)
+    return f"{found[0]} is no class of characters here; it is \\d, \\s, \\w, [a-z] and so on." if found else ""
 
 
 _BEYOND: Final[dict[str, Any]] = {
@@ -115,6 +131,8 @@ def refusal(params: RegexParams, answer: Answer, most_bytes: int) -> Refused:
                 message += " U+FFFD is shown for bytes that are not UTF-8; it never matches."
             if "\\r" in params.pattern:
                 message += " Every line end is matched as LF, which is \\n."
+            if said := _no_class(params.pattern):
+                message += f" {said}"
             return Refused("pattern_not_found", message, "re-read_file", argument="pattern")
 
 
