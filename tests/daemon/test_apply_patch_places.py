@@ -71,9 +71,10 @@ def test_a_missing_context_line_is_named() -> None:
     [
         ("q\na\nX\nb\nc\n", [" a", " b", "-c"], "at line 3, but line 3 is 'X', where the patch has 'a'", 3),
         ("a\nb\nc\nd\n", [" a", " d", "-c"], "at line 1, but line 2 is 'b', where the patch has 'd'", 1),
-        ("a\n\nb\n", [" a", "-b"], "at line 1, but line 2 is a blank line, where the patch has 'b'", 1),
-        ("a\nb\n", [" a", "-b", " "], "at line 1, but the file ends there, where the patch has a blank line", 1),
-        ("a\nb\n", [" a", " ", "-b"], "at line 1, but line 2 is 'b', where the patch has a blank line", 1),
+        ("a\n\nb\n", [" a", "-b"], "at line 1, but line 2 is an empty line, where the patch has 'b'", 1),
+        ("a\n  \nb\n", [" a", "", "-b"], "at line 1, but line 2 is '  ', where the patch has an empty line", 1),
+        ("a\nb\n", [" a", "-b", " "], "at line 1, but the file ends there, where the patch has an empty line", 1),
+        ("a\nb\n", [" a", " ", "-b"], "at line 1, but line 2 is 'b', where the patch has an empty line", 1),
     ],
 )
 def test_lines_that_stand_apart_in_the_file_are_told_from_the_first_that_does_not_fit(

@@ -439,7 +439,7 @@ class _Work:
 
 def _said(line: bytes) -> str:
     """A line in a sentence."""
-    return repr(shown(line)[:SHOWN_CHARS]) if line.strip() else "a blank line"
+    return repr(shown(line)[:SHOWN_CHARS]) if line else "an empty line"
 
 
 def _named(places: Sequence[int]) -> str:
