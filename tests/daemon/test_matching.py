@@ -239,6 +239,22 @@ def test_what_is_escaped_once_too_often_or_too_little_is_told_so(line: str, old:
     assert "escapes only" in why_not(old, near)
 
 
+@every(
+    "old",
+    [
+        "     2\tx = 1\n     3\ty = 2\n",
+        "2#abcd|x = 1\n3#1234|y = 2",
+        "2#abcdef [high]|x = 1\n3#123456 [low]|y = 2",
+        "2: x = 1\n3: y = 2",
+    ],
+)
+def test_what_was_copied_with_the_numbers_of_a_read_is_told_so(old: str) -> None:
+    text = Text.of(b"one\n  x = 1\n  y = 2\ntwo\n")
+    near = nearest(text, old)
+    assert near == {"line": 2, "end_line": 3, "text": "  x = 1\n  y = 2", "differs": "prefixed"}
+    assert "without what reads put before a line" in why_not(old, near)
+
+
 def test_the_line_that_is_most_similar_is_shown() -> None:
     near = nearest(Text.of(b"import os\nconst PORT = 3001;\nx\n"), "const PORT = 3000;")
     assert near == {"line": 2, "end_line": 2, "text": "const PORT = 3001;", "differs": "similar"}

@@ -45,6 +45,7 @@ _UNREADABLE: Final = "\ufffd"
 _BLANKS: Final = b" \t\n\r\v\f"
 _WORD: Final = re.compile(rb"\w+")
 
+_PREFIX: Final = re.compile(rb"[ +-]*(?:>>> )?\d+(?:#[0-9a-f]{4,8}(?: \[\w+\])?)?[|:\t]")
 _ESCAPE: Final = re.compile(r"""\\(?:[nrt]|(?=["'`\\]))""")
 
 _LOOK_ALIKE: Final = str.maketrans(
@@ -173,6 +174,7 @@ _HOW_NEAR: Final = {
     "whitespace": "differs from it in blanks only",
     "look_alike": "only looks like it",
     "escapes": "differs from it in escapes only, such as \\n or &amp;",
+    "prefixed": "is it without what reads put before a line",
     "longer": "goes on behind it",
 }
 
@@ -188,16 +190,17 @@ def nearest(text: Text, old: str) -> dict[str, Any] | None:
 
     `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
     the same, with the codes of those that only the file has (`with`) and only `old` (`without`), `escapes` where one is
-    escaped more often; else `similar`.
+    escaped more often, `prefixed` where `old` has what reads put before lines; else `similar`.
     """
-    return _told(text, old, _seen_alike(text, old, _holding) or _similar(text, normalised(old)))
+    wanted = normalised(old)
+    return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
 
 
 def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
     """The line that is like `line`. As `nearest`, but whole; `differs` is `longer` where one only begins with it."""
     wanted = normalised(line)
-    found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _similar(text, wanted)
-    return _told(text, line, found)
+    found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
+    return _told(text, line, found or _similar(text, wanted))
 
 
 def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
@@ -262,6 +265,14 @@ def _beginning_with(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
     lines = enumerate(text.lines)
     line = next((n for n, line in lines if line.lstrip().startswith(wanted)), None) if wanted else None
     return None if line is None else ((line, line + 1), "longer")
+
+
+def _prefixed(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
+    lines = wanted.removesuffix(b"\n").split(b"\n")
+    found = [_PREFIX.match(line) for line in lines]
+    bare = [line[match.end() :] for line, match in zip(lines, found, strict=True) if match is not None]
+    held = _holding(text, b"\n".join(bare), _without_blanks) if len(bare) == len(lines) else None
+    return None if held is None else (held, "prefixed")
 
 
 def _without_blanks(said: bytes) -> bytes:
