@@ -293,6 +293,7 @@ def test_where_the_settings_allow_it_a_text_may_be_replaced() -> None:
 def test_a_text_must_be_there_and_once_unless_all_are_meant() -> None:
     book = opened("a b\na c\n", REPLACING)
     assert edit(book, replace("x", "y"))["error"] == "old_text_not_found"
+    assert edit(book, replace("a  c", "y"))["near_miss"]["line"] == 2
     reply = edit(book, replace("a", "A"))
     assert (reply["error"], reply["match_count"]) == ("multiple_matches", 2)
     assert edit(book, replace("", "y"))["error"] == "schema_invalid"

@@ -26,7 +26,7 @@ from typing import Any, Final, NoReturn
 import msgspec
 
 from quire_daemon.dialects.base import Plan
-from quire_daemon.dialects.matching import SHOWN_CHARS, near_miss, nearest_line, why_not
+from quire_daemon.dialects.nearest import SHOWN_CHARS, near_miss, nearest_line, why_not
 from quire_daemon.dialects.patch_parts import FilePatch, Hunk, Line
 from quire_journal.refusals import Refused
 from quire_journal.splice import Splice, apply

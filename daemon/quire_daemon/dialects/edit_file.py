@@ -15,15 +15,8 @@ import msgspec
 from quire_daemon.arguments import Writing, checked_sha256
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight
-from quire_daemon.dialects.matching import (
-    Lines,
-    count_of,
-    normalised,
-    not_in,
-    occurrences,
-    require_few,
-    require_searchable,
-)
+from quire_daemon.dialects.matching import Lines, count_of, normalised, occurrences, require_few, require_searchable
+from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.edit_file import MANUAL
 from quire_journal.refusals import Refused

@@ -18,6 +18,7 @@ from quire_daemon.arguments import Writing
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import HASH_MISMATCH, Dialect, Plan, Proof, Sight
 from quire_daemon.dialects.matching import normalised, occurrences
+from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.hashline_edit import MANUAL
 from quire_journal.line_hash import SHOWN_DIGITS, hash8, line_id
@@ -274,7 +275,7 @@ def _replaced_texts(text: Text, edits: Mapping[ReplaceText, int]) -> tuple[tuple
         found = occurrences(text, edit.old_text)
         if not found:
             message = f"Edit {index}: {edit.old_text[:MOST_SHOWN]!r} is not in the file."
-            raise Refused("old_text_not_found", message, "re-read_file", edit_index=index)
+            raise not_in(text, edit.old_text, message, edit_index=index)
         if len(found) > 1 and not edit.all:
             message = f"Edit {index}: {edit.old_text[:MOST_SHOWN]!r} is there {len(found)} times; say more, or `all`."
             raise Refused("multiple_matches", message, "add_context", edit_index=index, match_count=len(found))

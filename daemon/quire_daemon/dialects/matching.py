@@ -1,29 +1,18 @@
 """Texts that a call names by themselves, and where they stand in a file.
 
 Everything is matched against `Text.normalised`: LF at the end of each line, no byte order mark. Positions in it are
-byte offsets. What replacing them does to the lines is in `replacing`.
+byte offsets. What replacing them does to the lines is in `replacing`, what is said of one that is nowhere in `nearest`.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import accumulate
-from typing import Any, Final
-from unicodedata import normalize
+from typing import Final
 
 from quire_journal.refusals import Refused
-from quire_journal.text import BOM, Text, shown
-
-COMPARED_LINES: Final = 20_000
-"""Lines that are looked through for one that is similar; in a longer file only those with the longest word."""
-
-COMPARED_BYTES: Final = 256 * 1024
-"""Of a file in which it is looked for a text that is written otherwise."""
-
-LEAST_SIMILAR: Final = 60.0
+from quire_journal.text import BOM, Text
 
 MOST_REPLACEMENTS: Final = 200_000
 """Replacements of one call."""
@@ -37,24 +26,7 @@ SEARCHED_BYTES: Final = 256 * 1024 * 1024
 FEW_EDITS: Final = 256
 """Edits of which it is looked up line by line what they leave as it is; of more, only what can be seen at once."""
 
-SHOWN_LINES: Final = 5
-SHOWN_CHARS: Final = 400
-SHOWN_CODES: Final = 8
-
 _UNREADABLE: Final = "\ufffd"
-_BLANKS: Final = b" \t\n\r\v\f"
-_WORD: Final = re.compile(rb"\w+")
-
-_PREFIX: Final = re.compile(rb"[ +-]*(?:>>> )?\d+(?:#[0-9a-f]{4,8}(?: \[\w+\])?)?[|:\t]")
-_ESCAPE: Final = re.compile(r"""\\(?:[nrt]|(?=["'`\\]))""")
-
-_LOOK_ALIKE: Final = str.maketrans(
-    dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
-    | dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'")
-    | dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"')
-    | dict.fromkeys("\u00ad\u200b\u200c\u200d\u2060\ufeff", "")
-)
-"""Characters that nobody tells from those of ASCII, or sees; `normalize` knows the blanks and the accents."""
 
 
 def normalised(sent: str) -> bytes:
@@ -151,168 +123,3 @@ def require_searchable(text: Text, edits: int) -> None:
     if edits > limit:
         message = f"The call has {edits} edits; for a file of {len(text.data)} bytes the limit of one call is {limit}."
         raise Refused("too_many_edits", message, "split_the_call", editCount=edits, limit=limit)
-
-
-def not_in(text: Text, old: str, message: str, **details: Any) -> Refused:
-    """The refusal of a text that stands nowhere in the file, with the place that comes nearest to it."""
-    near = nearest(text, old)
-    if near is not None:
-        details["near_miss"] = near
-    return Refused("old_text_not_found", message + why_not(old, near), "re-read_file", **details)
-
-
-def why_not(old: str, near: dict[str, Any] | None) -> str:
-    """What a message says behind "not found": more sentences, or nothing."""
-    said = " U+FFFD is shown for bytes that are not UTF-8; it never matches." if _UNREADABLE in old else ""
-    if near is not None:
-        how = _HOW_NEAR.get(near["differs"], "comes nearest to it")
-        said += f" Line {near['line']} {how}{_by_code(near)}: {near['text'][:SHOWN_CHARS]!r}."
-    return said
-
-
-_HOW_NEAR: Final = {
-    "whitespace": "differs from it in blanks only",
-    "look_alike": "only looks like it",
-    "escapes": "differs from it in escapes only, such as \\n or &amp;",
-    "prefixed": "is it without what reads put before a line",
-    "longer": "goes on behind it",
-}
-
-
-def _by_code(near: dict[str, Any]) -> str:
-    """The characters by which a place that looks the same is another, by their codes, as nobody can see them."""
-    told = [f"{how} {', '.join(near[how][:SHOWN_CODES])}" for how in ("with", "without") if near.get(how)]
-    return f" ({' and '.join(told)})" if told else ""
-
-
-def nearest(text: Text, old: str) -> dict[str, Any] | None:
-    """The place that is like `old`, for a person or an agent to look at; nothing is ever done on its word.
-
-    `differs` says how: `whitespace` where only blanks and line ends do, `look_alike` where it is characters that look
-    the same, with the codes of those that only the file has (`with`) and only `old` (`without`), `escapes` where one is
-    escaped more often, `prefixed` where `old` has what reads put before lines; else `similar`.
-    """
-    wanted = normalised(old)
-    return _told(text, old, _seen_alike(text, old, _holding) or _prefixed(text, wanted) or _similar(text, wanted))
-
-
-def nearest_line(text: Text, line: str) -> dict[str, Any] | None:
-    """The line that is like `line`. As `nearest`, but whole; `differs` is `longer` where one only begins with it."""
-    wanted = normalised(line)
-    found = _seen_alike(text, line, _saying) or _beginning_with(text, wanted.strip()) or _prefixed(text, wanted)
-    return _told(text, line, found or _similar(text, wanted))
-
-
-def near_miss(text: Text, start: int, stop: int, differs: str) -> dict[str, Any]:
-    """Lines [start, stop) of `text` as a refusal shows them."""
-    return {
-        "line": start + 1,
-        "end_line": stop,
-        "text": shown(b"\n".join(text.lines[start : min(stop, start + SHOWN_LINES)]))[:SHOWN_CHARS],
-        "differs": differs,
-    }
-
-
-_Lines = tuple[int, int]
-_Seen = Callable[[bytes], bytes]
-"""What counts of a text."""
-
-
-def _told(text: Text, old: str, found: tuple[_Lines, str] | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    (start, stop), differs = found
-    near = near_miss(text, start, stop, differs)
-    if differs == "look_alike":
-        there = shown(b"\n".join(text.lines[start:stop]))
-        near |= {"with": _codes(there, old), "without": _codes(old, there)}
-    return near
-
-
-def _seen_alike(
-    text: Text, old: str, place: Callable[[Text, bytes, _Seen], _Lines | None]
-) -> tuple[_Lines, str] | None:
-    """The lines that are `old`, or hold it, when less of them counts."""
-    if _UNREADABLE in old:
-        return None
-    wanted, whole = normalised(old), text.normalised
-    ways: list[tuple[_Seen, str]] = [(_without_blanks, "whitespace")]
-    if len(text.data) <= COMPARED_BYTES:
-        if not (wanted.isascii() and whole.isascii()):
-            ways.append((_as_it_looks, "look_alike"))
-        if any(mark in said for said in (wanted, whole) for mark in (b"\\", b"&")):
-            ways.append((_without_escapes, "escapes"))
-    tried = ((place(text, wanted, seen), differs) for seen, differs in ways)
-    return next(((lines, differs) for lines, differs in tried if lines is not None), None)
-
-
-def _holding(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
-    solid = seen(wanted)
-    at = seen(text.normalised).find(solid) if solid else -1
-    if at < 0:
-        return None
-    ends = [*accumulate(len(seen(line)) for line in text.lines)]
-    return bisect_right(ends, at), bisect_right(ends, at + len(solid) - 1) + 1
-
-
-def _saying(text: Text, wanted: bytes, seen: _Seen) -> _Lines | None:
-    solid = seen(wanted)
-    line = next((n for n, line in enumerate(text.lines) if seen(line) == solid), None) if solid else None
-    return None if line is None else (line, line + 1)
-
-
-def _beginning_with(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
-    lines = enumerate(text.lines)
-    line = next((n for n, line in lines if line.lstrip().startswith(wanted)), None) if wanted else None
-    return None if line is None else ((line, line + 1), "longer")
-
-
-def _prefixed(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
-    lines = wanted.removesuffix(b"\n").split(b"\n")
-    found = [_PREFIX.match(line) for line in lines]
-    bare = [line[match.end() :] for line, match in zip(lines, found, strict=True) if match is not None]
-    held = _holding(text, b"\n".join(bare), _without_blanks) if len(bare) == len(lines) else None
-    return None if held is None else (held, "prefixed")
-
-
-def _without_blanks(said: bytes) -> bytes:
-    return said.translate(None, _BLANKS)
-
-
-def _as_it_looks(said: bytes) -> bytes:
-    """What a reader sees: no difference between dashes, quotes, kinds of blanks, and ways to write an accent."""
-    if not said.isascii():
-        said = normalize("NFKC", shown(said).translate(_LOOK_ALIKE)).encode()
-    return said.translate(None, _BLANKS)
-
-
-def _without_escapes(said: bytes) -> bytes:
-    """No difference between a character and the way in which a string or a page of HTML writes it."""
-    from html import unescape
-
-    return _without_blanks(_ESCAPE.sub("", unescape(shown(said))).encode())
-
-
-def _codes(some: str, others: str) -> list[str]:
-    """The characters beyond ASCII that only `some` has."""
-    return [f"U+{ord(char):04X}" for char in sorted({*some} - {*others}) if not char.isascii()]
-
-
-def _similar(text: Text, wanted: bytes) -> tuple[_Lines, str] | None:
-    """The line most like the longest line of `wanted`."""
-    probe = max((line.strip() for line in wanted.split(b"\n")), key=len)[:SHOWN_CHARS]
-    if not probe:
-        return None
-    rows: Sequence[int] = range(len(text))
-    if len(rows) > COMPARED_LINES:
-        word = max(_WORD.findall(probe), key=len, default=probe)
-        rows = [i for i, line in enumerate(text.lines) if word in line][:COMPARED_LINES]
-    from rapidfuzz import fuzz, process  # as `diff` does: nothing that a daemon needs before it is asked
-
-    best = process.extractOne(
-        probe, [text.lines[i].strip()[:SHOWN_CHARS] for i in rows], scorer=fuzz.ratio, score_cutoff=LEAST_SIMILAR
-    )
-    if best is None:
-        return None
-    line = rows[best[2]]
-    return (line, line + 1), "similar"

@@ -9,8 +9,9 @@ import msgspec
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit_replace import empty_old_text, left_over
-from quire_daemon.dialects.matching import nearest, not_in, require_searchable, why_not
+from quire_daemon.dialects.matching import require_searchable
 from quire_daemon.dialects.named_file import NamedFile
+from quire_daemon.dialects.nearest import nearest, not_in, why_not
 from quire_daemon.dialects.replacing import Draft, replaced
 from quire_daemon.manuals.multi_edit import MANUAL
 from quire_journal.refusals import Refused

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 from quire_daemon.arguments import Writing
 from quire_daemon.config import Settings
 from quire_daemon.dialects.base import Dialect, InOtherWords, Plan, Proof, Sight
-from quire_daemon.dialects.matching import Lines, count_of, normalised, not_in, occurrences
+from quire_daemon.dialects.matching import Lines, count_of, normalised, occurrences
+from quire_daemon.dialects.nearest import not_in
 from quire_daemon.dialects.replacing import replaced
 from quire_daemon.manuals.text_editor import MANUAL
 from quire_journal.refusals import Refused
