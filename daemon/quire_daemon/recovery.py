@@ -7,7 +7,7 @@ For each batch that is not known to be on disk, judged by what the path holds, n
   the new bytes;
 * the path holds the new bytes, or nothing where that was the promise, but a save that the write was not planned on
   came out of the swap: that is put back;
-* the log tells of what others made of it since: it was on disk, and nothing is done;
+* the log tells of what others, or a later request, made of it since: it was on disk, and nothing is done;
 * anything else: the write happened and somebody wrote after it, or somebody wrote before it could happen. What
   is there stays, and becomes an outside version on top (the scan at start notes it).
 
@@ -104,12 +104,16 @@ def recover(start: Finishing) -> int:
 
 
 def _was_seen_since(record: Record, history: History) -> bool:
-    """Does the log tell what others made of its paths? They were not looked at before the write had landed."""
+    """Does the log tell what others made of its paths, or a later request? Nobody looked there before it had landed.
+
+    What stands there says less: the write that came later may have put the bytes of before back, in a file that has
+    got the number of the one that was replaced.
+    """
     event = record.event()
     if not isinstance(event, TOOL_WRITES):
         return False
     later = chain.from_iterable(history.versions(path, after=record.seq) for path in paths_of(event))
-    return any(version.type == OUTSIDE_TYPE for version in later)
+    return any(version.type == OUTSIDE_TYPE or version.batch != record.batch for version in later)
 
 
 def _taken_from(event: Event | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from quire_daemon.finishing import Finishing
 from quire_daemon.forgotten import UNWRITTEN_NS, bring_back
 from quire_daemon.logfile import Log
 from quire_daemon.recorder import Recorder
+from quire_daemon.recovery import recover
 from quire_daemon.workspace import Workspace
 from quire_journal.events import (
     FOLDER,
@@ -62,12 +63,13 @@ class Scene:
     recorder: Recorder
     clock: Clock
 
-    def told(self, event: Event, data: bytes = b"") -> Seq:
+    def told(self, event: Event, data: bytes = b"", settled: bool = True) -> Seq:
         """The log tells of it, and calls it settled."""
         if data:
             self.recorder.note_blob(data, getattr(event, "path", None))
         seq = self.recorder.note(event, WriterId(1))
-        self.recorder.note(WritesSettled(seq))
+        if settled:
+            self.recorder.note(WritesSettled(seq))
         self.recorder.commit()
         return seq
 
@@ -77,10 +79,10 @@ class Scene:
         (self.root / path).write_bytes(data)
         return self.told(OutsideWritten(path, blob_id(data), len(data), 0o644, "captured"), data)
 
-    def written(self, path: str, data: bytes, base: int, inode: int | None = None) -> Seq:
+    def written(self, path: str, data: bytes, base: int, inode: int | None = None, settled: bool = True) -> Seq:
         """A tool wrote `data` over what stands on the disk."""
         found = self.inode(path) if inode is None else inode
-        return self.told(FileWritten(path, blob_id(data), len(data), 0o644, base, inode=found), data)
+        return self.told(FileWritten(path, blob_id(data), len(data), 0o644, base, inode=found), data, settled)
 
     def inode(self, path: str) -> int:
         return (self.root / path).stat().st_ino
@@ -91,6 +93,9 @@ class Scene:
     def later(self) -> None:
         """Whoever does something to the disk now does it after all records."""
         self.clock.ns = time.time_ns() - 1_000_000_000
+
+    def recover(self) -> int:
+        return recover(Finishing(self.recorder, self.workspace, Log(), LIMIT))
 
     def bring_back(self) -> int:
         return bring_back(Finishing(self.recorder, self.workspace, Log(), LIMIT))
@@ -116,6 +121,15 @@ def test_of_several_writes_that_were_forgotten_the_last_counts(scene: Scene) -> 
     v1 = scene.written("f.txt", V1, v0)
     scene.written("f.txt", V2, v1, inode=1)  # of a file that never came to the disk under this name
     assert scene.bring_back() == 1
+    assert scene.read("f.txt") == V2
+
+
+def test_of_several_writes_that_nobody_called_settled_the_last_counts(scene: Scene) -> None:
+    """The first was made again, over which the last could not be told from somebody's doing."""
+    v0 = scene.stood("f.txt")
+    v1 = scene.written("f.txt", V1, v0, settled=False)
+    scene.written("f.txt", V2, v1, inode=1, settled=False)
+    assert (scene.recover(), scene.bring_back()) == (0, 1)
     assert scene.read("f.txt") == V2
 
 
