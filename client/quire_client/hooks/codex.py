@@ -12,7 +12,8 @@ from quire_client.hooks import claude_code
 from quire_client.hooks.base import Agent, Fields, Intent, fields, text
 
 PATCHES: Final = ("apply_patch",)
-_HEADERS: Final = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
+_CHANGING: Final = ("*** Update File: ", "*** Move to: ")
+_HEADERS: Final = ("*** Add File: ", "*** Delete File: ", *_CHANGING)
 
 
 def understand(given: Fields) -> Intent | None:
@@ -31,14 +32,23 @@ def in_patch(patch: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(the files that a patch names, the texts that its hunks replace)."""
     paths: list[str] = []
     hunks: list[list[str]] = [[]]
-    for line in patch.splitlines():
-        header = next((header for header in _HEADERS if line.startswith(header)), "")
+    blank = 0  # lines without even a mark, which are empty ones of the file where others of it follow
+    updating = False  # below an update, a line behind a blank is one of the file
+    for row in patch.split("\n"):  # a form feed, say, ends none
+        line = row.removesuffix("\r")
+        said = line if updating else line.strip()
+        header = next((header for header in _HEADERS if said.startswith(header)), "")
         if header:
-            paths.append(line[len(header) :].strip())
+            updating = header in _CHANGING
+            paths.append(said[len(header) :].strip())
         if header or line.startswith("@@"):
             hunks.append([])
-        elif line[:1] in (" ", "-"):
-            hunks[-1].append(line[1:])
+            blank = 0
+        elif not line:
+            blank += 1
+        elif line[0] in " -":
+            hunks[-1] += [*[""] * blank, line[1:]]
+            blank = 0
     return tuple(dict.fromkeys(path for path in paths if path)), tuple("\n".join(hunk) for hunk in hunks if hunk)
 
 
