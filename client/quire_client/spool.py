@@ -179,13 +179,13 @@ def _folder(root: Path) -> int:
 def _epoch(folder: int) -> str:
     """Of the daemon that takes what is left in the folder; "" when none does."""
     try:
-        fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        fd = os.open(LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return ""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        with contextlib.suppress(ValueError, KeyError, TypeError):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             return str(json.loads(os.pread(fd, 4096, 0))["epoch"])
     except OSError:
         return ""

@@ -84,6 +84,11 @@ def test_without_a_daemon_there_is_no_way_in(place: Place, folder: Path, taker: 
     assert way_in(place) is None
 
 
+def test_a_fifo_in_place_of_the_daemons_lock_keeps_nobody_waiting(place: Place, folder: Path) -> None:
+    os.mkfifo(folder / LOCK)
+    assert way_in(place) is None
+
+
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o777])
 def test_nothing_is_left_where_others_may_write(place: Place, folder: Path, taker: Taker, mode: int) -> None:
     folder.chmod(mode)
