@@ -52,7 +52,7 @@ class Pages:
     @property
     def ends(self) -> Iterator[bytes]:
         """What `redo` says of the end of the log after its commits that the database has."""
-        last = max((txn for txn, *_ in self._metas()), default=-1)
+        last = self._last()
         for entry in self._redone:
             if entry.base < last:
                 yield from (value for _, key, value in entry.changes if key == HEAD_KEY and value is not None)
@@ -76,11 +76,10 @@ class Pages:
 
         Not where `redo` tells of a commit that came later: they are older ones.
         """
-        metas = self._metas()
-        last = max((txn for txn, *_ in metas), default=-1)
+        last = self._last()
         for entry in self._redone:
             last += entry.base == last
-        return len(metas) == 2 and all(entry.base <= last for entry in self._redone)
+        return len(self._metas()) == 2 and all(entry.base <= last for entry in self._redone)
 
     def value(self, row: FoundRow) -> bytes:
         """The value of a row."""
@@ -103,7 +102,7 @@ class Pages:
 
     def _taken_back(self) -> Iterator[FoundRow]:
         """The rows of the commits that are missing at the end."""
-        last = max((txn for txn, *_ in self._metas()), default=-1)
+        last = self._last()
         for entry in self._redone:
             if entry.base != last:
                 continue
@@ -125,19 +124,17 @@ class Pages:
                     found.append((txn, page, root, last))
         return sorted(found, reverse=True)
 
+    def _last(self) -> int:
+        """The number of the last commit that the file has; -1: nobody knows."""
+        return max((txn for txn, *_ in self._metas()), default=-1)
+
     def _guess(self) -> int:
         """The page size that the first page says, if it can be one."""
-        if self._bytes >= _META.size:
-            size = int(_META.unpack_from(self._map, 0)[2])
-            if 512 <= size <= 32768 and not size & (size - 1):
-                return size
-        return _PAGE_BYTES
+        size = _META.unpack_from(self._map, 0)[2] if self._bytes >= _META.size else 0
+        return size if _can_be_size(size) else _PAGE_BYTES
 
     def _page_bytes(self) -> int:
-        for _, size, _, _ in self._metas():
-            if 512 <= size <= 32768 and not size & (size - 1):
-                return size
-        return _PAGE_BYTES
+        return next((size for _, size, _, _ in self._metas() if _can_be_size(size)), _PAGE_BYTES)
 
     def _kind(self, page: int) -> int:
         """The flags of a page that say what it is; 0 beyond the end."""
@@ -198,3 +195,8 @@ class Pages:
                 end_of_value = end
             if not flags & ~_BIG and at + size <= end_of_value:
                 yield FoundRow(live, self._map[node + 8 : node + 8 + key_bytes], at, size)
+
+
+def _can_be_size(size: int) -> bool:
+    """Can pages have so many bytes?"""
+    return 512 <= size <= 32768 and not size & (size - 1)
