@@ -5,32 +5,8 @@ from __future__ import annotations
 import sys
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdDecompressor,
-        ZstdDict,
-        ZstdError,
-        compress,
-        get_frame_info,
-    )
+    from compression import zstd
 else:
-    from backports.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdDecompressor,
-        ZstdDict,
-        ZstdError,
-        compress,
-        get_frame_info,
-    )
+    from backports import zstd
 
-__all__ = [
-    "CompressionParameter",
-    "DecompressionParameter",
-    "ZstdDecompressor",
-    "ZstdDict",
-    "ZstdError",
-    "compress",
-    "get_frame_info",
-]
+__all__ = ["zstd"]

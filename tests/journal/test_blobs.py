@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 import live
 from cases import every
-from quire_journal import blob_rows, blobs, frames, pieces, zstd
+from quire_journal import blob_rows, blobs, frames, pieces
 from quire_journal.blob_rows import Stored
 from quire_journal.blobs import BlobCache, NotHeld
 from quire_journal.ids import blob_id
 from quire_journal.log import Damaged, Reading, Store, u64
 from quire_journal.stores.memory import MemoryStore
+from quire_journal.zstd import zstd
 
 
 def put(store: Store, data: bytes, cache: BlobCache | None = None, *, before: bytes | None = None) -> bytes:

@@ -13,10 +13,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from cases import every
-from quire_journal import frames, zstd
+from quire_journal import frames
 from quire_journal.blob_rows import Stored
 from quire_journal.entropy import TABLES
 from quire_journal.log import Damaged
+from quire_journal.zstd import zstd
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))  # last: a row of the benchmark is called `mcp`
 import entropy
