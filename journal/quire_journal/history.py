@@ -69,7 +69,6 @@ class History:
         self._text_of = text_of
         self._recent: Mapping[tuple[bytes, str], Shown] = {} if recent is None else recent
         self._names = PathNames() if names is None else names
-        self._callers: dict[int, bytes] = {}
         self._undoings: dict[int, BatchUndone | None] = {}
 
     # ── records ──
@@ -143,22 +142,19 @@ class History:
     def file(self, path: str) -> Version | None:
         """The head of `path`; None when the journal never saw it. A removed path has a head with `gone`."""
         number = self.path_id(path)
-        return None if number is None else self._head(number)
+        return None if number is None else files.head(self._reading, number)
 
     def version(self, path: str, seq: int) -> Version | None:
         """The version of `path` that record `seq` made."""
         number = self.path_id(path)
-        if number is None:
-            return None
-        newest = self._head(number)
-        return newest if newest is not None and newest.seq == seq else files.older(self._reading, number, seq)
+        return None if number is None else files.version(self._reading, number, seq)
 
     def version_by(self, path: str, record: Record, event: Event | None) -> Version | None:
         """The same of a record that is at hand, with its event: nothing of it is read a second time."""
         number = self.path_id(path)
         if number is None:
             return None
-        newest = self._head(number)  # which whoever asks about a version asks about next
+        newest = files.head(self._reading, number)  # which whoever asks about a version asks about next
         if newest is not None and newest.seq == record.seq:
             return newest
         return files.version_by(self._reading, number, record, event)
@@ -166,7 +162,7 @@ class History:
     def version_at(self, path: str, seq: int) -> Version | None:
         """The version of `path` that was the head after record `seq`."""
         number = self.path_id(path)
-        newest = None if number is None else self._head(number)
+        newest = None if number is None else files.head(self._reading, number)
         if number is None or newest is None or newest.seq <= seq:
             return newest  # most files are as they were
         return next(files.versions(self._reading, number, 0, seq, reverse=True), None)
@@ -183,19 +179,17 @@ class History:
         if number is None:
             return
         if after > 0 and not displaced:  # mostly the question is what came after the newest
-            newest = self._head(number)
+            newest = files.head(self._reading, number)
             if newest is None or newest.seq <= after:
                 return
         yield from files.versions(self._reading, number, after, upto, reverse, displaced)
 
-    def paths(self, prefix: str = "") -> Iterator[tuple[str, Version]]:
+    def paths(self) -> Iterator[tuple[str, Version]]:
         """Every path that has a version, with its head, in the order in which the log first named them."""
         for key, name in list(self._reading.scan("paths")):
-            path = name.decode("utf-8", "surrogateescape")
-            if path.startswith(prefix):
-                head = files.head_once(self._reading, int.from_bytes(key, "big"))
-                if head is not None:
-                    yield path, head
+            head = files.head_once(self._reading, int.from_bytes(key, "big"))
+            if head is not None:
+                yield name.decode("utf-8", "surrogateescape"), head
 
     def changed_after(self, seq: int) -> Iterator[str]:
         """Every path whose head came after record `seq`, in the order of their numbers; others are as they were."""
@@ -246,9 +240,6 @@ class History:
             begun.add(number)
         return number in begun
 
-    def _head(self, number: int) -> Version | None:
-        return files.head(self._reading, number)
-
     # ── bytes ──
 
     def bytes_of(self, blob: bytes) -> bytes:
@@ -285,7 +276,7 @@ class History:
         """
         limit, near = 0, blobs.BlobCache(0)
         for blob in wanted:
-            data = blobs.unpack(self._reading, blobs.number_of(self._reading, blob), near)
+            data = self.bytes_near(blob, near)
             yield data
             needed = min(len(data) * _NEAR_VERSIONS, _NEAR_BYTES)
             if needed > limit:  # no larger than that: memory that is used again is fast
@@ -364,10 +355,7 @@ class History:
 
     def caller_of(self, writer: int) -> bytes:
         """The caller's key (uid, agent, agent session) of a writer; b"" for `outside`."""
-        found = self._callers.get(writer)
-        if found is None:
-            found = self._callers[writer] = writers.caller_of(self._reading, writer)
-        return found
+        return writers.caller_of(self._reading, writer)
 
     def caller(self, key: bytes) -> Caller:
         """Who this caller was."""
