@@ -10,11 +10,10 @@ import getopt
 import os
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Final
 
 from quire_client import render, streams
-from quire_client.commands import COMMANDS
+from quire_client.commands import COMMANDS, offered
 from quire_client.commands.base import (
     COMMON,
     DONE,
@@ -137,8 +136,7 @@ def _load(name: str) -> Command:
             raise Usage(f"{name} is a tool: `quire call {name} JSON` calls it, `quire call {name} --help` explains it.")
         known = (*COMMANDS, *tools)
         raise Usage(f"There is no command {name!r}; `quire help` lists them.{did_you_mean(name, known)}")
-    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
-    return command
+    return offered(name)
 
 
 def _read(words: list[str], known: Sequence[Option], command: str = "") -> tuple[dict[str, str], list[str]]:

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from quire_client import render
-from quire_client.commands import COMMANDS
+from quire_client.commands import COMMANDS, offered
 from quire_client.commands.base import COMMON, VERSION_OPTION, Option
-from quire_client.reference import offered
 
 FILES, FOLDERS, AT, RECORDS = "files", "folders", "at", "records"
 
@@ -68,7 +67,7 @@ def known() -> list[KnownCommand]:
         if " | " in command.arguments and not command.words:  # one of two
             first, rest = command.arguments, ""
         words = command.words or _literal(first)
-        table.append(KnownCommand(name, summary, command.options, Slot(words, _kinds(first)), _rest(rest)))
+        table.append(KnownCommand(name, summary, command.options, Slot(words, _kinds(first)), Slot((), _kinds(rest))))
     return table
 
 
@@ -86,10 +85,6 @@ def _literal(usage: str) -> tuple[str, ...]:
 
 def _kinds(usage: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(KINDS[found] for found in _VALUE.findall(usage) if KINDS[found] != RECORDS))
-
-
-def _rest(usage: str) -> Slot:
-    return Slot((), _kinds(usage))
 
 
 def _records() -> tuple[str, ...]:

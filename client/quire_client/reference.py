@@ -6,10 +6,9 @@ python -m quire_client.reference > docs/commands.md
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 
-from quire_client.commands import COMMANDS, GROUPS
-from quire_client.commands.base import COMMON, VERSION_OPTION, Command
+from quire_client.commands import COMMANDS, GROUPS, offered
+from quire_client.commands.base import COMMON, VERSION_OPTION
 from quire_client.helping import EXITS, WIDEST, about, fitted, option_lines, usage
 
 MADE_BY = "<!-- Made by `python -m quire_client.reference > docs/commands.md`; a test keeps it true. -->"
@@ -18,12 +17,6 @@ MADE_BY = "<!-- Made by `python -m quire_client.reference > docs/commands.md`; a
 def reference() -> str:
     """The text, in Markdown."""
     return "\n".join(_lines())
-
-
-def offered(name: str) -> Command:
-    """What the module of that command offers."""
-    command: Command = import_module(f"quire_client.commands.{name.replace('-', '_')}").COMMAND
-    return command
 
 
 def _lines() -> Iterator[str]:

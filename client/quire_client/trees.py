@@ -21,7 +21,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from quire_journal.ids import disk_path, shown_path
+from quire_journal.ids import disk_path, leads_inside, shown_path
 from quire_journal.reserved import is_reserved
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -268,10 +268,9 @@ class _Writing:
 
 def _names(path: str) -> tuple[str, ...]:
     """The names that a path of the journal is made of. Raises Unwritable for one that would lead elsewhere."""
-    names = tuple(disk_path(path).split("/"))
-    if any(name in ("", ".", "..") or "\0" in name for name in names):
+    if not leads_inside(path):
         raise Unwritable(f"{path!r} is not a path inside a folder; run `quire verify`.")
-    return names
+    return tuple(disk_path(path).split("/"))
 
 
 def _mode(entry: dict[str, Any]) -> int:

@@ -20,10 +20,10 @@ from fake_line import FakeOpener
 
 from cases import every
 from quire_client.__main__ import main
-from quire_client.commands import COMMANDS, GROUPS
+from quire_client.commands import COMMANDS, GROUPS, offered
 from quire_client.helping import WIDEST, of_command, overview
 from quire_client.paging import fits, page, pager
-from quire_client.reference import offered, reference
+from quire_client.reference import reference
 from quire_client.render import Palette
 from quire_journal.identities import settle
 from quire_journal.places import place_of

@@ -6,7 +6,11 @@ A module is imported when its command is called, and offers `COMMAND` (see `base
 
 from __future__ import annotations
 
-from typing import Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from quire_client.commands.base import Command
 
 GROUPS: Final[dict[str, dict[str, str]]] = {
     "Everyday": {
@@ -70,3 +74,9 @@ GROUPS: Final[dict[str, dict[str, str]]] = {
 }
 
 COMMANDS: Final = {name: summary for group in GROUPS.values() for name, summary in group.items()}
+
+
+def offered(name: str) -> Command:
+    """What the module of that command offers."""
+    command: Command = import_module(f"{__name__}.{name.replace('-', '_')}").COMMAND
+    return command

@@ -16,17 +16,17 @@ TIMEOUT_S: Final = 3600.0
 def run(call: Invocation) -> int:
     """Collect, or with --dry-run list what would stay and go."""
     call.at_most(0)
-    arguments: dict[str, Any] = {name: True for name in ("dry-run", "compact") if name in call.options}
+    arguments: dict[str, Any] = {
+        name.replace("-", "_"): True for name in ("dry-run", "compact") if name in call.options
+    }
     for name in ("limit", "skip"):
         number = call.number(name)
         if number is not None:
             arguments[name] = number
     if "only" in call.options:
         arguments["only"] = call.options["only"]
-    if {"limit", "skip", "only"} & {*arguments} and "dry-run" not in arguments:
+    if {"limit", "skip", "only"} & {*arguments} and "dry_run" not in arguments:
         raise Usage("--limit, --skip and --only are about what --dry-run lists.")
-    if "dry-run" in arguments:
-        arguments["dry_run"] = arguments.pop("dry-run")
     with call.connect() as client, Progress("Collecting", call.person_watches):
         reply = client.gc(timeout_s=call.timeout_s(TIMEOUT_S), **arguments)
     return call.answer(reply, lambda reply: "\n".join(_lines(reply)))
