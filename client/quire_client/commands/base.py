@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -52,9 +51,6 @@ _STATUS_OF: Final = {
 TRIAL: Final = "QUIRE_TRIAL"
 """Set in the environment where `quire doctor` tries a way in: its calls are a person's, not those of an agent."""
 
-MOST_BESIDE: Final = 1000
-"""How many names of a folder are compared with one that is not there."""
-
 _QUICK_S: Final = 2.0
 """How long the quick way may take, at most half of the whole time, before the long one is tried."""
 
@@ -69,6 +65,10 @@ class Missing(Usage):
 
 class Surplus(Usage):
     """The command has no use for one of the arguments; the text is that one."""
+
+
+Names = Sequence[str] | Mapping[str, str]
+"""Options, by their names or as option → argument of the tool, where that one is called otherwise."""
 
 
 class Option(NamedTuple):
@@ -257,6 +257,14 @@ class Invocation:
             raise Usage(f"--{name} wants a whole number of at most 18 digits, not {text[:40]!r}.")
         return int(text)
 
+    def stated(self, texts: Names = (), numbers: Names = (), flags: Names = ()) -> dict[str, Any]:
+        """The arguments of a tool that these options state, as far as they were given. Raises Usage."""
+        found: dict[str, Any] = {}
+        for names, read in ((texts, self.options.get), (numbers, self.number), (flags, lambda name: True)):
+            called = names if isinstance(names, Mapping) else {name: name.replace("-", "_") for name in names}
+            found |= {called[name]: read(name) for name in called if name in self.options}
+        return found
+
     def one_argument(self, name: str) -> str:
         """The only argument. Raises Surplus when there is another, Missing when there is none."""
         self.at_most(1)
@@ -297,37 +305,6 @@ class Invocation:
         inside = os.path.relpath(absolute, self.place.root)
         outside = inside == os.pardir or inside.startswith(os.pardir + os.sep)
         return journal_path(absolute if outside else inside)
-
-    def nowhere(self, client: Client, given: str) -> dict[str, Any] | None:
-        """The refusal of a path that neither the disk nor the journal has, now or ever; None for others, and globs.
-
-        For what answers with an empty list, where a word that was typed wrong would look like a file without a past.
-        """
-        if any(sign in given for sign in "*?[") or os.path.lexists(self.folder / given):
-            return None
-        path = self.in_workspace(given)
-        past = client.call("log", {"path": path, "limit": 1})
-        if not past.get("ok") or past.get("records"):
-            return None
-        message = f"Neither the journal nor the disk has {path}.{self.nearest(path)}"
-        return {"ok": False, "error": "not_found", "message": message, "path": path, "suggested_action": "check_path"}
-
-    def nearest(self, path: str) -> str:
-        """A sentence, behind a blank, about a file in the same folder with a name like this one's; or nothing.
-
-        Nothing of what lies outside, which is as `in_workspace` leaves it.
-        """
-        from quire_journal.refusals import did_you_mean
-
-        if os.path.isabs(path):
-            return ""
-        folder, name = os.path.split(path)
-        try:
-            with os.scandir(self.place.root / folder) as there:
-                names = [entry.name for entry in islice(there, MOST_BESIDE)]
-        except (OSError, ValueError):
-            return ""
-        return render.clean(did_you_mean(name, names))
 
     @property
     def can_ask(self) -> bool:

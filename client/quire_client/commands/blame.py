@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """Show version, writer, turn and time before each line."""
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH"))}
-    if "at" in call.options:
-        arguments["at"] = call.options["at"]
-    arguments.update(line_range(call.options.get("lines", "")))
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH")), **call.stated(("at",))}
+    arguments |= line_range(call.options.get("lines", ""))
     with call.connect() as client:
         reply = _whole(client, arguments)
     if reply.get("ok"):

@@ -30,27 +30,20 @@ def run(call: Invocation) -> int:
 
 
 def _arguments(call: Invocation, action: str, rest: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
     if action == "begin":
+        found = call.stated(("kind",), {"ttl": "ttl_s"})
         if rest:
             found["label"] = rest[0]
-        if "kind" in call.options:
-            found["kind"] = call.options["kind"]
-        ttl = call.number("ttl")
-        if ttl is not None:
-            found["ttl_s"] = ttl
         if "outside" in call.options or "not-outside" in call.options:
             found["outside"] = "outside" in call.options
         return found
+    found = call.stated(numbers=("limit",))
     if rest:
         if not is_number(rest[0]):
             raise Usage(f"N is the number of a burst, not {rest[0][:40]!r}.")
         found["burst"] = int(rest[0])
     elif action == "show":
         raise Usage("N is missing: `quire burst show N`.")
-    limit = call.number("limit")
-    if limit is not None:
-        found["limit"] = limit
     return found
 
 

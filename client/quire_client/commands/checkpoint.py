@@ -26,14 +26,7 @@ def run(call: Invocation) -> int:
         raise Usage(f"There is no use for {rest[0]!r}: `{usage}` takes no more.")
     if rest:
         arguments["paths"] = [call.in_workspace(path) for path in rest]
-    for name in ("note", "at", "to"):
-        if name in call.options:
-            arguments[name] = call.options[name]
-    if "move" in call.options:
-        arguments["move"] = True
-    limit = call.number("limit")
-    if limit is not None:
-        arguments["limit"] = limit
+    arguments |= call.stated(("note", "at", "to"), ("limit",), ("move",))
     with call.connect() as client:
         reply = client.call("checkpoint", arguments)
         if action == "diff" and not call.json:

@@ -19,19 +19,11 @@ def run(call: Invocation) -> int:
         arguments["path"] = call.in_workspace(call.arguments[0]) + folder
     elif "renew" not in call.options:
         raise Missing("PATH")
-    for name in ("kind", "reason"):
-        if name in call.options:
-            arguments[name] = call.options[name]
-    for option, name in (("ttl", "ttl_s"), ("renew", "renew")):
-        number = call.number(option)
-        if number is not None:
-            arguments[name] = number
-    arguments.update(line_range(call.options.get("lines", "")))
+    arguments |= call.stated(("kind", "reason"), {"ttl": "ttl_s", "renew": "renew"}, ("dry-run",))
+    arguments |= line_range(call.options.get("lines", ""))
     wait_s = call.number("wait") or 0
     if wait_s:
         arguments["wait_ms"] = wait_s * 1000
-    if "dry-run" in call.options:
-        arguments["dry_run"] = True
     with call.connect() as client:
         reply = client.call("claim", arguments)
     return call.answer(reply, _show)

@@ -30,13 +30,11 @@ def run(call: Invocation) -> int:
         raise Usage(f"{given!r} is a path, not a point: try `quire diff v10.. {shlex.quote(given)}`.")
     if not start:
         raise Usage(f"A..B begins with a point, not with {given!r}.")
-    arguments: dict[str, Any] = {"from": point_of(start)}
+    arguments: dict[str, Any] = {"from": point_of(start), **call.stated(("cursor",))}
     if end:
         arguments["to"] = point_of(end)
     if call.arguments[1:]:
         arguments["paths"] = [call.in_workspace(path) for path in call.arguments[1:]]
-    if "cursor" in call.options:
-        arguments["cursor"] = call.options["cursor"]
     with call.connect() as client:
         reply = client.call("diff", arguments)
         if not call.json:

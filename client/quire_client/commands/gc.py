@@ -16,15 +16,7 @@ TIMEOUT_S: Final = 3600.0
 def run(call: Invocation) -> int:
     """Collect, or with --dry-run list what would stay and go."""
     call.at_most(0)
-    arguments: dict[str, Any] = {
-        name.replace("-", "_"): True for name in ("dry-run", "compact") if name in call.options
-    }
-    for name in ("limit", "skip"):
-        number = call.number(name)
-        if number is not None:
-            arguments[name] = number
-    if "only" in call.options:
-        arguments["only"] = call.options["only"]
+    arguments = call.stated(("only",), ("limit", "skip"), ("dry-run", "compact"))
     if {"limit", "skip", "only"} & {*arguments} and "dry_run" not in arguments:
         raise Usage("--limit, --skip and --only are about what --dry-run lists.")
     with call.connect() as client, Progress("Collecting", call.person_watches):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
+from quire_client.astray import nowhere
 from quire_client.commands.base import Command, Invocation, Option, Usage, stretch
 from quire_client.commands.diff import patches
 
@@ -19,38 +20,24 @@ LIMIT: Final = 50
 MOST_A_PAGE: Final = 1000
 """The most records that one call is answered with."""
 
-_PASSED_ON: Final = {
-    "writer": "writer",
-    "agent-session": "agent_session",
-    "turn": "turn",
-    "kind": "kind",
-    "since": "since",
-    "until": "until",
-    "changed-text": "text_changed",
-    "contains": "contains",
-    "cursor": "cursor",
-}
-"""Option → argument of the tool."""
+_TEXTS: Final = ("writer", "agent-session", "turn", "kind", "since", "until", "contains", "cursor")
+"""Options that the tool has by the same names."""
 
 
 def run(call: Invocation) -> int:
     """List records of the journal, until there are as many as are wanted."""
     call.at_most(1)
     arguments: dict[str, Any] = {"path": call.in_workspace(call.arguments[0])} if call.arguments else {}
-    arguments |= {argument: call.options[name] for name, argument in _PASSED_ON.items() if name in call.options}
-    for name in ("limit", "burst"):
-        number = call.number(name)
-        if number is not None:
-            arguments[name] = number
+    arguments |= call.stated(_TEXTS, ("limit", "burst"), ("patch", "stat"))
+    arguments |= call.stated({"changed-text": "text_changed"})
     if "oldest" in call.options:
         arguments["order"] = "oldest"
-    arguments |= {name: True for name in ("patch", "stat") if name in call.options}
     if "graph" in call.options and "patch" in call.options:
         raise Usage("--graph and --patch exclude each other: a lane has no room for a patch.")
     with call.connect() as client:
         reply = _enough(client, arguments)
         if call.arguments and not reply.get("records") and reply.get("ok"):
-            reply = call.nowhere(client, call.arguments[0]) or reply
+            reply = nowhere(call, client, call.arguments[0]) or reply
     status = call.answer(reply, lambda reply: "\n".join(_lines(reply, call)))
     if reply.get("capturing"):
         call.say("The first capture still goes on, so there may be more; `quire up` waits until it is over.")

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
+from quire_client.astray import nowhere
 from quire_client.commands.base import Command, Invocation, Option
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ def run(call: Invocation) -> int:
             tree = fetch(client, call.options.get("at", ""), path)
         except Stopped as stopped:
             return call.answer(stopped.reply, lambda reply: "")
-        nowhere = call.nowhere(client, call.arguments[0]) if call.arguments and not tree.entries else None
-    if nowhere:
-        return call.answer(nowhere, lambda reply: "")
+        unknown = nowhere(call, client, call.arguments[0]) if call.arguments and not tree.entries else None
+    if unknown:
+        return call.answer(unknown, lambda reply: "")
     reply = {
         "ok": True,
         "message": f"{render.counted(len(tree.entries), 'entry', 'entries')}.",

@@ -18,13 +18,9 @@ def run(call: Invocation) -> int:
     arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH"))}
     if {"hashes", "hashline"} <= call.options.keys():
         raise Usage("--hashes and --hashline exclude each other.")
-    if "hashes" in call.options:
-        arguments["hashes"] = True
     if "hashline" in call.options:
         arguments["format"] = "hashline"
-    arguments.update(line_range(call.options.get("lines", "")))
-    if "at" in call.options:
-        arguments["at"] = call.options["at"]
+    arguments |= call.stated(("at",), flags=("hashes",)) | line_range(call.options.get("lines", ""))
     reply = call.ask("read_file", arguments)
     if reply.get("truncated"):
         call.say(f"The reply was cut; `--lines {reply.get('next_line')}:` shows the rest.")

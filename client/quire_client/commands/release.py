@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from quire_client import render
 from quire_client.commands.base import Command, Invocation, Option, Usage, is_number
@@ -12,21 +11,13 @@ from quire_client.commands.base import Command, Invocation, Option, Usage, is_nu
 def run(call: Invocation) -> int:
     """Release what is named, or break it."""
     call.at_most(1)
-    arguments: dict[str, Any] = {}
-    lease = call.number("lease")
+    arguments = call.stated(("reason",), ("lease",), ("all", "force"))
     if call.arguments:
         given = call.arguments[0]
         if is_number(given) and not os.path.lexists(call.folder / given):
-            lease = int(given)  # as `quire claims` begins its rows
+            arguments["lease"] = int(given)  # as `quire claims` begins its rows
         else:
             arguments["path"] = call.in_workspace(given)
-    if lease is not None:
-        arguments["lease"] = lease
-    for name in ("all", "force"):
-        if name in call.options:
-            arguments[name] = True
-    if "reason" in call.options:
-        arguments["reason"] = call.options["reason"]
     if not arguments.keys() & {"path", "lease", "all"}:
         raise Usage("Say which: PATH, LEASE or --all; `quire claims` lists them.")
     with call.connect() as client:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from quire_client.commands.base import Command, Invocation, Missing, Option, point_of
 from quire_client.commands.undo import EXECUTING, executing, files_named, in_the_way, show_files
 
 
 def run(call: Invocation) -> int:
     """Roll back, or plan it."""
-    arguments: dict[str, Any] = executing(call)
+    arguments = executing(call) | call.stated({"only": "writer"})
     if "token" not in call.options:
         if not call.arguments:
             raise Missing("POINT")
         arguments["to"] = point_of(call.arguments[0])
     if call.arguments[1:]:
         arguments |= files_named(call, call.arguments[1:])
-    if "only" in call.options:
-        arguments["writer"] = call.options["only"]
     with call.connect() as client:
         reply = client.call("rollback", arguments)
     return call.answer(reply, show_files, below=in_the_way)

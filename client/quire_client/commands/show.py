@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from quire_client import render
+from quire_client.astray import nearest
 from quire_client.commands.base import REFUSED, Command, Invocation, is_number, point_of
 from quire_client.commands.log import row
 from quire_client.commands.read import LOSSY, shown
@@ -27,8 +28,8 @@ def run(call: Invocation) -> int:
     if reply.get("suggested_action") == "name_a_point" and _may_be_a_path(arguments):
         word = arguments["version"]
         message = f"{render.one_line(word)} is not a version, a checkpoint, or a file that is there."
-        nearest = call.nearest(call.in_workspace(word))
-        reply = {**reply, "message": message + nearest, "suggested_action": "name_a_version"}
+        meant = nearest(call, call.in_workspace(word))
+        reply = {**reply, "message": message + meant, "suggested_action": "name_a_version"}
     if reply.get("error") == "not_found" and _is_folder(call, arguments.get("path", "")):
         path = render.one_line(arguments["path"])
         message = f"{path} is a folder, which has no text."

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from quire_client import render
+from quire_client.astray import nowhere
 from quire_client.commands.base import Command, Invocation, Option, Usage, point_of
 from quire_client.commands.log import MOST_A_PAGE, row
 
@@ -20,7 +21,7 @@ MOST_WAIT_S: Final = 60.0
 def run(call: Invocation) -> int:
     """Print the records behind the cursor; without one, the cursor of now."""
     call.at_most(2)
-    arguments: dict[str, Any] = {name: call.options[name] for name in ("writer", "kind") if name in call.options}
+    arguments = call.stated(("writer", "kind"))
     if call.arguments:
         arguments["cursor"] = point_of(call.arguments[0])
     if call.arguments[1:]:
@@ -30,7 +31,7 @@ def run(call: Invocation) -> int:
     limit = call.number("limit")
     with call.connect() as client:
         reply = _all(client, arguments, limit, call.timeout_s(30.0))
-        nowhere = call.nowhere(client, call.arguments[1]) if call.arguments[1:] and not reply.get("records") else None
+        unknown = nowhere(call, client, call.arguments[1]) if call.arguments[1:] and not reply.get("records") else None
     status = call.answer(reply, _text if call.arguments else _cursor)
     if reply.get("suggested_action") == "name_a_point" and os.path.lexists(call.arguments[0]):
         from shlex import quote
@@ -45,8 +46,8 @@ def run(call: Invocation) -> int:
             call.say("The cursor is of no use here; this is everything from the beginning.")
         if reply.get("more"):
             call.say("There is more.")
-        if nowhere:  # no refusal: it may yet come, and be asked for again
-            call.say(render.clean_text(nowhere["message"]))
+        if unknown:  # no refusal: it may yet come, and be asked for again
+            call.say(render.clean_text(unknown["message"]))
         call.say(f"The next cursor is {_cursor(reply)}")
     elif reply.get("ok") and call.person_watches:
         now = _cursor(reply)

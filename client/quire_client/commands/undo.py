@@ -44,22 +44,9 @@ def _when(client: Client, reply: Mapping[str, Any]) -> str:
 
 def choice(call: Invocation) -> dict[str, Any]:
     """The arguments that choose what is undone, or redone. Raises Usage."""
-    arguments = files_named(call, call.arguments)
-    for option, name in (
-        ("writer", "writer"),
-        ("batch", "batch"),
-        ("turn", "turn"),
-        ("agent-session", "agent_session"),
-        ("since", "from"),
-        ("until", "to"),
-    ):
-        if option in call.options:
-            arguments[name] = call.options[option]
-    for name in ("burst", "last"):
-        number = call.number(name)
-        if number is not None:
-            arguments[name] = number
-    return arguments | executing(call)
+    chosen = call.stated(("writer", "batch", "turn", "agent-session"), ("burst", "last"))
+    between = call.stated({"since": "from", "until": "to"})
+    return files_named(call, call.arguments) | chosen | between | executing(call)
 
 
 def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
@@ -70,9 +57,7 @@ def files_named(call: Invocation, paths: Sequence[str]) -> dict[str, Any]:
 
 def executing(call: Invocation) -> dict[str, Any]:
     """The arguments that say how it is carried out."""
-    arguments: dict[str, Any] = {name: call.options[name] for name in ("conflicts", "token") if name in call.options}
-    arguments |= {name.replace("-", "_"): True for name in ("plan", "allow-uncaptured") if name in call.options}
-    return arguments
+    return call.stated(("conflicts", "token"), flags=("plan", "allow-uncaptured"))
 
 
 def show_files(reply: Mapping[str, Any]) -> str:

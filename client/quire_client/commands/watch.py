@@ -43,9 +43,7 @@ class _Feed:
     def __init__(self, call: Invocation) -> None:
         self._call = call
         self.cursor = call.options.get("cursor", "")
-        self._filters: dict[str, Any] = {
-            name: call.options[name] for name in ("writer", "kind") if name in call.options
-        }
+        self._filters = call.stated(("writer", "kind"))
         if call.arguments:
             self._filters["path"] = call.in_workspace(call.arguments[0])
 

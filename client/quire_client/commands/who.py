@@ -12,10 +12,7 @@ from quire_client.commands.base import Command, Invocation, Option, Usage
 def run(call: Invocation) -> int:
     """List the callers that are present, or all that there ever were."""
     call.at_most(0)
-    arguments: dict[str, Any] = {"present": "all" not in call.options}
-    limit = call.number("limit")
-    if limit is not None:
-        arguments["limit"] = limit
+    arguments: dict[str, Any] = {"present": "all" not in call.options, **call.stated(numbers=("limit",))}
     if "minutes" in call.options:
         try:
             arguments["minutes"] = float(call.options["minutes"])

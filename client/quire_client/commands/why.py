@@ -15,11 +15,9 @@ from quire_client.commands.log import undoing
 def run(call: Invocation) -> int:
     """Tell it, with the change itself."""
     path, line = _path_and_line(call, call.one_argument("PATH"))
-    arguments: dict[str, Any] = {"path": call.in_workspace(path)}
+    arguments: dict[str, Any] = {"path": call.in_workspace(path), **call.stated(("at",))}
     if line is not None:
         arguments["line"] = line
-    if "at" in call.options:
-        arguments["at"] = call.options["at"]
     with call.connect() as client:
         reply = client.call("why", arguments)
     return call.answer(reply, lambda reply: "\n".join(_told(reply, call.colours)))

@@ -1,0 +1,49 @@
+"""What is said to somebody who named a path that is nowhere, and what they may have meant."""
+
+from __future__ import annotations
+
+import os
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from quire_client import render
+
+if TYPE_CHECKING:
+    from quire_client.api import Client
+    from quire_client.commands.base import Invocation
+
+MOST_BESIDE: Final = 1000
+"""How many names of a folder are compared with one that is not there."""
+
+
+def nowhere(call: Invocation, client: Client, given: str) -> dict[str, Any] | None:
+    """The refusal of a path that neither the disk nor the journal has, now or ever; None for others, and globs.
+
+    For what answers with an empty list, where a word that was typed wrong would look like a file without a past.
+    """
+    if any(sign in given for sign in "*?[") or os.path.lexists(call.folder / given):
+        return None
+    path = call.in_workspace(given)
+    past = client.call("log", {"path": path, "limit": 1})
+    if not past.get("ok") or past.get("records"):
+        return None
+    message = f"Neither the journal nor the disk has {path}.{nearest(call, path)}"
+    return {"ok": False, "error": "not_found", "message": message, "path": path, "suggested_action": "check_path"}
+
+
+def nearest(call: Invocation, path: str) -> str:
+    """A sentence, behind a blank, about a file in the same folder with a name like this one's; or nothing.
+
+    Nothing of what lies outside, which is as `in_workspace` leaves it.
+    """
+    from quire_journal.refusals import did_you_mean
+
+    if os.path.isabs(path):
+        return ""
+    folder, name = os.path.split(path)
+    try:
+        with os.scandir(call.place.root / folder) as there:
+            names = [entry.name for entry in islice(there, MOST_BESIDE)]
+    except (OSError, ValueError):
+        return ""
+    return render.clean(did_you_mean(name, names))
