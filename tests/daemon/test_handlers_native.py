@@ -163,6 +163,16 @@ def test_the_settings_say_how_strictly(desk: Desk, strict: str, replaces: str, a
     assert before(desk, desk.ann, "f", replaces=[replaces])["ok"] is allowed
 
 
+def test_a_text_of_another_file_of_the_call_is_none_of_this_one(desk: Desk) -> None:
+    desk.settings = Settings(hooks=Hooks(stale="conflicts"))
+    desk.outside("g", b"other\n")
+    read(desk, desk.ann, "g")
+    edits(desk, desk.ben, "f", OLD.replace(b"two", b"TWO"))
+    assert before(desk, desk.ann, "f", "g", replaces=["eight", "other"])["ok"]
+    for replaces in (["eight", "nowhere"], ["two", "other"], ["other"]):
+        assert before(desk, desk.ann, "f", "g", replaces=replaces)["error"] == "stale_file"
+
+
 def test_after_ends_the_burst_of_its_own_call_and_a_new_turn_those_that_were_left(desk: Desk) -> None:
     ann1 = desk.introduce("ann", "s1", call="t1")
     ann2 = desk.introduce("ann", "s1", call="t2")

@@ -145,7 +145,8 @@ def _stale(now: FileNow, params: NativeParams, world: World) -> Decision | None:
         changes = changes_told(world.history, now.path, by_others, None, None)
         raise Refused("stale_file", message, "read_again", path=now.path, changes=changes)
     basis = replace(basis_at(base, now, now.text, world, "stale_file"), others=tuple(by_others))
-    needs = None if params.whole else _lines_with(params.replaces, basis.text)
+    elsewhere = [other.text for other in world.files.values() if other is not now and other.text is not None]
+    needs = None if params.whole else _lines_with(params.replaces, basis.text, elsewhere)
     stale = Stale("native", "stale_file", basis, now, needs)
     refusal = refuse_stale(stale, world, dry_run=False)
     if strict == "conflicts" and refusal.reply["touches"] == "none":
@@ -164,17 +165,21 @@ def _base(now: FileNow, whole: bool, world: World) -> Version | None:
     return standing(world.history.version(now.path, seen.read or seen.version if whole else seen.version))
 
 
-def _lines_with(texts: Sequence[str], base: Text) -> Ranges | None:
-    """The lines of these texts; None where one of them is not there exactly once."""
+def _lines_with(texts: Sequence[str], base: Text, elsewhere: Sequence[Text]) -> Ranges | None:
+    """The lines of these texts, but for those that another file of the call has; None where one is not there once."""
     flat = b"\n".join(base.lines)
     found: list[tuple[int, int]] = []
     for text in texts:
         wanted = text.encode("utf-8", "replace").replace(b"\r\n", b"\n")
-        if not wanted.strip(b"\n") or flat.count(wanted) != 1:
+        count = flat.count(wanted)
+        if not wanted.strip(b"\n") or count > 1:
             return None
-        at = flat.index(wanted)
-        first = flat.count(b"\n", 0, at)
-        found.append((first, first + wanted.rstrip(b"\n").count(b"\n") + 1))
+        if not count and not any(wanted in other.normalised for other in elsewhere):
+            return None
+        if count:
+            at = flat.index(wanted)
+            first = flat.count(b"\n", 0, at)
+            found.append((first, first + wanted.rstrip(b"\n").count(b"\n") + 1))
     return merge_ranges(found) if found else None
 
 
