@@ -1,4 +1,4 @@
-"""Times as people type them, turned into points that the daemon knows: `2d`, `yesterday`, `2026-01-31 14:30`.
+"""Times as people type them, turned into points that the daemon knows: `2d`, `yesterday`, `14:30`, `2026-01-31 14:30`.
 
 They exist on the command line alone. In a call a time is RFC 3339, so that it means the same whenever it is sent, and
 wherever. Days begin here where the person is; `2d` is 48 hours.
@@ -10,15 +10,16 @@ import re
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from typing import Final
 
-from quire_journal.typed_times import AGO, DATE, DAYS, NOW, PART
+from quire_journal.typed_times import AGO, CLOCK, DATE, DAYS, NOW, PART
 
 POINTS: Final = """\
-A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z, 2026-01-31 or 2026-01-31T14:30
+A POINT is a version (v12), seq:N, a checkpoint, or a time: 2026-01-31T12:00:00Z, 2026-01-31, 2026-01-31T14:30 or 14:30
 (local), 90m, 1h30m or 2d (ago), today or yesterday (its beginning)."""
 """The sentence for the help of every command that takes one."""
 
 HERE: Final = (
-    "On the command line a time can also be 2026-01-31, 2026-01-31T14:30 (local), 2d (ago), today or yesterday."
+    "On the command line a time can also be 2026-01-31, 2026-01-31T14:30 or 14:30 (local), 2d (ago), today or "
+    "yesterday."
 )
 """What the daemon does not know when it says what a point is."""
 
@@ -54,6 +55,13 @@ def _moment(text: str, now: datetime, zone: tzinfo | None) -> datetime | None:
         return None  # with all its digits
     if text == NOW:
         return now
+    if clock := CLOCK.fullmatch(text):
+        hour, minute, second = (int(part or 0) for part in clock.groups())
+        try:
+            shown = time(hour, minute, second)
+        except ValueError:
+            raise NoMoment(f"{text!r} is no time of day, which is written as 14:30 or 14:30:05.") from None
+        return _there(datetime.combine(now.astimezone(zone).date(), shown), zone)
     if text in DAYS:
         day = now.astimezone(zone).date() - timedelta(days=DAYS[text])
         return _there(datetime.combine(day, time()), zone)

@@ -15,10 +15,14 @@ PART: Final = r"(\d{1,9}) ?(weeks?|days?|hours?|minutes?|mins?|seconds?|secs?|[w
 
 AGO: Final = re.compile(rf"{PART}(?: ?{PART})*(?: ago)?", re.ASCII)
 
+CLOCK: Final = re.compile(r"(\d\d?):(\d\d)(?::(\d\d))?", re.ASCII)
+"""A time of today."""
+
 DATE: Final = re.compile(r"\d{4}-\d\d-\d\d([Tt ].*)?", re.ASCII)
 """What is taken for a day, or a moment of it, or for one that was typed wrong."""
 
 
 def is_typed_time(text: str) -> bool:
     """Does `text` mean a time wherever a point is typed?"""
-    return text == NOW or text in DAYS or bool(AGO.fullmatch(text) or DATE.fullmatch(text))
+    forms = (AGO, CLOCK, DATE)
+    return text == NOW or text in DAYS or any(form.fullmatch(text) for form in forms)

@@ -28,6 +28,9 @@ THERE = ZoneInfo("Europe/Zurich")
         ("1 hour 5 minutes ago", "2026-03-29T10:55:00.000000Z"),
         ("today", "2026-03-28T23:00:00.000000Z"),
         ("yesterday", "2026-03-27T23:00:00.000000Z"),
+        ("13:30", "2026-03-29T11:30:00.000000Z"),
+        ("9:05:07", "2026-03-29T07:05:07.000000Z"),
+        ("23:00", "2026-03-29T21:00:00.000000Z"),  # yet to come, as the end of a stretch may be
         ("2026-03-28", "2026-03-27T23:00:00.000000Z"),
         ("2026-03-28T14:30", "2026-03-28T13:30:00.000000Z"),
         ("2026-03-29 14:30:05", "2026-03-29T12:30:05.000000Z"),
@@ -39,7 +42,10 @@ def test_a_time_is_sent_in_utc(text: str, means: str) -> None:
     assert point(text, NOW, THERE) == means
 
 
-@every("text", ["v12", "seq:3", "lunch", "2", "2x", "d", "2d-old", "12abc", "3rd", "todays", "2026-01-31-release", ""])
+NO_TIMES = ["v12", "seq:3", "lunch", "2", "2x", "d", "2d-old", "12abc", "3rd", "todays", "2026-01-31-release", "1:2"]
+
+
+@every("text", [*NO_TIMES, ""])
 def test_what_is_no_time_is_left_as_it_is(text: str) -> None:
     assert point(text, NOW, THERE) == text
 
@@ -53,6 +59,8 @@ def test_an_exact_time_keeps_all_its_digits() -> None:
     "text",
     [
         "2026-13-45",
+        "25:00",
+        "10:60",
         "2026-01-31T25:00",
         "2026-01-31Tlunch",
         "999999999w",

@@ -99,6 +99,7 @@ def test_a_cursor_is_told_as_one_with_the_point_that_it_stands_for() -> None:
         "2d",
         "1h30m",
         "2 days ago",
+        "14:30",
         "today",
         "now",
         "",
