@@ -292,6 +292,8 @@ def test_an_agent_is_told_what_was_changed_since_it_read_it_and_a_person_is_not(
     assert quire("who", "--agent", "ada", "--json", who=told).err == ""
     told["changed_since_your_read"] = [{**entry, "path": "my a.py", "since": "v9"}]
     assert quire("who", "--agent", "ada", who=told).err.endswith("; see `quire diff v9.. 'my a.py'`.\n")
+    told["changed_since_your_read"] = [{**entry, "lines": None}]  # others may have changed it before
+    assert quire("who", "--agent", "ada", who=told).err == said.replace(", by", ", last by")
     told["changed_since_your_read"] = [{**entry, "writer": WRITER}, entry]
     by = "a.py was changed since you read it, by alice/s1 and outside, last at 2026-01-31 12:00:00Z"
     assert quire("who", "--agent", "ada", who=told).err.startswith(by)

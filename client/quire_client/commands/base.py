@@ -385,9 +385,10 @@ class Invocation:
             newest = entries[-1]
             who = " and ".join(dict.fromkeys(render.writer(entry.get("writer")) for entry in entries))
             hint = f" ({render.hint(newest['hint'])})" if newest.get("hint") else ""
+            brief = newest.get("lines", ()) is None  # of the newest change only, whoever made others
             when = f"{', last' if len(entries) > 1 else ''} at {render.moment(newest.get('at', ''))}{hint}"
             look = f"; see `quire diff {render.one_line(newest['since'])}.. {quote(path)}`" if "since" in newest else ""
-            self.say(f"{path} was changed since you read it, by {who}{when}{look}.")
+            self.say(f"{path} was changed since you read it, {'last ' if brief else ''}by {who}{when}{look}.")
 
     def complain(self, reply: Mapping[str, Any], below: Sequence[str] = ()) -> None:
         """Say a refusal: the sentence, the code, and what to do next, in the words of a command line."""
