@@ -25,7 +25,7 @@ from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import FOLDER, Event, OutsideWritten, WatchLost, path_after
+from quire_journal.events import FOLDER, Event, OutsideDeleted, OutsideWritten, WatchLost, path_after
 from quire_journal.evidence import SCANNED, WATCHED
 from quire_journal.ids import above, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -41,7 +41,7 @@ WRITTEN_S = 0.05  # between two looks at a file that a long request of ours is a
 UNFINISHED_S = 0.25  # after which a file that stays open is recorded as it is
 AGAIN_S = 1.0  # and how often it is looked at from then on; until then `RETRY_S`
 LONGEST_S = 60.0  # between two tries of what fails each time
-BARE_S = 0.015  # before an empty folder is recorded: mostly something is just put into it, or it is going as well
+BRIEF_S = 0.015  # before it is recorded that a file is gone, or a folder empty: mostly something is just put there
 
 
 class Outside:
@@ -191,8 +191,8 @@ class Outside:
             else:
                 self._looked(path, False)
             return []
-        if now - since < BARE_S and evidence == WATCHED and _is_bare_folder(observation.event):
-            self.name(path, evidence, now, since + BARE_S)
+        if now < since + BRIEF_S and evidence == WATCHED and self._may_be_brief(path, observation.event):
+            self.name(path, evidence, now, since + BRIEF_S)
             return []
         self._looked(path, observation.event is not None)
         self._linked.looked(path, observation.sighting.signature)
@@ -206,6 +206,14 @@ class Outside:
         if observation.sighting.disk.unfinished:
             self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
         return [observation]
+
+    def _may_be_brief(self, path: str, event: Event | None) -> bool:
+        """Is this what a program leaves for a moment? Git and some editors remove a file and write it anew: told as two
+        events, all its lines would be of whoever wrote last. Of a rename both ends are looked at together.
+        """
+        if isinstance(event, OutsideDeleted):
+            return self._moves.followed(journal_path(path)) == journal_path(path)
+        return isinstance(event, OutsideWritten) and event.entry == FOLDER
 
     def _look_behind(self, path: str, now: float) -> None:
         """Something came about at `path`, and where a disk went from above it, what went along is looked at again.
@@ -376,7 +384,3 @@ class Outside:
         self._stopped = True
         self.scanning.stop()
         self._ahead.stop()
-
-
-def _is_bare_folder(event: Event | None) -> bool:
-    return isinstance(event, OutsideWritten) and event.entry == FOLDER

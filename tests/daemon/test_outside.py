@@ -13,8 +13,8 @@ import pytest
 from outside_turns import Turns
 
 from quire_daemon.noticed import FEW, Batch
-from quire_daemon.outside import AGAIN_S, UNFINISHED_S
-from quire_journal.events import OutsideDeleted, OutsideMoved
+from quire_daemon.outside import AGAIN_S, BRIEF_S, UNFINISHED_S
+from quire_journal.events import OutsideDeleted, OutsideMoved, OutsideWritten
 from quire_journal.ids import disk_path
 from quire_journal.log import Damaged, Reading, StoreFailed
 from quire_journal.refusals import Refused
@@ -319,6 +319,7 @@ def test_however_many_folders_come_and_go_at_once_the_names_of_all_paths_are_not
     folders = {"old", "elsewhere", *(f"new{number}" for number in range(30))}
     turns.watcher.batches.append(Batch(folders=folders))
     turns.turns()
+    turns.turns(BRIEF_S)
     with turns.recorder.history() as history:
         standing = {path for path, head in history.paths() if not head.gone}
     expected = {f"elsewhere/{number}" for number in range(30)} | {f"new{number}/file" for number in range(30)}
@@ -337,6 +338,7 @@ def test_what_was_in_a_folder_that_went_is_known_whatever_it_was_called(turns: T
     (turns.root / folder).rename(turns.root.with_name(f"elsewhere-{folder}-{others}"))
     turns.watcher.batches.append(Batch(folders={folder, *map(str, range(others))}))
     turns.turns()
+    turns.turns(BRIEF_S)
     with turns.recorder.history() as history:
         standing = {disk_path(path) for path, head in history.paths() if not head.gone}
     assert standing == {f"{folder}-not/file", "file"}
@@ -382,6 +384,26 @@ def test_a_rename_long_ago_explains_nothing_that_happens_now(turns: Turns) -> No
         turns.told("b", "text\n")
         turns.turns()
     assert len([event for event in turns.events() if isinstance(event, OutsideMoved)]) == 1
+
+
+def test_a_file_that_a_program_removes_and_writes_anew_has_one_more_version(turns: Turns) -> None:
+    """Git does so with each file that it changes: seen in between, it was deleted, and all of its lines were new."""
+    turns.told("a", "one\n")
+    turns.opened()
+    (turns.root / "a").unlink()
+    turns.outside.name("a", "watched", turns.clock.at_s)
+    turns.turns()
+    assert not turns.outside.idle()
+    turns.told("a", "one\ntwo\n")
+    turns.turns()
+    assert turns.texts("a") == ["one\n", "one\ntwo\n"]
+    (turns.root / "a").unlink()
+    turns.outside.name("a", "watched", turns.clock.at_s)
+    turns.turns(BRIEF_S)
+    turns.turns(BRIEF_S)
+    kinds = [type(event) for event in turns.events() if isinstance(event, OutsideDeleted | OutsideWritten)]
+    assert kinds == [OutsideWritten, OutsideWritten, OutsideDeleted]
+    assert turns.outside.idle()
 
 
 def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Turns) -> None:
