@@ -39,7 +39,6 @@ def tell(watcher):
     print(json.dumps(asdict(watcher.health()) | {"full": watcher.health().full}))
 
 def noticed(watcher, path):
-    woken.clear()
     (root / path).touch()
     seen = set()
     while path not in seen and woken.wait(10):
