@@ -9,7 +9,6 @@ import contextlib
 import ctypes
 import os
 import struct
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -32,7 +31,7 @@ def printed(become: Callable[[], None], act: Callable[[], object], within_s: flo
         try:
             become()
         except OSError as error:
-            print(error, file=sys.stderr)
+            print(error)
             return _NOT_HERE
         act()
         return 0
@@ -41,7 +40,7 @@ def printed(become: Callable[[], None], act: Callable[[], object], within_s: flo
         said = fork.stdout.read()
         status = fork.wait(within_s)
     if status == _NOT_HERE:
-        pytest.skip(f"{become.__name__} does not work here")
+        pytest.skip(f"{become.__name__} does not work here: {said.strip()}")
     assert status == 0
     return said
 

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from log import IN_BATCH, Maker, path_of
+from log import Maker, path_of
 
 import quire_client
 from live import Live, eventually, ok
@@ -62,13 +62,7 @@ def make(at: Live, events: int, files: int) -> Begun:
         store = LmdbStore.open(place.journal, Durability.FAST)
         maker = Maker(Journal.open(store, 1, identity.id), files)
         maker.capture()
-        turn = 0
-        while maker.made < events:
-            maker.turn(turn)
-            turn += 1
-            if len(maker.entries) >= IN_BATCH:
-                maker.flush()
-        maker.flush()
+        maker.turns(events)
         store.sync()
         begun = Begun(maker.journal.head, store.size_bytes())
         store.close()

@@ -130,6 +130,16 @@ class Maker:
             if self.draw.random() < 0.3:
                 self._put(self.any_file(), "watched", 0)
 
+    def turns(self, events: int) -> None:
+        """Turns until so many records have been made, in transactions of a size that is soon made."""
+        turn = 0
+        while self.made < events:
+            self.turn(turn)
+            turn += 1
+            if len(self.entries) >= IN_BATCH:
+                self.flush()
+        self.flush()
+
     def rare(self) -> None:
         """What the searches for something rare look for: one file that few touch, one turn long ago."""
         self.writer += 1
@@ -165,13 +175,7 @@ def make(folder: Path, events: int, files: int) -> float:
     maker.capture()
     maker.flush()
     maker.rare()
-    turn = 0
-    while maker.made < events:
-        maker.turn(turn)
-        turn += 1
-        if len(maker.entries) >= IN_BATCH:
-            maker.flush()
-    maker.flush()
+    maker.turns(events)
     journal.close()
     return time.perf_counter() - begun
 

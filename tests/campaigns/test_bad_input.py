@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ import pytest
 import zmq
 
 import live
+from disks import fill, small_disk
 from live import Live, caught_up, eventually, journaled, ok, refused, replacing, sha256, verified
 from quire_journal.messages import MAX_DEPTH, MAX_MESSAGE, decode_reply
 
@@ -342,23 +342,11 @@ def test_odd_texts_in_claims_and_contents_do_no_harm(at, text: str) -> None:
 # ── a disk that says no ──────────────────────────────────────────────────────
 
 
-@contextlib.contextmanager
-def small_disk(megabytes: int) -> Iterator[Path]:
-    """A file system of a few megabytes; skips where mounting is not permitted."""
-    point = Path(tempfile.mkdtemp(prefix="quire-disk-"))
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=0700", "tmpfs", str(point)],
-        capture_output=True,
-        text=True,
-    )
-    if mounted.returncode:
-        point.rmdir()
-        pytest.skip(f"cannot mount a small tmpfs: {mounted.stderr.strip()}")
-    try:
-        yield point
-    finally:
-        subprocess.run(["umount", "-l", str(point)], check=True)
-        point.rmdir()
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    with small_disk(tmp_path / "disk", 4) as disk:
+        yield disk
 
 
 def noise(kilobytes: int, before: str = "") -> str:
@@ -373,90 +361,74 @@ def noise(kilobytes: int, before: str = "") -> str:
         "test_journal.py::test_on_a_full_disk_the_journal_says_so_goes_on_reading_and_writes_again_when_there_is_space",
     )
 )
-def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(daemon) -> None:
-    with small_disk(4) as disk:
-        at = daemon(state_dir=disk / "state")
-        at.write("hello.py", HELLO)
-        try:
-            client = at.connect("ada")
-            pid = ok(client.call("status", {}))["pid"]
-            written: dict[str, str] = {}
-            for n in range(100):
-                content = noise(400)
-                reply = client.call("write_file", {"path": f"n{n}.txt", "content": content})
-                if not reply.get("ok"):
-                    refused(reply, "disk_full")
-                    assert not (at.root / f"n{n}.txt").exists(), "refused, and yet on disk"
-                    break
-                written[f"n{n}.txt"] = content
-            else:
-                pytest.fail("4 MB held 40 MB")
-            assert written
-            ok(client.call("read_file", {"path": "hello.py"}))
-            last = list(written)[-1]
-            assert sha256(written[last].encode()) in journaled(client, last)
-            subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
-            ok(client.call("write_file", {"path": "after.txt", "content": "there is space again\n"}))
-            assert ok(client.call("status", {}))["pid"] == pid
-            for path, content in written.items():
-                assert at.read(path) == content.encode()
-            verified(client)
-        finally:
-            at.close()
-
-
-def test_a_full_disk_of_the_workspace_refuses_writes_by_name_and_leaves_the_files_alone(daemon) -> None:
-    with small_disk(4) as disk:
-        (disk / "checkout").mkdir()
-        at = daemon(root=disk / "checkout")
-        at.write("hello.py", HELLO)
-        try:
-            client = at.connect("ada")
-            shown = ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
-            with contextlib.suppress(OSError), open(disk / "filler", "wb") as filler:
-                while True:
-                    filler.write(b"\0" * 4096)
-            refused(client.call("write_file", {"path": "big.txt", "content": noise(300)}), "disk_full")
-            reply = client.call("edit", replacing(shown, "return 1", "    return 2\n" + noise(100, "# ")))
+def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_space(disk: Path, daemon) -> None:
+    at = daemon(state_dir=disk / "state")
+    at.write("hello.py", HELLO)
+    client = at.connect("ada")
+    pid = ok(client.call("status", {}))["pid"]
+    written: dict[str, str] = {}
+    for n in range(100):
+        content = noise(400)
+        reply = client.call("write_file", {"path": f"n{n}.txt", "content": content})
+        if not reply.get("ok"):
             refused(reply, "disk_full")
-            assert at.read("hello.py") == HELLO.encode()
-            assert sorted(p.name for p in at.root.iterdir() if not p.name.startswith(".")) == ["hello.py"]
-            (disk / "filler").unlink()
-            ok(
-                client.call(
-                    "edit",
-                    replacing(
-                        ok(client.call("read_file", {"path": "hello.py", "hashes": True})), "return 1", "    return 2"
-                    ),
-                )
-            )
-            assert at.read("hello.py") == HELLO.replace("1", "2").encode()
-            assert sha256(at.read("hello.py")) in journaled(client, "hello.py")
-            verified(client)
-        finally:
-            at.close()
+            assert not (at.root / f"n{n}.txt").exists(), "refused, and yet on disk"
+            break
+        written[f"n{n}.txt"] = content
+    else:
+        pytest.fail("4 MB held 40 MB")
+    assert written
+    ok(client.call("read_file", {"path": "hello.py"}))
+    last = list(written)[-1]
+    assert sha256(written[last].encode()) in journaled(client, last)
+    subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+    ok(client.call("write_file", {"path": "after.txt", "content": "there is space again\n"}))
+    assert ok(client.call("status", {}))["pid"] == pid
+    for path, content in written.items():
+        assert at.read(path) == content.encode()
+    verified(client)
 
 
-def test_a_read_only_disk_is_permission_denied(daemon) -> None:
+def test_a_full_disk_of_the_workspace_refuses_writes_by_name_and_leaves_the_files_alone(disk: Path, daemon) -> None:
+    (disk / "checkout").mkdir()
+    at = daemon(root=disk / "checkout")
+    at.write("hello.py", HELLO)
+    client = at.connect("ada")
+    shown = ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
+    fill(disk / "filler")
+    refused(client.call("write_file", {"path": "big.txt", "content": noise(300)}), "disk_full")
+    reply = client.call("edit", replacing(shown, "return 1", "    return 2\n" + noise(100, "# ")))
+    refused(reply, "disk_full")
+    assert at.read("hello.py") == HELLO.encode()
+    assert sorted(p.name for p in at.root.iterdir() if not p.name.startswith(".")) == ["hello.py"]
+    (disk / "filler").unlink()
+    ok(
+        client.call(
+            "edit",
+            replacing(ok(client.call("read_file", {"path": "hello.py", "hashes": True})), "return 1", "    return 2"),
+        )
+    )
+    assert at.read("hello.py") == HELLO.replace("1", "2").encode()
+    assert sha256(at.read("hello.py")) in journaled(client, "hello.py")
+    verified(client)
+
+
+def test_a_read_only_disk_is_permission_denied(disk: Path, daemon) -> None:
     """Root may write into any folder, so what is made read-only here is the mount."""
-    with small_disk(4) as disk:
-        (disk / "checkout").mkdir()
-        at = daemon(root=disk / "checkout")
-        at.write("hello.py", HELLO)
-        try:
-            client = at.connect("ada")
-            shown = ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
-            eventually("the start is through", lambda: caught_up(client))
-            subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-            refused(client.call("edit", replacing(shown, "return 1", "    return 2")), "permission_denied")
-            refused(client.call("write_file", {"path": "new.txt", "content": "x\n"}), "permission_denied")
-            refused(client.call("delete_file", {"path": "hello.py"}), "permission_denied")
-            ok(client.call("read_file", {"path": "hello.py"}))
-            subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
-            ok(client.call("write_file", {"path": "new.txt", "content": "x\n"}))
-            verified(client)
-        finally:
-            at.close()
+    (disk / "checkout").mkdir()
+    at = daemon(root=disk / "checkout")
+    at.write("hello.py", HELLO)
+    client = at.connect("ada")
+    shown = ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
+    eventually("the start is through", lambda: caught_up(client))
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    refused(client.call("edit", replacing(shown, "return 1", "    return 2")), "permission_denied")
+    refused(client.call("write_file", {"path": "new.txt", "content": "x\n"}), "permission_denied")
+    refused(client.call("delete_file", {"path": "hello.py"}), "permission_denied")
+    ok(client.call("read_file", {"path": "hello.py"}))
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    ok(client.call("write_file", {"path": "new.txt", "content": "x\n"}))
+    verified(client)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write into any folder; the read-only mount above stands for it")

@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -133,22 +134,30 @@ def wrong_or_lost(folder: Path, oracle: Oracle) -> tuple[list[str], int]:
     return wrong, lost
 
 
-@pytest.mark.timeout(live.length(60, 3600))
-def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: Path) -> None:
+def damaged(journals: Path, times: int) -> Iterator[tuple[Path, str, bytes, Oracle]]:
+    """The folder of a journal whose file is damaged, in which way, its bytes, and what is in it; each in turn."""
     chance = random.Random(live.SEED)
     source = journals / "sound"
     oracle, old = written(source, chance, records=live.length(150, 400))
     sound = (source / "db" / "data.mdb").read_bytes()
-    told = {}
-    for number in range(live.length(4, 200)):
+    for number in range(times):
         damage = DAMAGES[number % len(DAMAGES)]
         data = bytearray(sound)
         damage(chance, data, old)
         folder = journals / f"{number}"
         (folder / "db").mkdir(parents=True, mode=0o700)
         (folder / "db" / "data.mdb").write_bytes(data)
-        shutil.copy(source / "db" / "redo", folder / "db")  # it has the last commit where the newest meta page is stale
-        what = f"{damage.__name__}, number {number}, seed {live.SEED}"
+        yield folder, damage.__name__, bytes(data), oracle
+        shutil.rmtree(folder)
+
+
+@pytest.mark.timeout(live.length(60, 3600))
+def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: Path) -> None:
+    told = {}
+    for folder, damage, data, oracle in damaged(journals, live.length(4, 200)):
+        redo = journals / "sound" / "db" / "redo"
+        shutil.copy(redo, folder / "db")  # it has the last commit where the newest meta page is stale
+        what = f"{damage}, number {folder.name}, seed {live.SEED}"
         prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         assert prepared.checked, what
         if prepared.views_differ:
@@ -164,38 +173,27 @@ def test_a_damaged_journal_is_found_and_salvaged_before_it_is_served(journals: P
             assert SENTENCE.match(prepared.salvaged), (what, prepared.salvaged)
             assert bool(lost) <= (not prepared.salvaged.startswith("Nothing")), (what, lost, prepared.salvaged)
             aside = soundness.set_aside(folder)
-            assert [(a / "data.mdb").read_bytes() for a in aside] == [bytes(data)], what
+            assert [(a / "data.mdb").read_bytes() for a in aside] == [data], what
         store = LmdbStore.open(folder)
         assert list(check(store)) == [], what
         store.close()
-        key = (damage.__name__, "salvaged" if prepared.salvaged else "views" if prepared.views_differ else "harmless")
+        key = (damage, "salvaged" if prepared.salvaged else "views" if prepared.views_differ else "harmless")
         told.setdefault(key, []).append(lost)
-        shutil.rmtree(folder)
     print({key: (len(lost), sum(lost)) for key, lost in sorted(told.items())}, f"of {len(oracle.version)} versions")
 
 
 @pytest.mark.timeout(live.length(60, 3600))
 def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or_none(journals: Path) -> None:
     """A disk that rots changes no time: only the end of the log is checked, and then reads are what finds it."""
-    chance = random.Random(live.SEED)
-    source = journals / "sound"
-    oracle, old = written(source, chance, records=live.length(150, 400))
-    sound = (source / "db" / "data.mdb").read_bytes()
     told: Counter[str] = Counter()
-    for number in range(live.length(8, 200)):
-        damage = DAMAGES[number % len(DAMAGES)]
-        data = bytearray(sound)
-        damage(chance, data, old)
-        folder = journals / f"{number}"
-        (folder / "db").mkdir(parents=True, mode=0o700)
-        (folder / "db" / "data.mdb").write_bytes(data)
+    for folder, damage, _, oracle in damaged(journals, live.length(8, 200)):
         Afterimage(folder / afterimage.NAME, folder / "db" / "data.mdb", unproven=False).close()
-        what = f"{damage.__name__}, number {number}, seed {live.SEED}"
+        what = f"{damage}, number {folder.name}, seed {live.SEED}"
         prepared = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
         if not prepared.end_only:
             told["found at once"] += 1
             continue
-        status = in_a_process(lambda folder=folder: right_or_none(folder, oracle))
+        status = in_a_process(partial(right_or_none, folder, oracle))
         assert status != WRONG, what
         told["harmless" if status == 0 else "refused" if status == REFUSED else "died"] += 1
         if status not in (0, REFUSED):  # the daemon leaves a trace of that: the next start looks at everything
@@ -204,7 +202,6 @@ def test_a_damaged_journal_that_looks_as_its_daemon_left_it_gives_right_bytes_or
             again = soundness.prepare(folder, "0" * 32, 2_000_000_000, lambda doing: None, Forked)
             assert again.salvaged or again.views_differ, what
             assert not wrong_or_lost(folder, oracle)[0], what
-        shutil.rmtree(folder)
     print(dict(told))
 
 

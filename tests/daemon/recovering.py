@@ -44,6 +44,10 @@ class Scene:
         self.recorder.note(event, WriterId(1))
         self.recorder.commit()
 
+    def left(self, ending: str = "") -> Path:
+        """Where a kill leaves a temporary file of the write that was promised last."""
+        return self.root / f".quire/tmp/{self.recorder.journal.head}.dead.0{ending}"
+
     def recover(self) -> int:
         return recover(Finishing(self.recorder, self.workspace, Log(), LIMIT, withheld))
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -147,13 +146,6 @@ def test_large_files_are_read_one_by_one() -> None:
 
 
 # ── the process ──────────────────────────────────────────────────────────────
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(tmp_path)
-    yield opened
-    opened.close()
 
 
 def test_the_process_reads_what_the_daemon_itself_would_read(workspace: Workspace) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import rights
+from disks import deep
 from quire_daemon.crawl import CrawlCancelled, Entry, crawl, names_in
 from quire_daemon.ignore import Ignore
 
@@ -237,13 +238,7 @@ def test_what_cannot_be_listed_is_told_as_unreadable(tmp_path: Path) -> None:
 
 def test_a_tree_deeper_than_a_path_may_be_long(tmp_path: Path) -> None:
     depth, name = 120, "n" * 50
-    at = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(depth):
-        os.mkdir(name, dir_fd=at)
-        below = os.open(name, os.O_RDONLY, dir_fd=at)
-        os.close(at)
-        at = below
-    os.close(at)
+    deep(tmp_path, name, depth)
     assert sum(1 for _ in crawl(tmp_path, Nothing())) == depth
     subprocess.run(["rm", "-rf", name], cwd=tmp_path, check=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from desk import BEGAN_NS, Desk, lines
 from hypothesis import given
 from hypothesis import strategies as st
-from undoings import START, desk_with, only_file
+from undoings import START, built_on, desk_with, only_file
 
 from cases import every
 from quire_daemon.handlers.undo import REDO_TOOL, RESTORE_TOOL, ROLLBACK_TOOL, UNDO_TOOL
@@ -164,10 +164,7 @@ def test_a_neighbouring_line_of_another_writer_is_independent() -> None:
 
 def test_where_others_built_on_the_undone_lines_their_text_stays_and_the_rest_comes_out() -> None:
     desk = desk_with()
-    anns = START.replace(b"two", b"TWO").replace(b"six", b"SIX")
-    desk.write("f.txt", anns, desk.ann)
-    desk.write("f.txt", anns.replace(b"one\n", b"zero\none\n"), desk.ben)
-    blocking = desk.write("f.txt", anns.replace(b"one\n", b"zero\none\n").replace(b"TWO", b"TWO by ben"), desk.ben)
+    _, blocking = built_on(desk)
     reply = desk.call(UNDO_TOOL, desk.ann)
     assert reply["ok"]
     assert desk.text("f.txt") == START.replace(b"one\n", b"zero\none\n").replace(b"two", b"TWO by ben")

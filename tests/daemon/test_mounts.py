@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from disks import mounted
 from quire_daemon.mounts import MOST_SIDES, KernelTable, Mounts, mounted_below
 
 TABLE = rb"""21 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw
@@ -110,28 +107,17 @@ def test_a_disk_that_comes_and_goes_for_years_is_not_remembered_for_years(tmp_pa
     assert mounts.hiding("a/f", 199) == "a"
 
 
-@pytest.fixture
-def mount_point(tmp_path: Path) -> Iterator[Path]:
-    """A folder at which root can mount."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can mount")
-    folder = tmp_path / "checkout" / "sub"
-    folder.mkdir(parents=True)
-    yield folder
-    subprocess.run(["umount", "-q", folder], check=False, capture_output=True)
-
-
-def test_the_kernel_tells_when_something_is_mounted_and_what(mount_point: Path) -> None:
+def test_the_kernel_tells_when_something_is_mounted_and_what(tmp_path: Path) -> None:
+    mount_point = tmp_path / "checkout" / "sub"
+    mount_point.mkdir(parents=True)
     table = KernelTable()
     mounts = Mounts(os.fspath(mount_point.parent), table)
     mounts.look(1)
     assert not mounts.mounted("sub")
-    if subprocess.run(["mount", "-t", "tmpfs", "disk", mount_point], check=False, capture_output=True).returncode:
-        pytest.skip("this root cannot mount")
-    mounts.look(2)
-    assert (mounts.mounted("sub"), mounts.hiding("sub/f", 2)) == (True, "sub")
-    assert not table.changed()
-    subprocess.run(["umount", mount_point], check=True)
+    with mounted(mount_point, "-t", "tmpfs", "disk"):
+        mounts.look(2)
+        assert (mounts.mounted("sub"), mounts.hiding("sub/f", 2)) == (True, "sub")
+        assert not table.changed()
     mounts.look(3)
     assert (mounts.mounted("sub"), mounts.hiding("sub/f", 3)) == (False, "sub")
     mounts.close()

@@ -269,23 +269,19 @@ def test_recovering_twice_is_recovering_once(scene: Scene) -> None:
 
 def test_a_save_that_came_out_of_a_swap_is_put_back(scene: Scene) -> None:
     scene.promise(written(scene), NEW)
-    seq = scene.recorder.journal.head
     (scene.root / "f.txt").write_bytes(NEW)
-    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
-    scene.recover()
-    assert (scene.root / "f.txt").read_bytes() == THEIRS
-    with scene.recorder.history() as history:
-        head = history.file("f.txt")
-    assert head is not None
-    assert (head.blob, head.type) == (blob_id(THEIRS), "outside")
-    assert scene.unsettled() == []
+    scene.left().write_bytes(THEIRS)
+    puts_theirs_back(scene)
 
 
 def test_a_save_that_came_out_of_a_removal_is_put_back(scene: Scene) -> None:
     scene.promise(FileDeleted("f.txt", scene.base_seq, inode=scene.inode))
-    seq = scene.recorder.journal.head
-    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
+    scene.left().write_bytes(THEIRS)
     (scene.root / "f.txt").unlink()
+    puts_theirs_back(scene)
+
+
+def puts_theirs_back(scene: Scene) -> None:
     scene.recover()
     assert (scene.root / "f.txt").read_bytes() == THEIRS
     with scene.recorder.history() as history:
@@ -297,9 +293,8 @@ def test_a_save_that_came_out_of_a_removal_is_put_back(scene: Scene) -> None:
 
 def test_what_a_late_writer_put_into_the_replaced_file_never_takes_an_edit_back(scene: Scene) -> None:
     scene.promise(written(scene), NEW)
-    seq = scene.recorder.journal.head
-    (scene.root / "f.txt").rename(scene.root / f".quire/tmp/{seq}.dead.0.old")
-    (scene.root / f".quire/tmp/{seq}.dead.0.old").write_bytes(THEIRS)
+    (scene.root / "f.txt").rename(scene.left(".old"))
+    scene.left(".old").write_bytes(THEIRS)
     (scene.root / "f.txt").write_bytes(NEW)
     scene.recover()
     assert (scene.root / "f.txt").read_bytes() == NEW
@@ -404,9 +399,8 @@ def test_what_is_closed_to_the_daemon_by_now_keeps_it_from_nothing_else(scene: S
 
 def test_a_save_whose_place_is_closed_by_now_is_in_the_journal(scene: Scene) -> None:
     scene.promise(written(scene), NEW)
-    seq = scene.recorder.journal.head
     (scene.root / "f.txt").write_bytes(NEW)
-    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(THEIRS)
+    scene.left().write_bytes(THEIRS)
     (scene.root / "f.txt").chmod(0)
     with without_root(scene):
         scene.recover()

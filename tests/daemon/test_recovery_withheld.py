@@ -40,10 +40,10 @@ def test_a_secret_that_was_to_be_written_is_not_journaled_because_a_kill_left_it
 ) -> None:
     secret = b"KEY=5678\n"
     scene.promise(FileWritten(".env", blob_id(secret), len(secret), 0o600, uncaptured="secret"))
-    seq = scene.recorder.journal.head
-    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(secret)
+    left = scene.left()
+    left.write_bytes(secret)
     scene.recover()
-    assert not (scene.root / f".quire/tmp/{seq}.dead.0").exists()
+    assert not left.exists()
     with scene.recorder.history() as history:
         assert not history.holds(blob_id(secret))
 
@@ -65,7 +65,7 @@ def test_a_secret_that_somebody_saved_and_a_kill_left_in_a_temporary_file_is_put
     scene.promise(FileWritten(".env", blob_id(NEW), len(NEW), 0o600, base, inode=1, uncaptured="secret"))
     seq = scene.recorder.journal.head
     (scene.root / ".env").write_bytes(BASE)
-    (scene.root / f".quire/tmp/{seq}.dead.0.withheld").write_bytes(b"KEY=theirs\n")
+    scene.left(".withheld").write_bytes(b"KEY=theirs\n")
     (scene.root / f".quire/tmp/{seq}.dead.1.old").write_bytes(b"key = AKIA\n")
     scene.recover()
     assert os.listdir(scene.root / ".quire/tmp") == []
@@ -114,8 +114,7 @@ def test_a_secret_that_was_to_be_written_is_not_journaled_where_a_kill_came_befo
 def test_a_secret_that_came_out_of_a_removal_is_put_back_and_not_journaled(scene: Scene) -> None:
     base = scene.recorder.note(CaptureFailed(".env", "secret", 9, blob_id(b"KEY=1234\n"), 0o600))
     scene.promise(FileDeleted(".env", base))
-    seq = scene.recorder.journal.head
-    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(b"KEY=theirs\n")
+    scene.left().write_bytes(b"KEY=theirs\n")
     scene.recover()
     assert (scene.root / ".env").read_bytes() == b"KEY=theirs\n"
     with scene.recorder.history() as history:
@@ -133,7 +132,7 @@ def test_a_mixture_that_holds_a_secret_is_put_aside_and_not_journaled(scene: Sce
     (scene.root / "g").write_bytes(b"AKIA\n")
     inode = (scene.root / "g").stat().st_ino
     scene.promise(FileWritten("g", blob_id(new), 5, 0o644, base, inode=inode), new)
-    (scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0.inplace").write_bytes(new)
+    scene.left(".inplace").write_bytes(new)
     scene.recover()
     assert (scene.root / "g").read_bytes() == new
     assert kept_aside(scene) == [("g", "holds_secret", b"AKIA\n")]
@@ -146,9 +145,8 @@ def test_what_the_journal_was_not_to_hold_is_not_journaled_because_a_kill_left_i
     secret = b"KEY=1234\n"
     base = scene.recorder.note(CaptureFailed(".env", "secret", len(secret), blob_id(secret), 0o600))
     scene.promise(FileWritten(".env", blob_id(NEW), len(NEW), 0o600, base), NEW)
-    seq = scene.recorder.journal.head
     (scene.root / ".env").write_bytes(NEW)
-    (scene.root / f".quire/tmp/{seq}.dead.0").write_bytes(secret)
+    scene.left().write_bytes(secret)
     scene.recover()
     assert (scene.root / ".env").read_bytes() == NEW
     with scene.recorder.history() as history:
@@ -166,7 +164,7 @@ def test_of_what_is_larger_than_what_is_captured_only_the_very_file_that_was_to_
     base = scene.recorder.note(CaptureFailed("large", "too_large", LIMIT + 1, b"", 0o644))
     inode = large.stat().st_ino if is_base else 1
     scene.promise(FileDeleted("large", base, inode=inode))
-    left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
+    left = scene.left()
     large.rename(left)
     scene.recover()
     assert not left.exists()
@@ -188,7 +186,7 @@ def test_a_large_file_of_others_that_a_kill_left_is_put_aside_unread_and_the_log
 ) -> None:
     """A kill before the record of it left it where nobody looks, and nothing told of it."""
     scene.promise(written(scene), NEW)
-    left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
+    left = scene.left()
     with left.open("wb") as file:
         file.truncate(LIMIT + 1)
     inode = left.stat().st_ino
@@ -212,7 +210,7 @@ def test_a_large_file_that_a_kill_left_and_whose_bytes_the_journal_has_is_put_no
     """`max_bytes` was larger when it was captured."""
     large = b"large\n" * LIMIT
     scene.promise(FileWritten("new", blob_id(large), len(large), 0o644), large)
-    left = scene.root / f".quire/tmp/{scene.recorder.journal.head}.dead.0"
+    left = scene.left()
     left.write_bytes(large)
     with left.open("ab") as late:
         if not written:

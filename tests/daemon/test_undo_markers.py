@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from desk import lines
-from undoings import START, desk_with, only_file
+from undoings import START, built_on, desk_with, only_file
 
 from quire_daemon.handlers.undo import REDO_TOOL, UNDO_TOOL
 
 
 def test_markers_write_both_sides_where_others_built_on_the_undone_lines() -> None:
     desk = desk_with()
-    anns = START.replace(b"two", b"TWO").replace(b"six", b"SIX")
-    desk.write("f.txt", anns, desk.ann)
-    desk.write("f.txt", anns.replace(b"one\n", b"zero\none\n"), desk.ben)
-    blocking = desk.write("f.txt", anns.replace(b"one\n", b"zero\none\n").replace(b"TWO", b"TWO by ben"), desk.ben)
+    both, blocking = built_on(desk)
     plan = desk.call(UNDO_TOOL, desk.ann, conflicts="markers", plan=True)
     assert only_file(plan)["marked"] == 1
     reply = desk.call(UNDO_TOOL, desk.ann, token=plan["token"])
@@ -33,7 +30,7 @@ def test_markers_write_both_sides_where_others_built_on_the_undone_lines() -> No
     )
     assert [c["seq"] for c in only_file(reply)["conflicts"]] == [blocking]
     assert desk.call(REDO_TOOL, desk.ann)["ok"]
-    assert desk.text("f.txt") == anns.replace(b"one\n", b"zero\none\n").replace(b"TWO", b"TWO by ben")
+    assert desk.text("f.txt") == both
 
 
 def test_markers_alone_are_enough_to_do_where_skipping_would_do_nothing() -> None:

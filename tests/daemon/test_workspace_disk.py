@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import stat
-import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from swapping import Steps, in_tmp, settle
 
 from checkout import do, file_now, put
+from disks import mounted, small_disk
 from quire_daemon.handlers.base import FileNow, Move, Remove
 from quire_daemon.workspace import Lost, Swapped, Workspace
 from quire_journal.refusals import Refused
@@ -91,15 +91,9 @@ def _unread(path: str) -> FileNow:
 def test_a_move_to_another_mount_is_refused_by_both_names(tmp_path: Path) -> None:
     """The disk does not tell which of the two is elsewhere, and the name of the file was said to be."""
     (tmp_path / "a").write_bytes(b"a")
-    (tmp_path / "src").mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(tmp_path / "src")]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can mount")
-    try:
-        with pytest.raises(Refused, match="a and src/a are on different mounts") as refused:
-            do(Workspace(tmp_path), Move(1, "a", "src/a", file_now(Workspace(tmp_path), "a")))
-    finally:
-        subprocess.run(["umount", "-l", str(tmp_path / "src")], check=True)
+    elsewhere = pytest.raises(Refused, match="a and src/a are on different mounts")
+    with small_disk(tmp_path / "src", 1), elsewhere as refused:
+        do(Workspace(tmp_path), Move(1, "a", "src/a", file_now(Workspace(tmp_path), "a")))
     assert refused.value.code == "permission_denied"
     assert (tmp_path / "a").read_bytes() == b"a"
 
@@ -109,19 +103,13 @@ def test_a_file_at_which_another_is_mounted_is_not_replaced_moved_or_removed(tmp
     at, other = tmp_path / "a", tmp_path / "other"
     for file in (at, other):
         file.write_bytes(b"old")
-    command = ["mount", "--bind", str(other), str(at)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can mount")
-    try:
-        with closing(Workspace(tmp_path)) as workspace:
-            over = file_now(workspace, "a")
-            for write in (put(workspace, "a", b"new"), Remove(2, "a", over), Move(3, "a", "b", over)):
-                with pytest.raises(Refused, match="a is in use by the system, as where a file is mounted") as refused:
-                    do(workspace, write)
-                assert refused.value.code == "permission_denied"
-            assert in_tmp(workspace) == []
-    finally:
-        subprocess.run(["umount", "-l", str(at)], check=True)
+    with mounted(at, "--bind", other), closing(Workspace(tmp_path)) as workspace:
+        over = file_now(workspace, "a")
+        for write in (put(workspace, "a", b"new"), Remove(2, "a", over), Move(3, "a", "b", over)):
+            with pytest.raises(Refused, match="a is in use by the system, as where a file is mounted") as refused:
+                do(workspace, write)
+            assert refused.value.code == "permission_denied"
+        assert in_tmp(workspace) == []
     assert (at.read_bytes(), other.read_bytes()) == (b"old", b"old")
 
 

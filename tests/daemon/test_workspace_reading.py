@@ -10,7 +10,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,13 +18,6 @@ from msgspec.structs import replace
 from quire_daemon.workspace import HeldOpen, NotRegular, TooLarge, Vanished, Workspace, kernel
 from quire_daemon.workspace.reading import RACY_NS
 from quire_journal.refusals import Refused
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    opened = Workspace(tmp_path)
-    yield opened
-    opened.close()
 
 
 def test_a_file_is_read_to_its_end(workspace: Workspace) -> None:

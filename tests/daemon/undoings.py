@@ -16,6 +16,15 @@ def desk_with(text: bytes = START, path: str = "f.txt") -> Desk:
     return desk
 
 
+def built_on(desk: Desk) -> tuple[bytes, int]:
+    """Ann writes two lines, and Ben builds on one of them after he wrote elsewhere: the text, and his last record."""
+    anns = START.replace(b"two", b"TWO").replace(b"six", b"SIX")
+    desk.write("f.txt", anns, desk.ann)
+    desk.write("f.txt", anns.replace(b"one\n", b"zero\none\n"), desk.ben)
+    both = anns.replace(b"one\n", b"zero\none\n").replace(b"TWO", b"TWO by ben")
+    return both, desk.write("f.txt", both, desk.ben)
+
+
 def only_file(reply: dict[str, Any]) -> dict[str, Any]:
     """The one entry of `files`."""
     (entry,) = reply["files"]

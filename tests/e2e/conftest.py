@@ -1,4 +1,4 @@
-"""What several tests of the watcher need."""
+"""What several tests need: a checkout of a test's own, and a watcher."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 from watching import Start, Watch
 
+from live import Live
 from quire_daemon.logfile import Log
+
+
+@pytest.fixture
+def at(daemon: Callable[[], Live]) -> Live:
+    return daemon()
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from disks import fill, small_disk
 from live import Live, eventually, ok, refused, verified
 from quire_client import NoDaemon
 
@@ -30,20 +29,8 @@ reserve_bytes = 4194304
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 40 MiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=40m,mode=0700", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(command, check=False, capture_output=True).returncode != 0:
-        pytest.skip("only root can mount a small file system")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-def _fill(path: Path) -> None:
-    """Until the disk takes nothing more."""
-    with path.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(b"x" * 4096)
+    with small_disk(tmp_path / "disk", 40) as disk:
+        yield disk
 
 
 def _takes_nothing(client: Any) -> bool:
@@ -85,7 +72,7 @@ def test_the_reserve_is_given_back_so_that_the_past_can_be_read_and_collected(da
         status = ok(client.call("status", {}))
         assert status["retention"]["reserve"] == {"bytes": 4 << 20, "held": False, "given_back": True}
         assert not ok(client.call("doctor", {}))["healthy"]
-        _fill(disk / "more")  # the space of the reserve, too
+        fill(disk / "more")  # the space of the reserve, too
         at.write("outside", os.urandom(3_000_000))
         eventually("the journal says that it takes nothing", lambda: _takes_nothing(client))
         eventually("doctor says so", lambda: _doctor_finds(client, "has taken nothing"))
@@ -114,7 +101,7 @@ def test_a_daemon_starts_on_a_full_disk_and_the_past_can_be_read(daemon: Any, di
         version = ok(client.call("write_file", {"path": "a", "content": "one\n"}))["version"]
         assert ok(client.call("status", {}))["retention"]["reserve"]["held"]
     at.kill()
-    _fill(disk / "ballast")
+    fill(disk / "ballast")
     with at.connect("reader", "s2") as client:
         assert ok(client.call("read_file", {"path": "a"}))
         assert ok(client.call("show", {"version": version}))["content"] == "one\n"
@@ -134,7 +121,7 @@ def test_a_start_that_a_full_disk_without_a_reserve_does_not_allow_says_so(daemo
     with at.connect("writer", "s1") as client:
         ok(client.call("write_file", {"path": "a", "content": "one\n"}))
     at.kill()
-    _fill(disk / "ballast")
+    fill(disk / "ballast")
     with pytest.raises(NoDaemon, match=r"the disk of .* is full"):
         at.connect("reader", "s2").call("status", {})
     (disk / "ballast").unlink()
@@ -148,7 +135,7 @@ def test_a_daemon_starts_on_a_checkout_whose_disk_is_full(daemon: Any, disk: Pat
     with at.connect("writer", "s1") as client:
         version = ok(client.call("write_file", {"path": "a", "content": "one\n"}))["version"]
     at.kill()
-    _fill(disk / "ballast")
+    fill(disk / "ballast")
     with at.connect("reader", "s2") as client:
         assert ok(client.call("show", {"version": version}))["content"] == "one\n"
         refused(client.call("write_file", {"path": "b", "content": "b\n"}), "disk_full")

@@ -21,13 +21,6 @@ VERSIONS = length(10, 30)
 FILLING = "".join(f"filling {n} of the file\n" for n in range(200))
 
 
-@pytest.fixture
-def at() -> Iterator[Live]:
-    live = Live()
-    yield live
-    live.close()
-
-
 def every_byte(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Every file below `folder`."""
     for path in sorted(folder.rglob("*")):

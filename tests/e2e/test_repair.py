@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -12,13 +12,6 @@ from quire_journal.log import u64
 from quire_journal.stores.lmdb import LmdbStore
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
-
-
-@pytest.fixture
-def at() -> Iterator[Live]:
-    live = Live()
-    yield live
-    live.close()
 
 
 def stopped(at: Live) -> LmdbStore:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,13 +20,6 @@ from quire_journal.stores.lmdb import LmdbStore
 from quire_journal.views import VIEWS
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(60)]
-
-
-@pytest.fixture
-def at() -> Iterator[Live]:
-    live = Live()
-    yield live
-    live.close()
 
 
 def checks(at: Live) -> list[dict[str, Any]]:

@@ -14,6 +14,7 @@ import pytest
 from watching import PATIENCE_S, Start
 
 import rights
+from disks import deep
 from quire_daemon.watcher import Watcher
 
 pytestmark = pytest.mark.real
@@ -116,13 +117,7 @@ noticed(watcher, "locked/in/f")
 
 def test_a_folder_whose_path_is_too_long_is_told_until_it_is_removed(tmp_path: Path, watch: Start) -> None:
     name, levels = "k" * 200, 4096 // 200 + 1
-    folder = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(levels):
-        os.mkdir(name, dir_fd=folder)
-        below = os.open(name, os.O_RDONLY, dir_fd=folder)
-        os.close(folder)
-        folder = below
-    os.close(folder)
+    deep(tmp_path, name, levels)
     watched = watch(tmp_path)
     assert watched.health().reasons == ("not watchable: File name too long",)
     shutil.rmtree(tmp_path / name)

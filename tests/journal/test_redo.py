@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from disks import fill
 from power import PAGE, Rows, commit, lose_the_last_commit, rows
 from quire_journal.log import StoreFailed
 from quire_journal.stores import Durability, redo
@@ -109,8 +110,7 @@ def test_an_entry_of_another_journal_is_not_made(tmp_path: Path) -> None:
 def test_what_a_full_disk_refused_is_not_made_by_the_next_start(small_disk: Path) -> None:
     store = LmdbStore.open(small_disk)
     put(store, b"head", b"before")
-    free = os.statvfs(small_disk)
-    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize))
+    fill(small_disk / "ballast")
     with pytest.raises(StoreFailed) as failed, store.writing() as w:
         w.put("meta", b"head", b"y" * (SLOT_BYTES // 2))
     assert failed.value.disk_full

@@ -18,6 +18,7 @@ import lmdb
 import pytest
 
 import live
+from disks import fill
 from quire_journal.log import TABLES, Damaged, JournalGone, Store, StoreFailed, u64
 from quire_journal.stores import STORES, Durability, UnfitFolder
 from quire_journal.stores.disk import file_system, require_fit
@@ -438,8 +439,7 @@ def test_a_fault_of_a_disk_that_is_nearly_full_is_told_from_a_full_one(small_dis
 
 
 def test_a_store_that_cannot_even_be_made_says_that_the_disk_is_full(small_disk: Path) -> None:
-    free = os.statvfs(small_disk)
-    (small_disk / "ballast").write_bytes(b"x" * (free.f_bavail * free.f_frsize))
+    fill(small_disk / "ballast")
     with pytest.raises(StoreFailed) as failed:
         LmdbStore.open(small_disk)
     assert failed.value.disk_full
