@@ -52,11 +52,12 @@ def merge(base: Text, mine: Text, theirs: Text) -> Merged:
         right = _lines(base, region.start, region.stop, region.theirs)
         lines += left if right == was else right
         if left != right and left != was and right != was:
-            contents = (tuple(content for content, _ in side) for side in (was, left, right))
-            conflicts.append(Contradiction(region.start, region.stop, *contents))
+            sides = (tuple(content for content, _ in side) for side in (was, left, right))
+            conflicts.append(Contradiction(region.start, region.stop, *sides))
     lines += _lines(base, at, len(base), ())
     bom = mine.bom if theirs.bom == base.bom else theirs.bom
-    return Merged(_text(bom, lines), tuple(conflicts))
+    contents, breaks = [content for content, _ in lines], [ending for _, ending in lines]
+    return Merged(Text.of(Text(bom, contents, breaks).data), tuple(conflicts))  # a CR and an LF may have met
 
 
 class _Region(msgspec.Struct):
@@ -97,12 +98,3 @@ def _lines(base: Text, start: int, stop: int, splices: Sequence[Splice]) -> list
         at = s.stop
     out += zip(base.lines[at:stop], base.breaks[at:stop], strict=True)
     return out
-
-
-def _text(bom: bool, lines: Sequence[Line]) -> Text:
-    """The text of these lines. A line that is not the last any more gets the break of those before it."""
-    contents, breaks = [content for content, _ in lines], [ending for _, ending in lines]
-    for i in range(len(breaks) - 1):
-        if not breaks[i]:
-            breaks[i] = next((found for found in reversed(breaks[:i]) if found), b"\n")
-    return Text.of(Text(bom, contents, breaks).data)

@@ -197,8 +197,7 @@ def shift_lines(splices: Iterable[Splice], lines: Iterable[int | None]) -> list[
         while line is not None and s is not None and s.stop <= line:
             moved += s.shift
             s = next(todo, None)
-        gone = line is None or (s is not None and s.start <= line)
-        out.append(None if gone or line is None else line + moved)
+        out.append(None if line is None or (s is not None and s.start <= line) else line + moved)
     return out
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quire_journal.diff3 import merge
-from quire_journal.text import Text
+from quire_journal.text import BOM, Text
 
 LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"d\n", b"e\r\n"]), max_size=10).map(b"".join)
 
@@ -35,6 +35,33 @@ def test_different_changes_of_one_line_are_a_conflict_and_theirs_stays() -> None
 
 def test_changes_that_touch_are_a_conflict() -> None:
     assert merge(of(b"1\n2\n3\n"), of(b"1\nX\n3\n"), of(b"1\n2\nY\n")).conflicts
+
+
+def test_changes_that_overlap_in_a_chain_are_one_conflict_from_the_first_line_to_the_last() -> None:
+    base = b"1\n2\n3\n4\n5\n6\n7\n"
+    mine, theirs = b"1\nm\n4\nm\n6\n7\n", b"1\n2\nt\n6\n7\n"
+    for one, two in ((mine, theirs), (theirs, mine)):
+        merged = merge(of(base), of(one), of(two))
+        (conflict,) = merged.conflicts
+        assert (conflict.start, conflict.stop, conflict.base) == (1, 5, (b"2", b"3", b"4", b"5"))
+        assert {conflict.mine, conflict.theirs} == {(b"m", b"4", b"m"), (b"2", b"t")}
+        assert merged.text.data == two
+
+
+def test_a_byte_order_mark_that_one_side_gave_or_took_is_as_that_side_has_it() -> None:
+    for bare, marked in ((b"", BOM), (BOM, b"")):
+        base, changed = of(bare + b"1\n2\n3\n"), of(bare + b"1\n2\nX\n")
+        other = of(marked + b"1\n2\n3\n")
+        assert merge(base, other, changed).text.data == marked + b"1\n2\nX\n"
+        assert merge(base, changed, other).text.data == marked + b"1\n2\nX\n"
+        assert merge(base, changed, base).text.data == changed.data
+
+
+def test_a_cr_and_an_lf_that_meet_are_one_break() -> None:
+    merged = merge(of(b"a\rb\nc\nd\n\n"), of(b"a\rc\nd\n\n"), of(b"a\rb\nc\n\n"))
+    assert merged.text == of(b"a\rc\n\n")
+    met = merge(of(b"a\rb\n\nc\n"), of(b"a\r\nc\n"), of(b"a\rb\n\nc\n")).text
+    assert (met.data, len(met)) == (b"a\r\nc\n", 2)
 
 
 def test_a_final_break_that_one_side_took_away_stays_away() -> None:

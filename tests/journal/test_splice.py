@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cases import every
 from quire_journal.ids import blob_id
-from quire_journal.splice import Splice, apply, carry_ranges, moved_ranges, shift_lines, trim
+from quire_journal.splice import Splice, apply, carry_ranges, clash, moved_ranges, shift_lines, trim
 from quire_journal.text import BOM, HASHED_STEP, Text
 
 CONTENT = st.sampled_from([b"", b"a", b"b", b"\x0c", b"\xff\xfe", "ä".encode()])
@@ -103,25 +103,46 @@ def test_a_new_line_takes_its_break_from_its_place(data: bytes, splice: Splice, 
     assert apply(Text.of(data), [splice]).data == wanted
 
 
+@every(
+    ("data", "splice", "wanted"),
+    [
+        (b"a\rb\nc\n", Splice(1, 2, (b"",)), b"a\r\rc\n"),  # a new blank line behind it: with its break
+        (b"a\rb\r\nc\n", Splice(1, 2, (b"",)), b"a\r\r\nc\n"),  # which has none that could melt into it
+        (b"a\rb\n", Splice(1, 2, (b"",)), b"a\r\r"),
+        (b"a\rb\n\nc\n", Splice(0, 2, (b"x",)), b"x\n\nc\n"),  # a new line before an old blank one: with that's
+        (b"a\rb\n\nc\n", Splice(1, 2), b"a\r\nc\n"),  # both are old
+    ],
+)
+def test_a_line_behind_a_lone_cr_does_not_melt_into_it_unless_both_are_old(
+    data: bytes, splice: Splice, wanted: bytes
+) -> None:
+    for before in ([], [Splice(0, 1, (b"p", b"q", b"r"))], [Splice(0, 2)]):  # wherever it stands by then
+        lead = Text.of(b"0\n1\n")
+        moved = Splice(splice.start + 2, splice.stop + 2, splice.lines)
+        result = apply(Text.of(lead.data + data), [*before, moved, Splice(4, 4)])
+        assert result.data == apply(lead, before).data + wanted
+        assert list(result.lines) == list(Text.of(result.data).lines)
+
+
+@every("rest", [b"b\n", b"b", b"b\r\n"])
+def test_a_byte_order_mark_that_comes_with_the_first_line_is_that_of_the_file_which_has_no_second_one(
+    rest: bytes,
+) -> None:
+    first, other = Splice(0, 1, (BOM + b"x",)), Splice(1, 2, (BOM + b"x",))
+    bare, marked = apply(Text.of(b"a\n" + rest), [first]), apply(Text.of(BOM + b"a\n" + rest), [first])
+    assert (bare.bom, bare.lines[0], bare.data) == (True, b"x", BOM + b"x\n" + rest)
+    assert (marked.bom, marked.lines[0], marked.data) == (True, BOM + b"x", BOM + BOM + b"x\n" + rest)
+    assert not apply(Text.of(b"a\n" + rest), [other]).bom
+
+
 def test_a_final_break_can_be_asked_for() -> None:
     assert apply(Text.of(b"a"), [], final_break=True).data == b"a\n"
+    assert apply(Text.of(b"a\r\nb"), [], final_break=True).data == b"a\r\nb\r\n"
     assert apply(Text.of(b"a\r\n"), [], final_break=False).data == b"a"
 
 
 def test_stated_breaks_are_used() -> None:
     assert apply(Text.of(b"a\nb\n"), [Splice(0, 1, (b"x",), (b"\r\n",))]).data == b"x\r\nb\n"
-
-
-def test_a_new_blank_line_behind_a_lone_cr_does_not_melt_into_it() -> None:
-    result = apply(Text.of(b"a\rb\nc\n"), [Splice(1, 2, (b"",))])
-    assert list(result.lines) == [b"a", b"", b"c"]
-    assert list(Text.of(result.data).lines) == [b"a", b"", b"c"]
-
-
-def test_old_cr_and_lf_that_meet_keep_their_bytes() -> None:
-    result = apply(Text.of(b"a\rb\n\nc\n"), [Splice(1, 2)])
-    assert result.data == b"a\r\nc\n"
-    assert list(result.lines) == [b"a", b"c"]
 
 
 @every("splices", [[Splice(1, 2), Splice(0, 1)], [Splice(0, 2), Splice(1, 2)], [Splice(0, 9)]])
@@ -134,6 +155,29 @@ def test_trimming_leaves_only_what_changes() -> None:
     base = Text.of(b"a\nb\nc\n")
     assert trim(base, [Splice(0, 3, (b"a", b"X", b"c"))]) == (Splice(1, 2, (b"X",)),)
     assert trim(base, [Splice(1, 2, (b"b",)), Splice(3, 3, (b"d",))]) == (Splice(3, 3, (b"d",)),)
+    assert trim(base, [Splice(0, 3, (b"X", b"b", b"c"))]) == (Splice(0, 1, (b"X",)),)
+    assert trim(base, [Splice(0, 2, (b"b", b"b"))]) == (Splice(0, 1, (b"b",)),)
+
+
+def test_a_line_whose_break_changes_is_not_trimmed() -> None:
+    crlf = Splice(0, 3, (b"a", b"b", b"c"), (b"\n", b"\r\n", b"\n"))
+    assert trim(Text.of(b"a\nb\nc\n"), [crlf]) == (Splice(1, 2, (b"b",), (b"\r\n",)),)
+    unfinished = Text.of(b"x\na\nb")  # its last line would get a break, unless the file is to have none
+    assert trim(unfinished, [Splice(1, 3, (b"a", b"b"))]) == (Splice(2, 3, (b"b",)),)
+    assert trim(unfinished, [Splice(1, 3, (b"a", b"b"), (b"\n", b""))]) == ()
+
+
+def test_splices_that_only_touch_do_not_clash() -> None:
+    one = Splice(2, 4, (b"x",))
+    assert not any(clash(one, other) or clash(other, one) for other in (Splice(0, 2), Splice(4, 5), Splice(2, 2)))
+    assert all(clash(one, other) and clash(other, one) for other in (Splice(0, 3), Splice(3, 5), Splice(3, 3)))
+
+
+def test_the_parts_of_a_range_that_survive_are_told_without_empty_ones() -> None:
+    splices = [Splice(0, 1, (b"p", b"q")), Splice(3, 4), Splice(5, 5, (b"r",)), Splice(6, 8, (b"s", b"t"))]
+    assert carry_ranges(splices, [(0, 9)]) == [(2, 4), (4, 5), (6, 7), (9, 10)]
+    assert moved_ranges(splices, [(0, 9)]) == [(2, 4), (6, 7), (9, 10)]
+    assert carry_ranges(splices, [(0, 1), (6, 8)]) == []
 
 
 @given(st.data())
