@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from leased import TEN, after, claim, replace
 
 from cases import every
 from playbook import SECOND_NS, Playbook
-from quire_daemon.handlers.leases import (
-    MOST_LEASES,
-)
+from quire_daemon.handlers.leases import MOST_LEASES, MOST_TTL_S, MOST_WAIT_MS
 from quire_journal.events import EditRefused, LeaseBroken, LeaseGranted, LeaseReleased, LeaseRenewed
 from quire_journal.ids import BatchId
 from quire_journal.journal import Entry
@@ -105,6 +104,38 @@ def test_a_grant_says_which_lines_it_is_about() -> None:
     assert claim(book, "ann")["message"].startswith("f.txt is yours")
 
 
+def test_a_grant_says_how_long_it_lasts_and_whose_leases_are_there_too() -> None:
+    book = Playbook({"f.txt": TEN})
+    alone = claim(book, "ann", kind="shared", ttl_s=60)["message"]
+    assert re.fullmatch(r"f\.txt is yours \(shared\) until \S+Z\.", alone)
+    beside = claim(book, "ben", kind="intent", start_line=2, end_line=2)["message"]
+    assert re.fullmatch(r"Line 2 of f\.txt is yours \(intent\) until \S+Z\. 1 lease of others there\.", beside)
+    claim(book, "cleo", "g.txt")
+    hard = claim(book, "ben", "g.txt", kind="intent", dry_run=True)
+    assert "g.txt would be yours (intent)" in hard["message"]
+    assert hard["message"].endswith(" While an exclusive one lasts, its ground cannot be written.")
+    assert (hard["lease"], hard["fencing"], hard["conflicts_total"]) == (None, None, 1)
+
+
+def test_a_renewal_keeps_the_reason_unless_it_gives_another() -> None:
+    book = Playbook({"f.txt": TEN})
+    lease = claim(book, "ann", reason="tidying")["lease"]
+    assert book.call("claim", {"renew": lease})["reason"] == "tidying"
+    dry = book.call("claim", {"renew": lease, "reason": "other", "dry_run": True})
+    assert (dry["lease"], dry["reason"], dry["dry_run"]) == (lease, "other", True)
+    assert "f.txt would be renewed" in dry["message"]
+    assert book.call("claim", {"renew": lease, "reason": "more"})["reason"] == "more"
+    assert [one["reason"] for one in book.call("claims", {})["leases"]] == ["more"]
+
+
+def test_who_has_a_file_and_claims_lines_of_it_has_two_leases() -> None:
+    book = Playbook({"f.txt": TEN})
+    whole, lines = claim(book, "ann")["lease"], claim(book, "ann", start_line=2, end_line=3)["lease"]
+    assert whole != lines
+    assert (claim(book, "ann")["lease"], claim(book, "ann", start_line=2, end_line=3)["lease"]) == (whole, lines)
+    assert claim(book, "ann", kind="intent")["lease"] not in (whole, lines)
+
+
 def test_a_refusal_names_the_holder_the_reason_the_age_the_end_and_what_is_free() -> None:
     book = Playbook({"f.txt": TEN})
     mine = claim(book, "ann", reason="splitting it", start_line=3, end_line=5, ttl_s=100)
@@ -172,6 +203,45 @@ def test_a_claim_that_cannot_be_is_refused(arguments: dict[str, Any], code: str)
     book = Playbook({"f.txt": TEN})
     assert book.call("claim", arguments)["error"] == code
     assert book.events(LeaseGranted) == []
+
+
+@every(
+    "arguments",
+    [{"ttl_s": 1}, {"ttl_s": MOST_TTL_S}, {"wait_ms": MOST_WAIT_MS}, {"start_line": 1, "end_line": 1}, {"end_line": 1}],
+)
+def test_a_claim_may_ask_for_the_least_and_the_most_that_there_is(arguments: dict[str, Any]) -> None:
+    assert claim(Playbook({"f.txt": TEN}), "ann", **arguments)["ok"]
+
+
+def test_a_claim_of_lines_that_are_not_there_says_how_many_there_are() -> None:
+    book = Playbook({"f.txt": TEN})
+    reply = claim(book, "ann", start_line=11)
+    assert (reply["error"], reply["path"], reply["line_count"]) == ("line_out_of_range", "f.txt", 10)
+    assert reply["message"] == "There is no line 11; f.txt has 10."
+    glob = claim(book, "ann", "*.txt", start_line=1)
+    assert (glob["error"], glob["argument"]) == ("schema_invalid", "start_line")
+
+
+def test_a_lease_that_is_over_or_never_was_is_named() -> None:
+    book = Playbook({"f.txt": TEN})
+    lease = claim(book, "ann", ttl_s=60)["lease"]
+    after(book, 61)
+    for number, said in ((lease, "(any more). It was over at "), (99, "(any more).")):
+        for tool, arguments in (("claim", {"renew": number}), ("release", {"lease": number})):
+            reply = book.call(tool, arguments)
+            assert (reply["error"], reply["lease"]) == ("not_found", number)
+            assert reply["message"].startswith(f"There is no lease {number} {said}")
+
+
+def test_a_lease_that_was_broken_is_not_renewed_nor_broken_again() -> None:
+    book = Playbook({"f.txt": TEN})
+    lease = claim(book, "ann")["lease"]
+    assert book.call("release", {"lease": lease, "force": True}, by="ben")["ok"]
+    reply = book.call("claim", {"renew": lease})
+    assert (reply["error"], reply["lease"]) == ("not_found", lease)
+    assert reply["message"].startswith(f"Lease {lease} was broken by ben")
+    assert book.call("release", {"lease": lease, "force": True}, by="ben")["error"] == "not_found"
+    assert book.call("release", {"path": "f.txt", "force": True}, by="ben")["error"] == "not_found"
 
 
 def test_lines_of_bytes_that_are_not_captured_cannot_be_claimed_but_the_file_can() -> None:

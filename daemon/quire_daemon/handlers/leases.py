@@ -254,11 +254,11 @@ def _granted(
     told = f" {counted(len(beside), 'lease')} of others there." if beside else ""
     if any(one.strength == EXCLUSIVE for one in beside):
         told += " While an exclusive one lasts, its ground cannot be written."
-    done = done.replace("is", "would be", 1) if params.dry_run else done
     shown = lease_json(lease, world)
+    what = f"{_ground(shown, params.dry_run)} {done} ({lease.strength})"
     reply = {
         "ok": True,
-        "message": f"{_ground(shown)} {done} ({lease.strength}) until {to_the_second(lease.expires_ns)}.{told}",
+        "message": f"{what} until {to_the_second(lease.expires_ns)}.{told}",
         **shown,
         "conflicts": [lease_json(one, world) for one in beside[:MOST_LISTED]],
         "conflicts_total": len(beside),
@@ -271,13 +271,14 @@ def _granted(
     return Decision(reply, events)
 
 
-def _ground(shown: Mapping[str, Any]) -> str:
-    """What a lease is about, as the beginning of a sentence."""
+def _ground(shown: Mapping[str, Any], dry_run: bool) -> str:
+    """What a lease is about, or would be, as the beginning of a sentence."""
     path, lines = shown["path"], shown["lines"]
+    one, several = ("would be", "would be") if dry_run else ("is", "are")
     if lines is None:
-        return f"{path} is"
+        return f"{path} {one}"
     first, last = lines["start"], lines["end"]
-    return f"Line {first} of {path} is" if first == last else f"Lines {first}-{last} of {path} are"
+    return f"Line {first} of {path} {one}" if first == last else f"Lines {first}-{last} of {path} {several}"
 
 
 # ── release ──────────────────────────────────────────────────────────────────
