@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cases import every
 from playbook import Playbook
+from quire_journal import blobs
 from quire_journal.ids import blob_id
 from quire_journal.text import Text
 
@@ -273,7 +274,27 @@ def test_bytes_that_the_journal_does_not_know_are_stale() -> None:
         reply = edit(book, change("a", "b"), expectedSha256="ab" * 32, on_stale=on_stale)
         assert (reply["error"], reply["suggested_action"]) == ("stale_file", "re-read_file")
         assert (reply["expectedSha256"], reply["actualSha256"]) == ("ab" * 32, sha(book))
+        assert (reply["path"], reply["reason"]) == ("f.txt", "unknown_base")
     assert book.text("f.txt") == "a\n"
+
+
+def test_of_versions_with_the_same_bytes_the_newest_is_meant() -> None:
+    book = Playbook({"f.txt": ONE_TO_THREE})
+    base = sha(book)
+    for old, new in (("one", "1"), ("1", "one"), ("two", "2")):
+        last = edit(book, change(old, new), by="ben")["version"]
+    reply = edit(book, change("three", "3"), expectedSha256=base)
+    assert [told["version"] for told in reply["changes"]] == [last]
+
+
+def test_both_hashes_are_told_also_where_the_bytes_of_the_one_have_gone() -> None:
+    book = Playbook({"f.txt": "a\n"})
+    base = sha(book)
+    edit(book, change("a", "b"), by="ben")
+    with book.journal.store.writing() as w:
+        blobs.drop(w, blob_id(b"a\n"))
+    reply = edit(book, change("b", "c"), expectedSha256=base, on_stale="rebase")
+    assert (reply["error"], reply["expectedSha256"], reply["actualSha256"]) == ("stale_file", base, sha(book))
 
 
 def test_a_sha256_is_stale_after_ones_own_edit_too() -> None:
@@ -308,7 +329,8 @@ def test_a_version_beside_the_sha256_must_mean_the_same() -> None:
     old = book.call("read_file", {"path": "f.txt"})["version"]
     book.write("f.txt", "a\nb\n")
     new = book.call("read_file", {"path": "f.txt"})["version"]
-    assert edit(book, change("b", "B"), base=old)["error"] == "schema_invalid"
+    reply = edit(book, change("b", "B"), base=old)
+    assert (reply["error"], reply["argument"]) == ("schema_invalid", "base")
     assert edit(book, change("b", "B"), base=new)["ok"]
 
 

@@ -12,6 +12,7 @@ from quire_daemon.config import Dialects, Edit, EditDialect, Safety, Settings
 from quire_daemon.dialects.base import Dialect, Plan, Sight, own_text
 from quire_daemon.dialects.edit import EDIT, EditParams
 from quire_daemon.handlers.edit import edit_tool
+from quire_journal import blobs
 from quire_journal.events import (
     CheckpointRolledBack,
     CheckpointSaved,
@@ -19,6 +20,7 @@ from quire_journal.events import (
     FileWritten,
     ReadServed,
 )
+from quire_journal.ids import blob_id
 from quire_journal.line_hash import hash8
 from quire_journal.refusals import Refused
 
@@ -249,11 +251,41 @@ def test_bytes_that_came_back_are_not_stale() -> None:
     assert len(reply["changed_since_your_read"]) == 2
 
 
-@every("base", ["fv_00000000", "v999", "nonsense"])
+@every("base", ["fv_00000000", "v999", "nonsense", "x" * 99])
 def test_a_base_that_is_no_version_of_the_file_is_refused(base: str) -> None:
     book = Playbook({"f.txt": FIVE})
+    current = read(book)["version"]
     reply = book.call("edit", replace("two 2", "x", base=base))
-    assert (reply["error"], reply["reason"]) == ("anchor_stale", "unknown_base")
+    assert (reply["error"], reply["reason"], reply["path"]) == ("anchor_stale", "unknown_base", "f.txt")
+    assert (reply["base"], reply["current_version"]) == (base[:80], current)
+    assert f"{base[:80]!r} is no version of f.txt. It is at {current} now." in reply["message"]
+
+
+def test_lines_are_followed_from_the_version_that_was_read_and_through_each_later_one() -> None:
+    """Older changes of the same lines are none since, and what came in between and went again has moved nothing."""
+    book = Playbook({"f.txt": FIVE})
+    read(book, by="ben")
+    book.write("f.txt", zwei := FIVE.replace("two 2", "zwei"))
+    shown = read(book)["version"]
+    for text in ("zero\n" + zwei, zwei, zwei.replace("five 5", "fünf")):
+        book.write("f.txt", text)
+        read(book, by="ben")
+    reply = book.call("edit", replace("zwei", "deux", on_stale="rebase", base=shown))
+    assert reply["ok"], reply
+    assert book.text("f.txt") == zwei.replace("zwei", "deux").replace("five 5", "fünf")
+
+
+def test_of_bytes_that_went_the_callers_own_change_since_is_judged_on_the_file_as_it_is() -> None:
+    """A change by others is refused: nothing tells what it was."""
+    for by, ok in (("ann", True), ("ben", False)):
+        book = Playbook({"f.txt": FIVE})
+        base = read(book)["version"]
+        read(book, by="ben")
+        assert book.call("edit", replace("two 2", "TWO"), by=by)["ok"]
+        with book.journal.store.writing() as w:
+            blobs.drop(w, blob_id(FIVE.encode()))
+        reply = book.call("edit", replace("four 4", "FOUR", base=base, on_stale="rebase"))
+        assert (reply["ok"], reply.get("error")) == (ok, None if ok else "anchor_stale"), reply
 
 
 def test_two_different_bases_in_one_call_are_a_mistake() -> None:
