@@ -347,3 +347,66 @@ def test_an_empty_token_is_no_plan_and_undoes_nothing(tool: Tool[Any]) -> None:
     refused = desk.call(tool, desk.ann, token="")
     assert (refused["error"], refused["argument"]) == ("schema_invalid", "token")
     assert desk.text("f") == lines("two")
+
+
+# ── what no choice can be made of ────────────────────────────────────────────
+
+
+@every(
+    ("tool", "args", "argument", "said"),
+    [
+        (ROLLBACK_TOOL, {}, "to", "to: is missing; name the point to go back to."),
+        (ROLLBACK_TOOL, {"to": "seq:1", "writer": "ann", "only": "ben"}, "only", "only: means the same as `writer`"),
+        (RESTORE_TOOL, {"path": "f.txt"}, "at", "at: is missing; name the point to go back to."),
+        (RESTORE_TOOL, {"at": "seq:1"}, "path", "path: is missing; name what to restore, `.` for everything."),
+        (UNDO_TOOL, {"last": 0}, "last", f"last: must be from 1 to {MAX_BATCHES}."),
+        (UNDO_TOOL, {"last": MAX_BATCHES + 1}, "last", f"last: must be from 1 to {MAX_BATCHES}."),
+        (REDO_TOOL, {"last": 0}, "last", f"last: must be from 1 to {MAX_BATCHES}."),
+        (UNDO_TOOL, {"batch": "nonsense"}, "batch", "batch: 'nonsense' is neither a number nor a version."),
+        (UNDO_TOOL, {"batch": "²"}, "batch", "batch: '²' is neither a number nor a version."),
+    ],
+)
+def test_a_choice_that_cannot_be_made_names_the_argument(
+    tool: Tool[Any], args: dict[str, Any], argument: str, said: str
+) -> None:
+    desk = desk_with()
+    desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+    reply = desk.call(tool, desk.ann, **args)
+    assert (reply["error"], reply["argument"]) == ("schema_invalid", argument)
+    assert reply["message"].startswith(said)
+    assert desk.text("f.txt") == START.replace(b"two", b"TWO")
+
+
+def test_a_choice_that_finds_nothing_says_of_what() -> None:
+    desk = desk_with()
+    batch = desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+    own = " It was about your own work; `writer` names another's, `*` everyone's."
+    for who, tool, args, said in (
+        (desk.ben, UNDO_TOOL, {}, "There is nothing of yours to undo."),
+        (desk.ben, UNDO_TOOL, {"path": "f.txt"}, "There is nothing of yours to undo in f.txt."),
+        (
+            desk.ben,
+            UNDO_TOOL,
+            {"from": "seq:1"},
+            "No change that is in force fits the choice: there is nothing to take",
+        ),
+        (desk.ann, REDO_TOOL, {}, "There is no undo of yours to take back."),
+        (desk.ann, REDO_TOOL, {"writer": "ann"}, "Nothing that was undone fits the choice: there is nothing to redo."),
+        (desk.ann, REDO_TOOL, {"batch": batch}, f"Batch {batch} is in force: there is nothing to redo."),
+        (desk.ann, UNDO_TOOL, {"batch": 99}, "There is no batch 99."),
+        (desk.ann, UNDO_TOOL, {"batch": batch, "writer": "ben"}, f"Batch {batch} is none of those that the other"),
+        (desk.ann, UNDO_TOOL, {"batch": batch, "to": f"seq:{batch - 1}"}, f"Batch {batch} is none of those that the"),
+    ):
+        reply = desk.call(tool, who, **args)
+        assert (reply["error"], reply["message"].startswith(said)) == ("not_found", True), reply
+        assert reply["message"].endswith(own) == ("from" in args), reply
+        assert reply.get("batch", batch) == args.get("batch", batch)
+    assert desk.text("f.txt") == START.replace(b"two", b"TWO")
+
+
+def test_a_batch_is_named_by_its_number_in_digits_or_by_a_version_too() -> None:
+    for name in (str, "v{}".format, int):
+        desk = desk_with()
+        batch = desk.write("f.txt", START.replace(b"two", b"TWO"), desk.ann)
+        assert desk.call(UNDO_TOOL, desk.ben, batch=name(batch))["ok"]
+        assert desk.text("f.txt") == START

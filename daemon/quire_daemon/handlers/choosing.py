@@ -123,8 +123,9 @@ def choose(params: Params, known: Batches, who: Who) -> Choice:
         return _choose_restore(params, history)
     paths = named_paths(params.path, params.paths)
     if isinstance(params, RollbackParams):
+        undo = _rollback_as_undo(params)
         point = parse_point(params.to, history, "to")
-        batches = _matching(_rollback_as_undo(params), known, who, paths, _everything_standing)
+        batches = _matching(undo, known, who, paths, _everything_standing)
         return Choice("rollback", batches, paths, point, params.conflicts)
     if isinstance(params, RedoParams):
         batches, paths = _choose_redo(params, known, who, paths)
