@@ -195,11 +195,29 @@ def test_a_path_has_one_place_in_a_patch(sections: list[str], reason: str) -> No
         (["*** Delete File: f.txt", "*** Add File: f.txt", "+new"], "removed and added again: update it instead"),
         (["*** Add File: f.txt", "+new"], "Update it instead, or replace all of it with `write_file`"),
         (["*** Update File: f.txt", "*** Move to: f.txt", "-a", "+b"], "leave the new name out"),
-        (["*** Update File: f.txt", "-a", "+b", "*** Update File: f.txt", "-b", "+c"], "in one place"),
+        (["*** Update File: f.txt", "-a", "+b", "*** Delete File: f.txt"], "in one place"),
     ],
 )
 def test_a_file_that_is_there_already_is_refused_with_what_to_do_instead(sections: list[str], said: str) -> None:
     assert said in Playbook({"f.txt": "a\nb\n"}).call("apply_patch", {"patch": envelope(*sections)})["message"]
+
+
+def test_sections_that_update_one_file_are_one() -> None:
+    book = Playbook({"f.txt": "a\nb\nc\n", "g.txt": "a\n"})
+    book.links["./f.txt"] = "f.txt"
+    sections = ["*** Update File: f.txt", "-c", "+C", "*** Update File: g.txt", "-a", "+A", "*** Update File: ./f.txt"]
+    reply = book.call("apply_patch", {"patch": envelope(*sections, "@@", "-a", "+A", "@@", " b", "+x")})
+    assert (reply["ok"], reply["operations_applied"], len(reply["files"])) == (True, 4, 2)
+    assert book.files == {"f.txt": b"A\nb\nx\nC\n", "g.txt": b"A\n"}
+
+
+def test_sections_of_one_file_do_not_see_each_other() -> None:
+    book = Playbook({"f.txt": "a\nb\n"})
+    patch = envelope("*** Update File: f.txt", "-a", "+x", "*** Update File: f.txt", "-x", "+y")
+    assert book.call("apply_patch", {"patch": patch})["missing_line"] == "x"
+    twice = "--- f.txt\n+++ f.txt\n@@ -1 +1 @@\n-a\n+x\n" + "--- f.txt\n+++ f.txt\n@@ -2 +2 @@\n-b\n+y\n"
+    assert book.call("apply_patch", {"patch": twice})["reason"] == "duplicate_path"
+    assert book.files == {"f.txt": b"a\nb\n"}
 
 
 class Linked(Playbook):

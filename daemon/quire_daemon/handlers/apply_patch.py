@@ -96,7 +96,7 @@ def decide(params: PatchParams, world: World) -> Decision:
 
 
 def _decide(params: PatchParams, world: World) -> Decision:
-    files = parse_patch(params.patch)
+    files = _together(parse_patch(params.patch), world)
     _require_meant(params, files)
     _require_apart(files, world)
     call = _Call(params, world)
@@ -116,6 +116,20 @@ def _decide(params: PatchParams, world: World) -> Decision:
 
 
 # ── the patch as a whole ─────────────────────────────────────────────────────
+
+
+def _together(files: Sequence[FilePatch], world: World) -> Sequence[FilePatch]:
+    """Sections of an envelope that update one file are one: all hunks are judged on the file as it was.
+
+    Not those of a diff: their line numbers are of what the ones before them made.
+    """
+    found: dict[tuple[str, int], FilePatch] = {}
+    for index, file in enumerate(files):
+        plain = file.kind == "update" and not file.unified
+        key = (world.files[file.path].path, -1 if plain else index)
+        first = found.get(key)
+        found[key] = file if first is None else replace(first, hunks=(*first.hunks, *file.hunks))
+    return tuple(found.values())
 
 
 def _require_meant(params: PatchParams, files: Sequence[FilePatch]) -> None:

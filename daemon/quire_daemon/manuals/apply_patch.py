@@ -32,7 +32,8 @@ def greet(name):
 }
 ```
 
-- Hunks match whole lines, exactly, and each in one place. Give about three lines of context on each side.
+- Hunks match whole lines, exactly, and each in one place, all of them in the file as it was. Give about three lines \
+of context on each side.
 - `expectedSha256ByPath` says which bytes you mean: the `sha256` of your read, or `""` for a file that must not exist. \
 Without it the patch's own lines are the proof.
 - `patch_apply_error`, `multiple_matches`: read the file again; more context, or an `@@` line, tells places apart.
