@@ -122,7 +122,7 @@ class Preparing:
             for start in range(AT_ONCE, len(writes), AT_ONCE):
                 yield False
                 self._workspace.write(writes[start : start + AT_ONCE], written)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  told when the result is asked for, as by a thread
             failed: Future[list[Staged]] = Future()
             failed.set_exception(error)
             return failed

@@ -27,11 +27,11 @@ def refusal(tool: str, params: type[msgspec.Struct], error: Exception) -> Refuse
     steps = [step.group(1) or "" for step in _STEP.finditer(place["place"])] if place else []
     details: dict[str, Any] = {"argument": next(iter(steps))} if steps else {}
     value, field = _VALUE.match(said), _FIELD.match(said)
-    message = f"{tool}: {_cut(said, value or field)}"
-    if value or field:
-        below = _below(flat(params), steps)
+    wrong = value or field
+    message = f"{tool}: {_cut(said, wrong)}"
+    if wrong is not None:
+        below, given = _below(flat(params), steps), wrong["given"]
         choices = [str(choice) for choice in (below.get("enum" if value else "properties") or ())]
-        given = (value or field)["given"]  # type: ignore[index]  # one of them matched
         if field and given in choices:  # of several shapes, which `below` has all in one, another one has it
             message = f"{message}. {below.get('description', '')}"
         elif choices:

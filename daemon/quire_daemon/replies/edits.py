@@ -147,8 +147,8 @@ class EditFileReply(Written, frozen=True, kw_only=True):
 class PatchedFile(Written, frozen=True, kw_only=True):
     """A file of a patch."""
 
-    ok: Maybe[bool] = UNSET  # type: ignore[assignment]
-    message: Maybe[str] = UNSET  # type: ignore[assignment]
+    ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
+    message: Maybe[str] = UNSET  # type: ignore[assignment]  # the same
     operation: Maybe[str] = UNSET
 
 

@@ -36,8 +36,8 @@ class FirstSeen(Made, frozen=True, kw_only=True):
 class UnwoundFile(Written, frozen=True, kw_only=True):
     """What becomes of a file."""
 
-    ok: Maybe[bool] = UNSET  # type: ignore[assignment]
-    message: Maybe[str] = UNSET  # type: ignore[assignment]
+    ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
+    message: Maybe[str] = UNSET  # type: ignore[assignment]  # the same
     action: str  # write, create, make, delete, move, mode, none
     entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
