@@ -41,7 +41,10 @@ class Trouble:
             )
 
     def store_failed(self, error: StoreFailed) -> dict[str, Any]:
-        """The journal could not commit. A full disk passes; anything else makes it read-only, and that is said."""
+        """The journal could not be read, or not commit. That passes; where it takes nothing for good, it is read-only.
+
+        That is said from now on.
+        """
         if isinstance(error, JournalGone):
             return self._journal_gone(error)
         self._log.fault("store_failed", error)
@@ -49,6 +52,9 @@ class Trouble:
             self._reserve.give_back()
             message = f"The journal's disk is full: {error}. Nothing was written."
             return Refused("disk_full", message, "free_space").reply()
+        if not error.for_good:
+            message = f"The journal could not be used just now: {error}. Nothing was written; try again."
+            return Refused("busy", message, "retry", retry_after_ms=250).reply()
         self.mistrust()
         self.read_only = str(error)
         message = f"The journal could not be synced and is read-only now: {error}"

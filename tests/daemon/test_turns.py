@@ -317,11 +317,25 @@ def test_a_question_waits_for_a_file_that_is_held_open_no_longer_than_the_settin
     assert daemon.server.replies[b"ann"]["ok"]
 
 
+def test_a_journal_that_cannot_be_used_for_a_moment_takes_edits_when_it_can_be_again(daemon: Daemon) -> None:
+    """For want of memory, say. It was read-only from then on, until its daemon ended."""
+
+    def wanting() -> None:
+        daemon.store.fault = None
+        raise StoreFailed("could not begin to write: Cannot allocate memory")
+
+    daemon.store.fault = wanting
+    refused = daemon.turn(ann=write("a"))["ann"]
+    assert (refused["error"], refused["outcome"]) == ("busy", "not_applied")
+    assert daemon.turn(ann=write("a"))["ann"]["ok"]
+    assert daemon.turn(ann=("status", {}))["ann"]["read_only"] == ""
+
+
 def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:
     """As the commands of git, which go on telling of themselves."""
 
     def broken() -> None:
-        raise StoreFailed("it could not be synced")
+        raise StoreFailed("it could not be synced", for_good=True)
 
     daemon.store.fault = broken
     assert daemon.turn(ann=write("a"))["ann"]["error"] == "journal_damaged"
