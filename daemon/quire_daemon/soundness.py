@@ -66,10 +66,7 @@ class Prepared(NamedTuple):
 
 def looks_of(journal: Path) -> Looks | None:
     """Of the database's file."""
-    try:
-        return Looks.of(journal / "db" / "data.mdb")
-    except OSError:
-        return None
+    return afterimage.looks_of(journal / "db" / "data.mdb")
 
 
 def leave_mark(journal: Path) -> None:
