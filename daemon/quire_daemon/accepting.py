@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from quire_daemon import call as calls
 from quire_daemon.call import Call
-from quire_daemon.clock import Clock
-from quire_daemon.gather import Gather
 from quire_daemon.git_trace import pid_start
 from quire_daemon.handlers import TOOLS
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.describe import describe_tool
 from quire_daemon.handlers.native import NATIVE_TOOL
 from quire_daemon.handlers.notices import beside
+from quire_daemon.in_force import InForce
 from quire_daemon.logfile import Log
 from quire_daemon.presence import Presence
+from quire_daemon.recorder import Recorder
 from quire_daemon.server import Incoming, Peer, Server
 from quire_daemon.services import SERVICES
 from quire_daemon.services.shutdown import SHUTDOWN
@@ -42,10 +42,10 @@ class Accepting:
     """Makes calls of requests."""
 
     def __init__(
-        self, server: Server, gather: Gather, presence: Presence, trouble: Trouble, clock: Clock, log: Log
+        self, server: Server, recorder: Recorder, in_force: InForce, presence: Presence, trouble: Trouble, log: Log
     ) -> None:
-        self._server, self._gather, self._presence = server, gather, presence
-        self._trouble, self._clock, self._log = trouble, clock, log
+        self._server, self._recorder, self._clock, self._in_force = server, recorder, recorder.clock, in_force
+        self._presence, self._trouble, self._log = presence, trouble, log
         self._writers: dict[WriterIntroduced, Who] = {}
         self._purges = 0  # that there had been when they were looked up
         self._purges_known = 0  # that there had been at the last look at those that wait
@@ -76,7 +76,7 @@ class Accepting:
     def _with_news(self, reply: dict[str, Any], peer: Peer, caller: Any) -> dict[str, Any]:
         """The reply, with what this caller has to be told of the files that it has read."""
         key = caller_key(peer.uid, plain_name(caller.agent), plain_name(caller.agent_session))
-        with self._gather.recorder.history() as history:
+        with self._recorder.history() as history:
             return beside(reply, key, history)
 
     def _call(self, incoming: Incoming) -> Call:
@@ -106,7 +106,7 @@ class Accepting:
             self._who(incoming.identity, incoming.peer, request.caller, tool is NATIVE_TOOL),
             request.op[:16],
             str(getattr(params, "idempotency_key", "") or ""),
-            self._clock.mono_s() + self._gather.settings.edit.busy_wait_ms / 1000,
+            self._clock.mono_s() + self._in_force.now.edit.busy_wait_ms / 1000,
             request.deadline_ns,
         )
 
@@ -115,9 +115,9 @@ class Accepting:
 
         Else the log would say of what they do that somebody else did it, and a repeated call would be made again.
         """
-        if self._purges_known == self._gather.recorder.purges:
+        if self._purges_known == self._recorder.purges:
             return
-        self._purges_known = self._gather.recorder.purges
+        self._purges_known = self._recorder.purges
         for call in calls:
             came = call.incoming
             assert came.request is not None
@@ -129,14 +129,14 @@ class Accepting:
         identity = self._identities.get((connection, peer, said))
         if identity is None:
             identity = self._identity(connection, peer, said)
-        if self._purges != self._gather.recorder.purges:
-            self._purges = self._gather.recorder.purges
+        if self._purges != self._recorder.purges:
+            self._purges = self._recorder.purges
             self._writers.clear()
         who = self._writers.get(identity)
         if who is None:
-            writer = self._gather.recorder.writer(identity)
+            writer = self._recorder.writer(identity)
             key = caller_key(peer.uid, identity.agent, identity.agent_session)
-            stranger = self._gather.recorder.stranger(writer)
+            stranger = self._recorder.stranger(writer)
             who = Who(writer, key, identity.agent, identity.agent_session, stranger)
             if len(self._writers) >= MOST_WRITERS:
                 self._writers.clear()

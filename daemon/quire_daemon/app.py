@@ -131,13 +131,13 @@ class App:
         self.performing = Performing(
             workspace, recorder, self.outside, self._under_way, step, server.wake, withheld, self.collecting
         )
-        self.accepting = Accepting(server, self.gather, self.presence, self.trouble, clock, log)
+        self.accepting = Accepting(server, recorder, in_force, self.presence, self.trouble, log)
         self._stopping = False
         self._standing = Standing(
             state_dir, workspace, self.watcher, recorder, self.trouble, log, self.stop, lambda: self._stopping
         )
         self.searching = Searching(server)
-        self.finding_out = FindingOut(self.gather, self.searching, self.answering, self.asides.start)
+        self.finding_out = FindingOut(recorder, in_force, self.searching, self.answering, self.asides.start)
         self.deciding = Deciding(
             self,
             self.gather,

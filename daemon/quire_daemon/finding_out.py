@@ -13,10 +13,12 @@ from typing import Final
 
 from quire_daemon.answering import Answering
 from quire_daemon.call import Call
-from quire_daemon.gather import RETRY_S, Gather
+from quire_daemon.gather import RETRY_S
 from quire_daemon.handlers.base import OriginsOf
 from quire_daemon.handlers.origins import worked_out
+from quire_daemon.in_force import InForce
 from quire_daemon.jobs import StartJob
+from quire_daemon.recorder import Recorder
 from quire_daemon.search import Search
 from quire_daemon.searching import Searching
 from quire_journal.blame import Blame
@@ -29,8 +31,10 @@ MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, be
 class FindingOut:
     """What calls wait for, on its way."""
 
-    def __init__(self, gather: Gather, searching: Searching, answering: Answering, ask_thread: StartJob) -> None:
-        self._gather, self._recorder, self._clock = gather, gather.recorder, gather.recorder.clock
+    def __init__(
+        self, recorder: Recorder, in_force: InForce, searching: Searching, answering: Answering, ask_thread: StartJob
+    ) -> None:
+        self._recorder, self._clock, self._in_force = recorder, recorder.clock, in_force
         self._searching, self._answering, self._ask_thread = searching, answering, ask_thread
         self._searches: dict[int, Call] = {}  # by their tickets
 
@@ -43,7 +47,7 @@ class FindingOut:
             message = f"{path} changes faster than the pattern can be searched for in it; try again."
             self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
             return False
-        call.ticket = self._searching.ask(search, max(self._gather.settings.limits.regex_ms, 1))
+        call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
         call.searching = search
         self._searches[call.ticket] = call
         self._wait(call)
