@@ -225,7 +225,8 @@ def _move(start: Finishing, seq: int, event: FileMoved, history: History) -> Seq
     over = start.base_there(event.path, event.base, event.inode, history)
     if over is None or over.kind != "file" or over.text is None:
         return ()
-    if over.text.blob == event.blob and (base is None or base.mode == event.mode):
+    as_it_was = event.blob in (b"", over.text.blob)  # without bytes it was moved whatever they are: a secret
+    if as_it_was and (base is None or base.mode == event.mode):
         return (Move(seq, event.path, event.to, over),) if start.is_free(event.to) else ()
     remove = Remove(seq, event.path, over)
     if start.is_free(event.to):

@@ -16,6 +16,7 @@ from quire_journal.events import (
     BytesGone,
     CaptureFailed,
     FileDeleted,
+    FileMoved,
     FileWritten,
     OutsideWritten,
 )
@@ -46,6 +47,22 @@ def test_a_secret_that_was_to_be_written_is_not_journaled_because_a_kill_left_it
     assert not left.exists()
     with scene.recorder.history() as history:
         assert not history.holds(blob_id(secret))
+
+
+def test_a_move_of_a_file_that_the_journal_does_not_hold_is_finished(scene: Scene) -> None:
+    """It was left where it was, when others of its batch were made, and was then told as somebody's doing."""
+    secret = b"KEY=5678\n"
+    (scene.root / ".env").write_bytes(secret)
+    (scene.root / ".env").chmod(0o600)
+    base = scene.recorder.note(CaptureFailed(".env", "secret", len(secret), blob_id(secret), 0o600, "captured"))
+    scene.recorder.commit()
+    scene.promise(
+        FileMoved(".env", "old.env", b"", len(secret), 0o600, base, inode=os.stat(scene.root / ".env").st_ino)
+    )
+    assert scene.recover() == 1
+    assert not (scene.root / ".env").exists()
+    assert (scene.root / "old.env").read_bytes() == secret
+    assert scene.recover() == 0
 
 
 def kept_aside(scene: Scene) -> list[tuple[str, str, bytes]]:
