@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from quire_journal.splice import Splice, apply, clash, new_breaks
+from quire_journal.splice import Along, Splice, apply, clash, new_breaks
 from quire_journal.text import Text
 
 OURS: Final = b"<<<<<<< "
@@ -38,26 +38,27 @@ def disputed(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice]) -> li
 
     One for each of `mine`, in order; None where it shares the place of the one before.
     """
+    along = Along(theirs)
     found: list[Disputed | None] = []
-    groups: list[tuple[int, list[Splice], list[int]]] = []  # (index of the first, splices of `mine`, hits in `theirs`)
+    groups: list[tuple[int, list[Splice], list[Splice]]] = []  # (index of the first, splices of `mine`, of `theirs`)
     for i, s in enumerate(mine):
-        hits = [n for n, other in enumerate(theirs) if clash(other, s)]
+        hits = [other for other in along.near(s.start, s.stop)[1] if clash(other, s)]
         found.append(None)
-        if groups and {*groups[-1][2]} & {*hits}:
+        if groups and hits and groups[-1][2][-1:] == hits[:1]:
             groups[-1][1].append(s)
-            groups[-1][2].extend(hits)
+            groups[-1][2].extend(hits[1:])
         else:
             groups.append((i, [s], hits))
     for first, own, hits in groups:
-        found[first] = _place(base, own, theirs, sorted({*hits}))
+        found[first] = _place(base, own, hits, along)
     return found
 
 
-def _place(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice], hits: Sequence[int]) -> Disputed:
-    inside = [theirs[n] for n in hits]
-    start = min(s.start for s in (*mine, *inside))
-    stop = max(s.stop for s in (*mine, *inside))
-    moved = sum(s.shift for n, s in enumerate(theirs) if s.stop <= start and n not in hits)
+def _place(base: Text, mine: Sequence[Splice], hits: Sequence[Splice], along: Along) -> Disputed:
+    start = min(s.start for s in (*mine, *hits))
+    stop = max(s.stop for s in (*mine, *hits))
+    moved, near = along.near(start, start)
+    moved += sum(s.shift for s in near if s.stop <= start and s not in hits)
     lines: list[bytes] = []
     breaks: list[bytes] = []
     at = start
@@ -67,13 +68,13 @@ def _place(base: Text, mine: Sequence[Splice], theirs: Sequence[Splice], hits: S
         at = s.stop
     lines += base.lines[at:stop]
     breaks += base.breaks[at:stop]
-    return Disputed(start + moved, stop + moved + sum(s.shift for s in inside), tuple(lines), tuple(breaks))
+    return Disputed(start + moved, stop + moved + sum(s.shift for s in hits), tuple(lines), tuple(breaks))
 
 
-def place_after(splices: Sequence[Splice], start: int, stop: int) -> tuple[int, int]:
+def place_after(splices: Along, start: int, stop: int) -> tuple[int, int]:
     """Where lines start..stop are after `splices`, with everything that replaced some of them."""
-    moved, grown = 0, 0
-    for s in splices:
+    (moved, near), grown = splices.near(start, stop), 0
+    for s in near:
         if s.stop <= start:
             moved += s.shift
         elif s.start < stop:

@@ -6,7 +6,7 @@ names the record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from quire_journal.history import History
 from quire_journal.line_ranges import Ranges, merge_ranges
 from quire_journal.lives import State, Step
 from quire_journal.marking import Disputed, disputed, place_after
-from quire_journal.splice import Splice, carry_ranges
+from quire_journal.splice import Along, Splice, carry_ranges
 from quire_journal.text import Text
 
 
@@ -87,7 +87,8 @@ class Merging:
     def __init__(self, history: History, before: Rest, steps: Sequence[Step], now: State) -> None:
         self.history, self.before, self.steps, self.now = history, before, steps, now
         self.conflicts: list[Conflict] = []
-        self.until: dict[bytes, Sequence[Splice]] = {}  # by blob: the changes from `a`
+        self._causes: Sequence[Splice] = ()  # of what is blocked, sorted
+        self._ways: dict[bytes, Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None] = {}  # by blob: see `_ways_of`
         self.a = steps[0].before
         self.b = steps[-1].after
         self.rest = self._merged()
@@ -170,14 +171,15 @@ class Merging:
     def _line_conflicts(self, base: Text, theirs: Text, carried: Carried) -> Iterator[Conflict]:
         if not carried.blocked:
             return
-        since = self._since(theirs)
+        self._causes = sorted({one.cause or one.splice for one in carried.blocked}, key=lambda s: (s.start, s.stop))
+        since, met = Along(self._since(theirs)), {*carried.met}
         places = disputed(base, [b.splice for b in carried.blocked], changes(base, theirs))
         for one, place in zip(carried.blocked, places, strict=True):
             if place is not None:
                 start, stop = place_after(since, place.start, place.stop)
                 place = replace(place, start=start, stop=stop)
             cause = one.cause or one.splice
-            yield Conflict(self._blocker(cause, cause in carried.met), "lines", self._lines_now(one, since), place)
+            yield Conflict(self._blocker(cause, cause in met), "lines", self._lines_now(one, since), place)
 
     def _since(self, theirs: Text) -> Sequence[Splice]:
         """What was done to the file between the end of this run and now."""
@@ -203,17 +205,23 @@ class Merging:
         """
         if not state.present:
             return ()
-        try:
-            text = self.history.text_of(state.blob)
-            if state.blob not in self.until:
-                self.until[state.blob] = changes(self.history.text_of(self.a.blob), text)
-        except NotHeld:
-            return ()
-        carried = carry((splice,), self.until[state.blob])
-        if met:
-            return splice.lines if carried.met else None
-        return next((tuple(text.lines[b.start : b.stop]) for b in carried.blocked), None)
+        if state.blob not in self._ways:
+            self._ways[state.blob] = self._ways_of(state.blob)
+        ways = self._ways[state.blob]
+        return () if ways is None else ways.get((splice, met))
 
-    def _lines_now(self, blocked: Blocked, since: Sequence[Splice]) -> Ranges:
+    def _ways_of(self, blob: bytes) -> Mapping[tuple[Splice, bool], tuple[bytes, ...]] | None:
+        """Of which causes a text is in the way: (cause, was it met) → by these lines. None: the text is not held."""
+        try:
+            text = self.history.text_of(blob)
+            carried = carry(self._causes, changes(self.history.text_of(self.a.blob), text))
+        except NotHeld:
+            return None
+        ways = {(splice, True): splice.lines for splice in carried.met}
+        return ways | {(b.splice, False): tuple(text.lines[b.start : b.stop]) for b in carried.blocked}
+
+    def _lines_now(self, blocked: Blocked, since: Along) -> Ranges:
         """What is left of the blocking lines in the file as it is now."""
-        return merge_ranges(carry_ranges(since, [(blocked.start, blocked.stop)]))
+        moved, near = since.near(blocked.start, blocked.stop)
+        left = carry_ranges(near, [(blocked.start, blocked.stop)])
+        return merge_ranges((start + moved, stop + moved) for start, stop in left)

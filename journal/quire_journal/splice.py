@@ -6,8 +6,9 @@ changes a text in Quire is such a plan, so staleness, merge, undo and blame shar
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final, TypeVar
 
 import msgspec
@@ -35,6 +36,21 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
     def shift(self) -> int:
         """By how many lines everything after it moves."""
         return len(self.lines) - (self.stop - self.start)
+
+
+class Along:
+    """Splices of one text, sorted, for many questions about places of it: none of them goes through all splices."""
+
+    def __init__(self, splices: Sequence[Splice]) -> None:
+        self._splices = splices
+        self._stops = [s.stop for s in splices]
+        self._moved = [0, *accumulate(s.shift for s in splices)]
+
+    def near(self, start: int, stop: int) -> tuple[int, Sequence[Splice]]:
+        """By how many lines the splices before them move lines start..stop; and those in them or at their edges."""
+        first = bisect_left(self._stops, start)
+        last = bisect_right(self._splices, stop, first, key=lambda s: s.start)
+        return self._moved[first], self._splices[first:last]
 
 
 def clash(a: Splice, b: Splice) -> bool:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from quire_journal.carry import changes, three_way
 from quire_journal.marking import Disputed, Marked, disputed, mark, place_after
-from quire_journal.splice import Splice
+from quire_journal.splice import Along, Splice
 from quire_journal.text import Text
 
 
@@ -19,7 +19,7 @@ def marks(base: Text, mine: Text, theirs: Text) -> Text:
     """`theirs` with what `mine` changed, and markers where both changed the same."""
     merged, carried = three_way(base, mine, theirs)
     places = disputed(base, [b.splice for b in carried.blocked], changes(base, theirs))
-    since = changes(theirs, merged)
+    since = Along(changes(theirs, merged))
     marked = []
     for place in places:
         if place is not None:
@@ -85,10 +85,10 @@ def test_places_that_overlap_become_one() -> None:
 
 
 def test_a_place_grows_with_what_replaced_a_part_of_it() -> None:
-    assert place_after([Splice(0, 0, (b"new",))], 1, 2) == (2, 3)
-    assert place_after([Splice(0, 2, (b"x", b"y", b"z"))], 1, 3) == (0, 4)
-    assert place_after([Splice(5, 6)], 1, 3) == (1, 3)
-    assert place_after([Splice(0, 3)], 1, 1) == (0, 0)
+    assert place_after(Along([Splice(0, 0, (b"new",))]), 1, 2) == (2, 3)
+    assert place_after(Along([Splice(0, 2, (b"x", b"y", b"z"))]), 1, 3) == (0, 4)
+    assert place_after(Along([Splice(5, 6)]), 1, 3) == (1, 3)
+    assert place_after(Along([Splice(0, 3)]), 1, 1) == (0, 0)
 
 
 texts = st.lists(st.sampled_from(["a", "b", "c", "d", "e", "f"]), max_size=8).map(lambda said: text(*said))

@@ -43,6 +43,7 @@ from quire_journal.ids import above, caller_name, version_token
 from quire_journal.lives import Life, State, Step
 from quire_journal.marking import Marked, mark, place_after
 from quire_journal.refusals import Refused
+from quire_journal.splice import Along
 from quire_journal.unwind import Unwound, unwind
 from quire_journal.views.files import OUTSIDE_WRITES, TOOL_WRITES, Version, standing
 
@@ -230,7 +231,7 @@ class _Staying:
             return
         text_of = self._known.history.text_of
         after = text_of(step.after.blob)
-        since, shift = changes(after, text_of(now.blob)), 0
+        since, shift = Along(changes(after, text_of(now.blob))), 0
         for splice in changes(text_of(step.before.blob), after):
             start = splice.start + shift
             yield place_after(since, start, start + len(splice.lines))
@@ -275,7 +276,7 @@ def _with_markers(u: Unwound, history: History, who: Who) -> Unwound:
         return u
     now = history.text_of(u.now.blob)
     rest = u.made if u.made is not None else history.text_of(u.blob)
-    since = changes(now, rest)
+    since = Along(changes(now, rest))
     by = plain_name(caller_name(who.agent, who.agent_session))
     marked = []
     for conflict, place in places:
