@@ -41,6 +41,11 @@ class State(msgspec.Struct, frozen=True, gc=False):
         """Its bytes' address; b"" where there were none, or none known."""
         return self.version.blob if self.version is not None and self.present else b""
 
+    @property
+    def seq(self) -> int:
+        """Of the version; 0 where the journal knew nothing."""
+        return self.version.seq if self.version is not None else 0
+
 
 class Step(msgspec.Struct, frozen=True, gc=False):
     """One record in the life of a file."""

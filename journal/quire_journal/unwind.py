@@ -76,10 +76,8 @@ def _unwind_folder(life: Life) -> Unwound:
     """As the last kept step left it, or as it was before all of them: there is nothing to merge. A file stays."""
     kept = [step for step in life.steps if not step.undone]
     then, now = kept[-1].after if kept else life.steps[0].before, life.now
-    if then.version is None or not then.present or (standing(now.version) is not None and not now.present):
-        return Unwound(now, False, now.path, 0, b"", kept=tuple(step.seq for step in kept), entry=FOLDER)
-    mode = then.version.mode
-    return Unwound(now, True, now.path, mode, b"", kept=tuple(step.seq for step in kept), entry=FOLDER)
+    present = then.present and (now.present or standing(now.version) is None)
+    return Unwound(now, present, now.path, then.mode, b"", kept=tuple(step.seq for step in kept), entry=FOLDER)
 
 
 def _unwind(history: History, life: Life) -> Unwound:

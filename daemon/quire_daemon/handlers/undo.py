@@ -57,7 +57,7 @@ def _digest(choice: Choice, actions: Sequence[Action]) -> bytes:
         (
             a.do,
             a.unwound.now.path,
-            a.unwound.now.version.seq if a.unwound.now.version is not None else 0,
+            a.unwound.now.seq,
             a.unwound.present,
             a.unwound.path,
             a.unwound.mode,

@@ -262,19 +262,25 @@ class Planning(msgspec.Struct):
 
     def _create(self, u: Unwound) -> Action:
         there = self.world.files.get(u.path)
-        if there is None and self._protected(u.path):
-            return self._skip(u, "protected")
         if there is not None and there.kind == "folder" and u.entry == FOLDER:
             return Action("none", u)
+        room = self._coming(u)
+        if isinstance(room, Action):
+            return room
+        if u.entry != REGULAR:
+            return Action("make", u, room.then, clears=room.clears)
+        return room.given_to(self._with_data("create", u, room.then))
+
+    def _coming(self, u: Unwound) -> _Room | Action:
+        """The room for what is made or moved, or that nothing comes there."""
+        there = self.world.files.get(u.path)
+        if there is None and self._protected(u.path):
+            return self._skip(u, "protected")
         room = self._room(u.path, there)
         if room is None or (room.waits and u.entry != REGULAR):
             return self._occupied(u, there)
         file = self._file_above(u.path)
-        if file is not None:
-            return self._skip(u, "occupied", Conflict(file.seq, "occupied"))
-        if u.entry != REGULAR:
-            return Action("make", u, room.then, clears=room.clears)
-        return room.given_to(self._with_data("create", u, room.then))
+        return room if file is None else self._skip(u, "occupied", Conflict(file.seq, "occupied"))
 
     def _room(self, path: str, there: FileNow | None) -> _Room | None:
         """Can something come to `path`, where `there` is now?"""
@@ -329,16 +335,8 @@ class Planning(msgspec.Struct):
         if not u.present:
             return Action("delete", u, now, conflicts=u.conflicts)
         if u.path != u.now.path:
-            there = self.world.files.get(u.path)
-            if there is None and self._protected(u.path):
-                return self._skip(u, "protected")
-            room = self._room(u.path, there)
-            if room is None:
-                return self._occupied(u, there)
-            file = self._file_above(u.path)
-            if file is not None:
-                return self._skip(u, "occupied", Conflict(file.seq, "occupied"))
-            return room.given_to(self._with_data("move", u, now, room.then))
+            room = self._coming(u)
+            return room if isinstance(room, Action) else room.given_to(self._with_data("move", u, now, room.then))
         return self._with_data("write" if u.blob != u.now.blob else "mode", u, now)
 
     def _take_folder(self, u: Unwound, now: FileNow) -> Action:

@@ -32,7 +32,6 @@ from quire_journal.events import (
     ModeChanged,
 )
 from quire_journal.ids import above, version_token
-from quire_journal.lives import State
 from quire_journal.sentences import counted
 from quire_journal.unwind import Unwound
 from quire_journal.views.files import standing
@@ -91,7 +90,7 @@ class CarryingOut:
             if aside:
                 self._step_aside(action)
                 continue
-            version = self._perform(action) if action.do != "none" else _seq(action.unwound.now)
+            version = self._perform(action) if action.do != "none" else action.unwound.now.seq
             entry = {**file_json(action, self.choice, self.world.history), **self._result(action, version)}
             if action.do in ("write", "create", "move"):
                 self.shown += 1
@@ -156,13 +155,13 @@ class CarryingOut:
             self._clear(action.clears)
         match action.do:
             case "delete":
-                return self._remove(u.now.path, _seq(u.now), now)
+                return self._remove(u.now.path, u.now.seq, now)
             case "mode":
                 return self._mode(action, now)
             case "move" if action.then is not None:
                 return self._move(action, now, action.then)
             case "write":
-                return self._put(action, now, base=_seq(u.now))
+                return self._put(action, now, base=u.now.seq)
             case "make":
                 return self._make(u, now)
             case _:
@@ -174,7 +173,7 @@ class CarryingOut:
         lost = withheld(u.path, text, self.world)[0] if u.made is not None else ""
         event: Event
         if self._went_elsewhere(u) and not lost:
-            event = FileMoved(u.now.path, u.path, text.blob, len(data), u.mode, _seq(u.now), "undo")
+            event = FileMoved(u.now.path, u.path, text.blob, len(data), u.mode, u.now.seq, "undo")
         else:
             base = base or self._went_long_ago(u)
             event = FileWritten(u.path, text.blob, len(data), u.mode, base, "undo", over.inode, uncaptured=lost)
@@ -186,12 +185,12 @@ class CarryingOut:
 
     def _went_elsewhere(self, u: Unwound) -> bool:
         """Did the file go by another name than it comes back by? Its record leads from there."""
-        return not u.now.present and u.now.path != u.path and bool(_seq(u.now))
+        return not u.now.present and u.now.path != u.path and u.now.seq > 0
 
     def _went_long_ago(self, u: Unwound) -> int:
         """As what a file went, where another one has been at its path since; 0 where none was, or it has not gone."""
         head = None if u.now.present else self.world.history.file(u.now.path)
-        return _seq(u.now) if head is not None and head.seq != _seq(u.now) else 0
+        return u.now.seq if head is not None and head.seq != u.now.seq else 0
 
     def _make(self, u: Unwound, over: FileNow) -> int:
         target = self.world.history.bytes_of(u.blob) if u.entry == LINK else b""
@@ -235,14 +234,14 @@ class CarryingOut:
 
     def _mode(self, action: Action, over: FileNow) -> int:
         u, data = action.unwound, action.after.data
-        seq = self._note(ModeChanged(u.path, u.blob, len(data), u.mode, _seq(u.now), "undo"))
+        seq = self._note(ModeChanged(u.path, u.blob, len(data), u.mode, u.now.seq, "undo"))
         self.writes.append(Put(seq, u.path, data, u.mode, over, action.after))
         return seq
 
     def _move(self, action: Action, over: FileNow, there: FileNow) -> int:
         """Rename back; where the bytes change too, it is made there first, and then the old name goes."""
         u, head, text = action.unwound, action.unwound.now.version, action.after
-        path, base = self.aside.get(u.now.path, (u.now.path, _seq(u.now)))
+        path, base = self.aside.get(u.now.path, (u.now.path, u.now.seq))
         edited = head is not None and (u.blob, u.mode) != (head.blob, head.mode)
         if head is None or over.text is None:  # bytes that are not known: a start after a crash could not finish that
             seq = self._put(action, there, base=0)
@@ -280,7 +279,7 @@ class CarryingOut:
         """How many lines at the beginning are those that the caller knew."""
         before, history = action.before, self.world.history
         seen = history.shown(self.world.who.key, action.path)
-        if seen is None or seen.version == _seq(action.unwound.now):
+        if seen is None or seen.version == action.unwound.now.seq:
             return first_difference(before, action.after)
         version = standing(history.version(action.path, seen.version))
         if version is None or version.blob == before.blob:
@@ -296,10 +295,6 @@ class CarryingOut:
         path = action.unwound.path
         self._note(seen_with(ranges, True, path, version, after, self.world))
         return {"diff": rows, "diff_truncated": True} if cut else {"diff": rows}
-
-
-def _seq(state: State) -> int:
-    return state.version.seq if state.version is not None else 0
 
 
 _DONE: Final[dict[How, str]] = {

@@ -96,6 +96,7 @@ class _Without:
     def _found(self) -> list[Life]:
         known, names = self._known, self._names
         in_path = self._filter(self._choice.paths)
+        # Where an undo left no record it made no difference, and no redo of it does: else the two would not be nothing.
         starts = ((p, s) for batch in self._choice.batches for p, s in known.starts(batch) if in_path(p))
         wanted = [(p, s) for p, s in starts if names is None or p in names]
         every = self._by_path or names is not None
