@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Any, Final
 
 import msgspec
@@ -71,59 +72,60 @@ class Fails(Exception):
         self.code, self.message, self.action, self.details = code, message, action, details
 
 
+class Candidates(list[int]):
+    """Lines that an anchor may mean, in order. What is asked of them is found out once, however many anchors ask."""
+
+    def __init__(self, lines: Iterable[int], sight: Sight, hashes: LineHashes) -> None:
+        super().__init__(lines)
+        self._sight, self._hashes = sight, hashes
+
+    @property
+    def in_sight(self) -> Candidates:
+        """Those that the caller was shown; all of them when it was shown none."""
+        return self._shown or self
+
+    @cached_property
+    def _shown(self) -> Candidates:
+        ranges = self._sight.shown or ()
+        spans = ((bisect_left(self, start), bisect_left(self, stop)) for start, stop in ranges)
+        seen = (line for first, behind in spans for line in self[first:behind])
+        return Candidates(seen, self._sight, self._hashes)
+
+    @cached_property
+    def poor(self) -> bool:
+        """Do they all say too little to be anchored on?"""
+        return all(is_poor(self._hashes.lines[line]) for line in self)
+
+    @cached_property
+    def apart(self) -> bool:
+        """Would a longer or a context anchor name each of them alone?"""
+        hashes, few = self._hashes, len(self) < FEW_ANCHORS
+        return _all_differ(hashes.digits(line) for line in self) or _all_differ(
+            hashes.contexts_of(self) if few else (hashes.contexts[line] for line in self)
+        )
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """What anchors are resolved on."""
 
     sight: Sight
     hashes: LineHashes
     settings: EditDialect
-    _found: dict[str, list[int]] = msgspec.field(default_factory=dict)  # by the digits
-    _shown: dict[int, tuple[list[int], list[int]]] = msgspec.field(default_factory=dict)  # by the id of the first
-    _poor: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
-    _apart: dict[int, tuple[list[int], bool]] = msgspec.field(default_factory=dict)  # by the id of the first
+    _found: dict[str, Candidates] = msgspec.field(default_factory=dict)  # by the digits
     _listed: list[str] = msgspec.field(default_factory=list)  # failures of which all candidates are listed
     by_hint: set[int] = msgspec.field(default_factory=set)  # lines told from equal ones by a number, and those of it
 
-    def candidates(self, digits: str) -> list[int]:
+    def candidates(self, digits: str) -> Candidates:
         """The lines that an anchor's digits name, at the first level at which any do."""
         found = self._found.get(digits)
         if found is None:
             if len(self._found) == FEW_ANCHORS:
                 self.hashes.expect_many()
-            found = self.hashes.matching(digits)
-            if not found and len(digits) == FULL_DIGITS:
-                found = self.hashes.matching_context(digits)
-            self._found[digits] = found
+            lines = self.hashes.matching(digits)
+            if not lines and len(digits) == FULL_DIGITS:
+                lines = self.hashes.matching_context(digits)
+            found = self._found[digits] = Candidates(lines, self.sight, self.hashes)
         return found
-
-    def in_sight(self, candidates: list[int]) -> list[int]:
-        """Those that the caller was shown; all of them when it was shown none."""
-        kept = self._shown.get(id(candidates))
-        if kept is None or kept[0] is not candidates:
-            ranges = self.sight.shown or ()
-            spans = ((bisect_left(candidates, start), bisect_left(candidates, stop)) for start, stop in ranges)
-            seen = [line for first, behind in spans for line in candidates[first:behind]]
-            kept = self._shown[id(candidates)] = candidates, seen or candidates
-        return kept[1]
-
-    def poor(self, candidates: list[int]) -> bool:
-        """Do they all say too little to be anchored on?"""
-        kept = self._poor.get(id(candidates))
-        if kept is None or kept[0] is not candidates:
-            lines = self.hashes.lines
-            kept = self._poor[id(candidates)] = candidates, all(is_poor(lines[i]) for i in candidates)
-        return kept[1]
-
-    def apart(self, candidates: list[int]) -> bool:
-        """Would a longer or a context anchor name each of them alone?"""
-        kept = self._apart.get(id(candidates))
-        if kept is None or kept[0] is not candidates:
-            hashes, few = self.hashes, len(candidates) < FEW_ANCHORS
-            differ = _all_differ(hashes.digits(i) for i in candidates) or _all_differ(
-                hashes.contexts_of(candidates) if few else (hashes.contexts[i] for i in candidates)
-            )
-            kept = self._apart[id(candidates)] = candidates, differ
-        return kept[1]
 
     def lists(self, code: str) -> bool:
         """Are the candidates of one more failure to be listed? Of the first ones they are."""
@@ -141,15 +143,14 @@ def _all_differ(names: Iterable[str]) -> bool:
     return True
 
 
-def _matching(at: Snapshot, anchor: str, name: str) -> tuple[list[int], int | None]:
+def _matching(at: Snapshot, anchor: str, name: str) -> tuple[Candidates, int | None]:
     """The lines that `anchor` matches, and the line number (0-based) that it carries. Raises `Fails`."""
     parsed = _ANCHOR.fullmatch(anchor)
-    found = at.candidates(parsed[2].lower()) if parsed else []
-    if not found:
+    found = at.candidates(parsed[2].lower()) if parsed else None
+    if not parsed or not found:
         hint = "" if parsed else " An anchor is 4 to 8 hex digits, or a line number with them: 119#c812f1."
         message = f"No line has the hash {anchor[:PREVIEW_CHARS]!r}.{hint}"
         raise Fails("anchor_stale", message, "re-read_file", anchor=name, reason="missing", missing=[anchor])
-    assert parsed
     return found, int(parsed[1]) - 1 if parsed[1] else None
 
 
@@ -189,17 +190,17 @@ def resolve_line(at: Snapshot, op: AtLine) -> int:
     """The one line that a single-line operation means. Raises `Fails`."""
     found, carried = _matching(at, op.hash, "hash")
     hint = _hint(op.line, carried)
-    pool = at.in_sight(found)
+    pool = found.in_sight
     if op.occurrence is not None:
         return _by_occurrence(at, found, op.occurrence, hint, op.hash)
-    if at.poor(pool):
+    if pool.poor:
         unique = at.settings.low_entropy == "allow_unique" and len(found) == 1
         if not unique:
             raise _poor(at, pool if hint is None else _nearest(found, hint), found)
     if hint is not None:
         return _by_hint(at, pool, found, hint, op.hash)
     if len(pool) > 1:
-        code = "anchor_ambiguous" if at.apart(pool) else "anchor_context_ambiguous"
+        code = "anchor_ambiguous" if pool.apart else "anchor_context_ambiguous"
         message = f"{op.hash} matches lines {_numbers(pool)}; {_ADVICE[code]}."
         raise _ambiguous(at, code, message, pool, found)
     return pool[0]
@@ -274,7 +275,7 @@ def _end_candidates(at: Snapshot, anchor: str, stated: int | None, name: str) ->
     """The lines that an end of a range may mean (one: settled), those that match and were shown, and all that match."""
     found, carried = _matching(at, anchor, name)
     hint = _hint(stated, carried)
-    pool = at.in_sight(found)
+    pool = found.in_sight
     if hint is None:
         return pool, pool, found
     near = [hint] if hint in pool else _nearest(pool, hint)
