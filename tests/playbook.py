@@ -15,7 +15,19 @@ from msgspec.structs import replace
 
 from quire_daemon.config import Settings
 from quire_daemon.handlers import TOOLS
-from quire_daemon.handlers.base import MOST_INSIDE, Decision, FileNow, Implied, Move, Put, Remove, Tool, Who, World
+from quire_daemon.handlers.base import (
+    MOST_INSIDE,
+    Decision,
+    FileNow,
+    Implied,
+    Move,
+    Put,
+    Remove,
+    Tool,
+    Who,
+    World,
+    refused_reply,
+)
 from quire_daemon.handlers.notices import decided
 from quire_daemon.handlers.origins import NeedsOrigins, worked_out
 from quire_daemon.search import Answer, NeedsSearch, Search, run
@@ -83,10 +95,10 @@ class Playbook:
         try:
             decision = self.decide(tool, params, by)
         except Refused as refused:
-            if tool.writes:
+            if tool.writes and not getattr(params, "dry_run", False):
                 path = next(iter(tool.paths(params)), "")
                 self._append([EditRefused(name, path, refused.code, refused.message)], self.who(by).writer)
-            return refused.reply()
+            return refused_reply(refused, params)
         self._perform(decision, self.who(by).writer)
         return checked(name, msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply)))  # as it is on the wire
 

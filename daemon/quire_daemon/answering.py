@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from quire_daemon.call import Call
 from quire_daemon.collecting import Collecting
+from quire_daemon.handlers.base import refused_reply
 from quire_daemon.leasing import Leasing
 from quire_daemon.recorder import Recorder
 from quire_daemon.server import Server
@@ -90,14 +91,13 @@ class Answering:
 
     def refuse(self, call: Call, refused: Refused) -> None:
         """Refused before or after the decision; of writing tools journaled, as handlers do theirs, unless dry."""
-        dry = bool(getattr(call.params, "dry_run", False))
-        only_asked = dry or bool(getattr(call.params, "plan", False))
+        only_asked = any(getattr(call.params, name, False) for name in ("dry_run", "plan"))
         writer, journaled = call.who.writer, not only_asked and refused.code not in ("expired", "schema_invalid")
         if call.tool.writes and journaled and not self._trouble.read_only and self._recorder.takes_refusal(writer):
             path = next(iter(call.tool.paths(call.params)), "")
             self._recorder.introduce(writer)
             self._recorder.note(EditRefused(call.tool.name, path, refused.code, refused.message[:200]), writer)
-        self.answer(call, refused.reply() | ({"dry_run": True, "valid": False} if dry else {}))
+        self.answer(call, refused_reply(refused, call.params))
 
 
 def _tell_encoding(body: dict[str, Any]) -> None:

@@ -23,6 +23,7 @@ from quire_daemon.handlers.base import (
     Tool,
     Who,
     World,
+    refused_reply,
 )
 from quire_daemon.handlers.notices import decided
 from quire_daemon.handlers.origins import NeedsOrigins, worked_out
@@ -169,7 +170,7 @@ class Desk:
             try:
                 decision = self._decided(tool, params, world)
             except Refused as refused:
-                return refused.reply()
+                return refused_reply(refused, params)
         self._act(decision, who)
         on_the_wire = msgspec.msgpack.decode(msgspec.msgpack.encode(decision.reply))
         return checked(tool.name, on_the_wire)

@@ -87,15 +87,6 @@ def paths_of(params: PatchParams) -> Sequence[str]:
 
 def decide(params: PatchParams, world: World) -> Decision:
     """Apply the patch. Raises `Refused`."""
-    try:
-        return _decide(params, world)
-    except Refused as refused:
-        if not params.dry_run:
-            raise
-        return Decision({**refused.reply(), "dry_run": True, "valid": False})
-
-
-def _decide(params: PatchParams, world: World) -> Decision:
     files = _together(parse_patch(params.patch), world)
     _require_meant(params, files)
     _require_apart(files, world)

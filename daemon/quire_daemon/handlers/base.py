@@ -20,6 +20,7 @@ from quire_journal.blame import Blame
 from quire_journal.events import Event, WriterIntroduced
 from quire_journal.history import History
 from quire_journal.ids import WriterId
+from quire_journal.refusals import Refused
 from quire_journal.text import Text
 from quire_journal.views.files import Version
 from quire_journal.views.leases import Lease
@@ -224,6 +225,12 @@ class Tool(msgspec.Struct, Generic[P], frozen=True):
         if self.reads is None or not self.reads(params):
             return self
         return msgspec.structs.replace(self, writes=False, journals=True)
+
+
+def refused_reply(refused: Refused, params: object) -> dict[str, Any]:
+    """The reply to a call that is refused; of one that was only to see what it would do it says that, too."""
+    dry = {"dry_run": True, "valid": False} if getattr(params, "dry_run", False) else {}
+    return refused.reply() | dry
 
 
 def no_paths(params: object) -> Sequence[str]:

@@ -98,15 +98,13 @@ def decide(dialect: Dialect[P], params: P, world: World, warnings: Warnings = ()
 
 
 def answering(params: Writing, world: World, work: Callable[[FileNow], Decision]) -> Decision:
-    """The decision of `work` on the caller's file; its refusal tells the news, and a dry run's says that it was one."""
+    """The decision of `work` on the caller's file; its refusal tells the news."""
     now = world.files[params.path]
     try:
         return work(now)
     except Refused as refused:
         refused.details = {**news(world, now.path), **refused.details}
-        if not params.dry_run:
-            raise
-        return Decision({**refused.reply(), "dry_run": True, "valid": False})
+        raise
 
 
 def decide_on(dialect: Dialect[P], params: P, now: FileNow, world: World, warnings: Warnings = ()) -> Decision:

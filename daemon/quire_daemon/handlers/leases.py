@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from quire_daemon import globs
-from quire_daemon.handlers.base import Decision, FileNow, Tool, World, no_paths
+from quire_daemon.handlers.base import Decision, FileNow, Tool, World, no_paths, refused_reply
 from quire_daemon.handlers.ground import FILE, FOLDER, GLOB, lines_at, meet
 from quire_daemon.handlers.held import (
     anothers_json,
@@ -138,7 +138,7 @@ def decide_claim(params: ClaimParams, world: World) -> Decision:
         refused = lease_held(wanted.path, holding, world, count, f"claimed as {wanted.strength}")
         if not params.dry_run:
             raise refused
-        return Decision({**refused.reply(), "dry_run": True, "valid": False})
+        return Decision(refused_reply(refused, params))  # it does not wait
     if len(held) >= MOST_LEASES:
         raise Refused("busy", f"There are {len(held)} leases in force; some must be released first.", "release")
     event = LeaseGranted(

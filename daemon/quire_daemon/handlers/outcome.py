@@ -235,7 +235,7 @@ def _rolled_back(result: Result, verdict: Verdict, rows: Sequence[str], world: W
         **news(world, now.path),
     )
     if result.dry_run:
-        return Decision({**refused.reply(), "dry_run": True, "valid": False})
+        raise refused
     version = now.version.seq if now.version is not None else 0
     why = ", ".join(dict.fromkeys(w["type"] for w in found))
     events: list[Event] = [
