@@ -69,3 +69,9 @@ def checked_sha256(digits: str | None, name: str) -> str:
     if digits and (len(digits) != 64 or not set(digits) <= set("0123456789abcdef")):
         raise ValueError(f"`{name}` is not a sha256: 64 lower-case hex digits")
     return digits or ""
+
+
+def require_in_bounds(name: str, number: int, most: int) -> None:
+    """Refuse a number of things that is asked for, if it is none, or more than `most`."""
+    if not 1 <= number <= most:
+        raise Refused("schema_invalid", f"{name}: must be from 1 to {most}, not {number}.", argument=name)

@@ -11,7 +11,7 @@ from quire_daemon.handlers.base import Decision, FileNow, Tool, World
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file, require_size
-from quire_daemon.handlers.read import file_then
+from quire_daemon.handlers.read import file_then, fitting
 from quire_journal.blame import Blame
 from quire_journal.blobs import NotHeld
 from quire_journal.history import History
@@ -97,12 +97,7 @@ def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, boo
     lines = found.text.lines
     start = min(max(params.start_line, 1) - 1, len(lines))
     asked = len(lines) if params.end_line is None else max(min(params.end_line, len(lines)), start)
-    stop = start
-    while stop < asked and stop - start < MOST_LINES:
-        limit -= len(lines[stop]) + 1
-        if limit < 0 and stop > start:
-            break
-        stop += 1
+    stop = start + fitting(lines[start : min(asked, start + MOST_LINES)], limit)
     return start, stop, stop < asked
 
 

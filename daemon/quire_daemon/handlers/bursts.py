@@ -15,6 +15,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.log_filter import VERSION_KINDS, named_burst
 from quire_journal.events import BurstBegun, BurstEnded, paths_of
@@ -153,7 +154,7 @@ def _counted(burst: Burst) -> str:
 
 
 def _list(params: BurstParams, world: World) -> Decision:
-    _check_limit(params.limit)
+    require_in_bounds("limit", params.limit, MAX_LISTED)
     listed = list(islice(world.history.bursts(), params.limit + 1))
     shown = [burst_json(burst, world) for burst in listed[: params.limit]]
     return Decision(
@@ -168,7 +169,7 @@ def _list(params: BurstParams, world: World) -> Decision:
 
 def _show(params: BurstParams, world: World) -> Decision:
     """The burst and `contents`, its batches: `{batch, at, writer, evidence, belongs, in_force, paths, paths_more}`."""
-    _check_limit(params.limit)
+    require_in_bounds("limit", params.limit, MAX_LISTED)
     if params.burst is None:
         raise Refused("schema_invalid", "burst: is missing; name the burst to show.", argument="burst")
     burst = _burst(params.burst, world.history)
@@ -241,11 +242,6 @@ def _burst(named: int | str, history: History) -> Burst:
     if burst is None:
         raise Refused("not_found", f"There is no burst {named}.", "list_bursts", burst=named)
     return burst
-
-
-def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= MAX_LISTED:
-        raise Refused("schema_invalid", f"limit: must be from 1 to {MAX_LISTED}.", argument="limit")
 
 
 BURST_TOOL: Final = Tool("burst", BurstParams, no_paths, decide, writes=True, catch_up=True, settle_s=SETTLE_S)

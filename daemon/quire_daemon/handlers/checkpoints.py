@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.show import DiffParams, decide_diff
 from quire_journal.events import CheckpointDropped, CheckpointNamed
@@ -136,8 +137,7 @@ def _files(lost: Iterator[tuple[str, str]], count: int, limit: int) -> dict[str,
 
 def _show(named: Checkpoint, params: CheckpointParams, world: World) -> Decision:
     """With the files that were not captured at the point itself."""
-    if not 1 <= params.limit <= MAX_LISTED:
-        raise Refused("schema_invalid", f"limit: must be from 1 to {MAX_LISTED}.", argument="limit")
+    require_in_bounds("limit", params.limit, MAX_LISTED)
     shown = _checkpoint_json(named, world.history)
     lost = list(world.history.uncaptured(at=named.cursor))
     shown["not_captured"] |= {"count": len(lost), **_files(iter(lost), len(lost), params.limit)}

@@ -14,6 +14,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Who
 from quire_daemon.handlers.batches import Batches, Fits, in_paths
 from quire_daemon.handlers.log_filter import (
@@ -204,8 +205,7 @@ def _own_last(params: _Choosing, known: Batches, who: Who, paths: Sequence[str])
 def _wanted(params: _Choosing) -> int:
     """How many of the caller's own are asked for. Raises `Refused`."""
     wanted = 1 if params.last is None else params.last
-    if not 1 <= wanted <= MAX_BATCHES:
-        raise Refused("schema_invalid", f"last: must be from 1 to {MAX_BATCHES}.", argument="last")
+    require_in_bounds("last", wanted, MAX_BATCHES)
     return wanted
 
 

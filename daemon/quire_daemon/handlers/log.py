@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.difference import ENTRIES
 from quire_daemon.handlers.log_filter import BURST_KINDS, VERSION_KINDS, Filter, named_burst, named_kinds, path_filter
@@ -154,11 +155,6 @@ def writer_type(record: Record) -> str:
     return by
 
 
-def _check_limit(limit: int) -> None:
-    if not 1 <= limit <= MAX_LIMIT:
-        raise Refused("schema_invalid", f"limit: must be from 1 to {MAX_LIMIT}, not {limit}.", argument="limit")
-
-
 # ── cursors ──────────────────────────────────────────────────────────────────
 
 
@@ -205,7 +201,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
 
     `capturing`, where it stands: the first capture of the tree is not over, so that a file may be missing only as yet.
     """
-    _check_limit(params.limit)
+    require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history
     after: int = parse_point(params.since, history, "since") if params.since else 0
     upto: int = parse_point(params.until, history, "until") if params.until else history.head()
@@ -259,7 +255,7 @@ def decide_since(params: SinceParams, world: World) -> Decision:
     `fresh` means that the cursor is of no use (another journal, or records behind it are gone): the listing then
     begins at the oldest record that is kept. Without a cursor: the cursor of now and no records.
     """
-    _check_limit(params.limit)
+    require_in_bounds("limit", params.limit, MAX_LIMIT)
     history = world.history
     keep = _filter(params, history)
     head = history.head()

@@ -202,13 +202,13 @@ def _after(params: NativeParams, world: World) -> Decision:
         events += [event for event in read if event is not None]
     reply: dict[str, Any] = {"ok": True, "message": f"{_label(params)}: noted.", "burst": None}
     if burst is not None:
-        ended = replace_burst(burst, world)
+        ended = _ended(burst, world)
         batches = counted(burst.batches, "batch", "batches")
         reply |= {"message": f"{burst.label} has ended: {batches}.", **burst_json(ended, world)}
     return Decision({**reply, "news": news, "news_more": more}, events)
 
 
-def replace_burst(burst: Burst, world: World) -> Burst:
+def _ended(burst: Burst, world: World) -> Burst:
     """The burst, ended by the record that comes next."""
     return msgspec.structs.replace(burst, ended=world.next_seq, ended_ns=world.now_ns, why="owner")
 

@@ -106,11 +106,11 @@ def _slice(text: Text, params: ReadParams, limit: int) -> _Slice:
     stop = max(stop, start)
     likely = stop
     if len(text.data) >= limit:  # rows are longer than their lines
-        likely = _fitting(text.lines[start : min(stop, start + limit)], limit) + start
+        likely = fitting(text.lines[start : min(stop, start + limit)], limit) + start
     elif stop - start == len(text) and len(packed := _packed(text, params.shape)) <= limit:
         return _Slice(text, start, stop, msgspec.Raw(packed), False)
     rows = _ROWS[params.shape](text, start, likely)
-    end = _fitting(rows, limit) + start if rows else likely
+    end = fitting(rows, limit) + start if rows else likely
     return _Slice(text, start, end, rows[: end - start], end < stop)
 
 
@@ -141,7 +141,7 @@ _ROWS: Final[dict[str, Callable[[Text, int, int], Sequence[str]]]] = {
 _WITH_ANCHORS: Final = ("hashed", "hashline")
 
 
-def _fitting(lines: Sequence[str | bytes], limit: int) -> int:
+def fitting(lines: Sequence[str | bytes], limit: int) -> int:
     """How many lines fit, each with its break; the first one always does."""
     sizes = [len(line) if isinstance(line, bytes) or line.isascii() else len(line.encode()) for line in lines]
     if sum(sizes) + len(sizes) <= limit:

@@ -66,9 +66,7 @@ def refuse_stale(stale: Stale, world: World, dry_run: bool) -> Decision:
     details: dict[str, Any] = {
         "path": now.path,
         "reason": "changed",
-        **({"base": version_token(basis.version.seq)} if basis.version else {}),
-        **current_version(now),
-        "sha256": basis.now.blob.hex(),
+        **_versions(basis, now),
         **(both_hashes(basis.stated_sha256, basis.now.blob.hex()) if basis.stated_sha256 else {}),
         "changes": told,
         **rest("more_changes", others),
@@ -118,9 +116,7 @@ def refuse_mismatch(
     told = changes_told(world.history, now.path, basis.others, needs, basis.version)
     refused.details |= {
         "lines": [hashes.reference(line) for line in lines],
-        **({"base": version_token(basis.version.seq)} if basis.version else {}),
-        **current_version(now),
-        "sha256": basis.now.blob.hex(),
+        **_versions(basis, now),
         "changes": told,
         **rest("more_changes", basis.others),
         **({} if conflict is None else {"conflict": _three_ways(basis, conflict)}),
@@ -158,9 +154,7 @@ def refuse_unseen(
     details: dict[str, Any] = {
         "path": now.path,
         "reason": "unseen",
-        **({"base": version_token(basis.version.seq)} if basis.version else {}),
-        **current_version(now),
-        "sha256": basis.now.blob.hex(),
+        **_versions(basis, now),
         "lines": rows,
         **news(world, now.path),
     }
@@ -182,6 +176,12 @@ def _decided(
         seen, moved = merge_ranges([*basis.still_shown, *ranges]), without(basis.still_moved, ranges)
         events.append(ReadServed(now.path, head.seq, seen, True, moved))
     return Decision(reply, events)
+
+
+def _versions(basis: Basis, now: FileNow) -> dict[str, str]:
+    """What the caller knows, and what is there."""
+    base = {"base": version_token(basis.version.seq)} if basis.version else {}
+    return {**base, **current_version(now), "sha256": basis.now.blob.hex()}
 
 
 def _named(ranges: Ranges) -> str:

@@ -13,6 +13,7 @@ from quire_daemon.handlers.beginning import before_it
 from quire_daemon.handlers.difference import ENTRIES, Room, before, difference, same
 from quire_daemon.handlers.log import record_json
 from quire_daemon.handlers.log_filter import VERSION_KINDS, known_path, named_paths, path_filter, single_path
+from quire_daemon.handlers.read import fitting
 from quire_journal.blobs import NotHeld
 from quire_journal.events import FOLDER, path_after, paths_of
 from quire_journal.history import History
@@ -22,7 +23,7 @@ from quire_journal.points import parse_point
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
-from quire_journal.text import Text, shown
+from quire_journal.text import shown
 from quire_journal.views.files import Version
 
 MAX_FILES: Final = 500
@@ -120,7 +121,8 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
         if len(text.data) > limit:
             return {"binary": True, "truncated": True}
         return {"binary": True, "content_base64": base64.b64encode(text.data).decode("ascii")}
-    start, stop = _slice(text, max(start_line - 1, 0), limit)
+    start = min(max(start_line - 1, 0), len(text))
+    stop = start + fitting(text.lines[start:], limit)
     content = "".join(
         shown(line) + ("\n" if ending else "")
         for line, ending in zip(text.lines[start:stop], text.breaks[start:stop], strict=True)
@@ -131,17 +133,6 @@ def _content(version: Version, start_line: int, world: World) -> dict[str, Any]:
     if stop < len(text):
         found |= {"truncated": True, "next_line": stop + 1}
     return found
-
-
-def _slice(text: Text, start: int, limit: int) -> tuple[int, int]:
-    """The lines from `start` on that fit into `limit` bytes; at least one."""
-    size, stop = 0, min(start, len(text))
-    while stop < len(text):
-        size += len(text.lines[stop]) + 1
-        if size > limit and stop > start:
-            break
-        stop += 1
-    return min(start, len(text)), stop
 
 
 def _against_base(path: str, version: Version, world: World) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -43,6 +43,8 @@ from quire_journal.history import History
 from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
+
+P = TypeVar("P", UndoParams, RedoParams, RollbackParams, RestoreParams)
 
 RETRY_MS: Final = 250
 """When to try again where other programs hold the files open."""
@@ -195,11 +197,12 @@ def _summary(actions: Sequence[Action]) -> str:
     return ", ".join([*said, as_found_sentence(actions)]).removesuffix(", ")
 
 
-UNDO_TOOL: Final = Tool("undo", UndoParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
-REDO_TOOL: Final = Tool("redo", RedoParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths"))
-ROLLBACK_TOOL: Final = Tool(
-    "rollback", RollbackParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
-)
-RESTORE_TOOL: Final = Tool(
-    "restore", RestoreParams, no_paths, decide, writes=True, implies=implied_by, asks=("path", "paths")
-)
+def _tool(params: type[P]) -> Tool[P]:
+    asks = ("path", "paths")
+    return Tool(_HOW[params], params, no_paths, decide, writes=True, implies=implied_by, asks=asks)
+
+
+UNDO_TOOL: Final = _tool(UndoParams)
+REDO_TOOL: Final = _tool(RedoParams)
+ROLLBACK_TOOL: Final = _tool(RollbackParams)
+RESTORE_TOOL: Final = _tool(RestoreParams)
