@@ -16,6 +16,7 @@ from quire_daemon.workspace import TMP, Kept, Late, Workspace
 from quire_journal.events import BytesDisplaced
 from quire_journal.ids import blob_id, disk_path, journal_path
 from quire_journal.refusals import Refused
+from quire_journal.uncaptured import TOO_LARGE
 
 LATE_S: Final = 1.0
 """Between two tries to journal bytes of others, where the journal does not take them or there is no place aside."""
@@ -59,7 +60,7 @@ def note_theirs(
     """
     if one.large:
         kept = workspace.move_aside(disk_path(path), one.name)
-        recorder.note(BytesDisplaced(path, b"", one.large, why, "too_large", kept))
+        recorder.note(BytesDisplaced(path, b"", one.large, why, TOO_LARGE, kept))
         return
     note_displaced(recorder, workspace, path, one.data, why, withheld(disk_path(path), one.data))
 

@@ -18,6 +18,7 @@ from quire_journal.ids import BlobId, blob_id, disk_path, is_escaped, journal_pa
 from quire_journal.mapped_paths import mapped
 from quire_journal.refusals import Refused
 from quire_journal.text import Text
+from quire_journal.uncaptured import SECRET
 from quire_journal.views.files import standing
 
 MOST_FIRST: Final = 4
@@ -84,7 +85,7 @@ class FilesNow:
                 sighting.disk.kind,
                 version=head,
                 inode=signature.ino if signature is not None else 0,
-                uncaptured="secret" if secret else "",
+                uncaptured=SECRET if secret else "",
                 resolved_from=journal_path(place.resolved_from),
                 as_folder=given.endswith(("/", "/.")),
                 inside=names,

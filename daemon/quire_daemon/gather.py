@@ -40,6 +40,7 @@ from quire_journal.events import (
 from quire_journal.evidence import CAPTURED
 from quire_journal.ids import OUTSIDE, BlobId, blob_id, journal_path
 from quire_journal.refusals import Refused
+from quire_journal.uncaptured import TOO_LARGE, UNREADABLE
 from quire_journal.views.files import Version, standing
 
 __all__ = ["RETRY_S", "BeingWritten", "Gather", "HeldOpen", "Observation"]
@@ -288,9 +289,9 @@ class Gather:
         except NotRegular:
             return Sighting(OnDisk("special"))
         except TooLarge as large:
-            return Sighting(OnDisk("file", size=large.size, mode=mode, why="too_large"), signature=signature)
+            return Sighting(OnDisk("file", size=large.size, mode=mode, why=TOO_LARGE), signature=signature)
         except PermissionError:
-            return Sighting(OnDisk("file", size=signature.size, mode=mode, why="unreadable"), signature=signature)
+            return Sighting(OnDisk("file", size=signature.size, mode=mode, why=UNREADABLE), signature=signature)
         blob = self._address(image.data, head)
         disk = OnDisk(
             "file",

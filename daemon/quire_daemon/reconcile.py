@@ -25,6 +25,7 @@ from quire_journal.events import (
     OutsideWritten,
 )
 from quire_journal.ids import above
+from quire_journal.uncaptured import NOT_A_FILE
 from quire_journal.views.files import Version, standing
 
 MOST_RENAMES: Final = 100_000
@@ -157,7 +158,7 @@ def _below_any(path: str, folders: set[str]) -> bool:
 class OnDisk(msgspec.Struct, frozen=True, gc=False):
     """What stands at a path, as a look and a read found it.
 
-    `why` says why the bytes of a file cannot be kept ("too_large", "secret", "unreadable"); "" where they can.
+    `why` says why the bytes of a file cannot be kept (`quire_journal.uncaptured`); "" where they can.
     """
 
     kind: str  # "missing", "file", "link", "folder", "special"
@@ -181,7 +182,7 @@ def difference(path: str, known: Version | None, disk: OnDisk, evidence: str) ->
     if disk.kind == "folder" and disk.entry != FOLDER:
         is_news = head is not None and head.entry != FOLDER
         return OutsideDeleted(path, evidence, head.seq) if head is not None and is_news else None
-    why = "not_a_file" if disk.kind == "special" else disk.why
+    why = NOT_A_FILE if disk.kind == "special" else disk.why
     if why:
         return _withheld(path, head, disk, why, evidence)
     if head is not None and _same_bytes(head, disk):

@@ -46,6 +46,7 @@ from quire_journal.history import History
 from quire_journal.ids import above, blob_id, disk_path, journal_path
 from quire_journal.records import Record
 from quire_journal.refusals import Refused
+from quire_journal.uncaptured import SECRET
 from quire_journal.views.files import OUTSIDE_TYPE, TOOL_WRITES, standing
 
 OVERTAKEN: Final = "overtaken"
@@ -304,7 +305,7 @@ def _keep(start: Finishing, left: Sequence[Kept]) -> Sequence[Kept]:
             with _unless_closed(start.log, kept.seq):
                 if not history.holds(blob) and not _to_be_without(kept.seq, blob, history):
                     path = meant_for(recorder, kept.name)
-                    why = start.withheld(disk_path(path), kept.data) or ("secret" if kept.withheld else "")
+                    why = start.withheld(disk_path(path), kept.data) or (SECRET if kept.withheld else "")
                     note_displaced(recorder, start.workspace, path, kept.data, "swap", why)
                 done.append(kept)
     recorder.commit()

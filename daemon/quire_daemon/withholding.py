@@ -8,8 +8,8 @@ from quire_daemon.ignore import Ignore
 from quire_daemon.in_force import InForce
 from quire_daemon.recorder import Recorder
 from quire_journal import secret_texts
-from quire_journal.events import HOLDS_SECRET, PURGED
 from quire_journal.ids import blob_id
+from quire_journal.uncaptured import HOLDS_SECRET, PURGED, SECRET, TOO_LARGE
 from quire_journal.views.files import Version
 
 MOST_CLEAN: Final = 10_000
@@ -30,7 +30,7 @@ class Withholding:
     def of_version(self, path: str, data: bytes, blob: bytes, head: Version | None) -> str:
         """Of what was read at `path`, as on disk, where `head` is the newest version that the journal knows."""
         if self._ignore.secret(path):
-            return "secret"
+            return SECRET
         with self._recorder.history() as history:
             if history.purged(blob):
                 return PURGED
@@ -56,10 +56,8 @@ class Withholding:
         Its file has not changed, so that nothing else would have it looked at. On any thread.
         """
         capture = self._settings.now.capture
-        match head.uncaptured:
-            case "secret":
-                return not self._ignore.secret(path)
-            case "too_large":
-                return head.size <= capture.max_bytes
-            case _:
-                return head.uncaptured == HOLDS_SECRET and not capture.scan_secrets
+        if head.uncaptured == SECRET:
+            return not self._ignore.secret(path)
+        if head.uncaptured == TOO_LARGE:
+            return head.size <= capture.max_bytes
+        return head.uncaptured == HOLDS_SECRET and not capture.scan_secrets

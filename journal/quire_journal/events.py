@@ -22,11 +22,6 @@ REGULAR: Final = 0
 LINK: Final = 1  # the blob is the link's target
 FOLDER: Final = 2  # no blob; recorded so that empty folders come back
 
-PURGED: Final = "purged"
-"""Why bytes are not kept: somebody had them removed."""
-HOLDS_SECRET: Final = "holds_secret"
-"""Why bytes are not kept: there is a key or a token in them."""
-
 
 class Event(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Base of all events. `kind` is the tag on disk, on the wire and in `quire log`."""
@@ -87,7 +82,7 @@ class FileWritten(Event, frozen=True):
     inode: int = 0  # of the file that held the base: recovery tells a base that was put back from one never replaced
     entry: int = REGULAR
     dialect: str = ""
-    uncaptured: str = ""  # why the journal does not have the bytes: "secret", HOLDS_SECRET, PURGED
+    uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.uncaptured`)
 
 
 class FileDeleted(Event, frozen=True):
@@ -210,7 +205,7 @@ class BytesDisplaced(Event, frozen=True):
     blob: bytes
     size: int
     why: str  # "swap" (came out of a swap that was put back), "late" (written to the replaced file)
-    uncaptured: str = ""  # why the journal does not have the bytes: "secret", HOLDS_SECRET, PURGED, "too_large"
+    uncaptured: str = ""  # why the journal does not have the bytes (`quire_journal.uncaptured`)
     kept: str = ""  # where they are then: a file in the checkout
 
 
@@ -219,7 +214,7 @@ class CaptureFailed(Event, frozen=True):
 
     kind: ClassVar[str] = "capture_failed"
     path: str
-    why: str  # "too_large", "secret", HOLDS_SECRET, PURGED, "unreadable", "not_a_file"
+    why: str  # in the words of `quire_journal.uncaptured`
     size: int = 0
     blob: bytes = b""  # the hash, where it could be computed
     mode: int = 0

@@ -23,8 +23,6 @@ from quire_daemon.safety import Grammars
 from quire_journal import secret_texts
 from quire_journal.diff import changed_ranges, first_difference
 from quire_journal.events import (
-    HOLDS_SECRET,
-    PURGED,
     CheckpointRolledBack,
     CheckpointSaved,
     EditRefused,
@@ -40,6 +38,7 @@ from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
 from quire_journal.splice import Splice, carry_ranges
 from quire_journal.text import Text
+from quire_journal.uncaptured import HOLDS_SECRET, PURGED, SECRET
 
 CLEAN, SUSPICIOUS, OFF = "clean", "suspicious", "off"
 
@@ -175,7 +174,7 @@ def _uncaptured(result: Result, world: World) -> tuple[str, list[dict[str, str]]
     now = result.now
     why = now.uncaptured
     if now.kind != "missing" and not why and captured(now) is None:
-        why = (now.version.uncaptured if now.version is not None else "") or "secret"
+        why = (now.version.uncaptured if now.version is not None else "") or SECRET
     if why and why not in (HOLDS_SECRET, PURGED):
         return why, []
     return withheld(result.path, result.after, world, None if why or now.kind == "missing" else result.splices)

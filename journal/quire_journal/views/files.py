@@ -68,7 +68,7 @@ class Version(msgspec.Struct, frozen=True, array_like=True, gc=False):
     entry: int = 0  # events.REGULAR, LINK, FOLDER
     gone: bool = False  # the path does not exist after this record
     evidence: str = ""  # of an outside version; why the bytes were displaced
-    uncaptured: str = ""  # why the bytes are not in the journal: "too_large", "secret", "unreadable"
+    uncaptured: str = ""  # why the bytes are not in the journal (`quire_journal.uncaptured`)
     moved_from: str = ""
     moved_to: str = ""
     index: int = 0  # of this version among those of its path, from 0; NEVER_HEAD for displaced bytes
