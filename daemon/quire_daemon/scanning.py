@@ -35,6 +35,12 @@ class _Scan(NamedTuple):
     tries: int = 0  # that broke off
     rewatch: bool = False  # other folders than before may have to be watched
 
+    def instead_of(self, other: _Scan | None) -> _Scan:
+        """This one, made for what the other was to come for, too."""
+        if other is None:
+            return self
+        return self._replace(awaited=self.awaited or other.awaited, rewatch=self.rewatch or other.rewatch)
+
 
 _PERIODIC: Final = _Scan(0.0, "periodic")
 RULES: Final = "rules"  # other files than before are ignored, or kept
@@ -90,10 +96,11 @@ class Scanning:
         After a change of the rules what is not ignored any more is watched before that, and the rest let go; after one
         of the mounts what stands at the folders by now.
         """
-        scan, rewatch = self._next, reason in (RULES, MOUNTS)
-        if scan is None or scan.reason not in ("start", RULES):  # these stay what they are
-            scan = _Scan(self._now(), reason, awaited=rewatch and self.captured)
-        scan = scan._replace(rewatch=scan.rewatch or rewatch)
+        pending, rewatch = self._next, reason in (RULES, MOUNTS)
+        scan = _Scan(self._now(), reason, awaited=rewatch and self.captured, rewatch=rewatch)
+        if pending is not None and pending.reason in ("start", RULES):  # these stay what they are
+            scan, pending = pending, scan
+        scan = scan.instead_of(pending)
         if self._under_way is None:
             self._begin(scan)
         else:
@@ -154,7 +161,8 @@ class Scanning:
         A journal of which the first one cannot be made is of no use: the daemon ends, and the next start checks it.
         """
         wait_s = min(TRY_AGAIN_S * 2**scan.tries, LONGEST_S)
-        self._next = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
+        again = scan._replace(at_s=self._now() + wait_s, tries=min(scan.tries + 1, 10))
+        self._next = again.instead_of(self._next)
         self._under_way, self._files, self._total = None, -1, 0
         self._left.clear()
         if isinstance(error, NotMounted):
