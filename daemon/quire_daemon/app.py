@@ -299,8 +299,8 @@ class App:
         yield self._sweeping
         if watchdog_s := notify.watchdog_s():
             yield Chore("watchdog", watchdog_s, partial(notify.notify, "WATCHDOG=1"))
-        yield Chore("save", SAVE_S, self._save)
         yield Chore("state", IDLE_S, self._standing.check_state)  # first: others fault where there is no such folder
+        yield Chore("save", SAVE_S, self._save)
         yield Chore("settings", IDLE_S, self._look_at_settings)
         yield Chore("spool", IDLE_S, self._spooling.follow)
         yield Chore("reserve", IDLE_S, self.reserve.take)
