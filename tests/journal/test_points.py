@@ -11,7 +11,7 @@ from scribe import SECOND, Scribe
 
 from cases import every
 from quire_journal.events import CheckpointNamed
-from quire_journal.points import is_name, parse_point, parse_rfc3339, rfc3339
+from quire_journal.points import MAX_NAME, is_name, parse_point, parse_rfc3339, rfc3339, time_of
 from quire_journal.refusals import Refused
 
 YEAR_9999_NS = 253_402_300_799 * SECOND
@@ -67,6 +67,22 @@ def test_what_leads_nowhere_is_refused_with_the_forms_that_do(point: str, code: 
     assert refused.value.code == code
 
 
+def test_a_refusal_names_the_argument_and_what_was_given_for_it() -> None:
+    with scribe_with_records().history() as history:
+        for point, code in (("c3.18bf", "schema_invalid"), ("a..b", "schema_invalid"), ("seq:99", "not_found")):
+            with pytest.raises(Refused) as refused:
+                parse_point(point, history, "since")
+            details = refused.value.reply()
+            named = details.get("argument"), details["point"]
+            assert named == ("since" if code == "schema_invalid" else None, point)
+            assert (details["error"], details["suggested_action"]) == (code, "name_a_point")
+
+
+def test_the_time_of_a_record_is_told_and_of_one_that_is_not_there_none() -> None:
+    with scribe_with_records().history() as history:
+        assert (time_of(2, history), time_of(99, history)) == ("1970-01-01T00:00:02Z", None)
+
+
 def test_a_name_that_was_typed_wrong_is_told_with_the_nearest() -> None:
     with scribe_with_records().history() as history, pytest.raises(Refused) as refused:
         parse_point("hree", history, "at")
@@ -111,7 +127,7 @@ def test_a_name_that_means_something_else_is_no_name(name: str) -> None:
     assert not is_name(name)
 
 
-@every("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v", "todays", "3rd", "2d-old"])
+@every("name", ["before the merge", "v1.2", "wip", "é", "version 12", "v", "todays", "3rd", "2d-old", "n" * MAX_NAME])
 def test_ordinary_names_are_names(name: str) -> None:
     assert is_name(name)
 

@@ -51,6 +51,42 @@ def test_anything_else_is_no_duration(text: str) -> None:
         duration_ns(text)
 
 
+@every(
+    ("policy", "told"),
+    [
+        (Policy(), "no rule"),
+        (Policy(keep_last=3), "keep-last 3"),
+        (Policy(keep_within_ns=90 * DAY), "keep-within 90d"),
+        (Policy(keep_within_ns=DAY, hourly=24, daily=-1), "keep-within 1d, hourly 24, daily -1"),
+        (Policy(keep_within_ns=HOUR), "keep-within 1h"),
+        (Policy(keep_within_ns=36 * HOUR), "keep-within 36h"),
+        (Policy(keep_within_ns=90 * SECOND), "keep-within 90 s"),
+        (Policy(keep_within_ns=SECOND), "keep-within 1 s"),
+        (Policy(keep_within_ns=SECOND // 4), "keep-within 0.25 s"),
+        (Policy(keep_last=1, thin_outside_ns=2 * SECOND), "keep-last 1, thin-outside 2 s after 0 s"),
+        (Policy(thin_outside_ns=SECOND, thin_after_ns=7 * DAY), "thin-outside 1 s after 7d"),
+    ],
+)
+def test_a_policy_is_told_by_its_rules_in_units_that_they_come_out_even_in(policy: Policy, told: str) -> None:
+    assert str(policy) == told
+
+
+def test_a_deletion_is_no_head_and_what_was_there_before_it_goes_by_the_rules() -> None:
+    assert told(judge("a", [version(1, DAY), gone(2)], Policy(keep_within_ns=1), Pins(), NOON)) == {
+        1: "-no rule keeps it"
+    }
+
+
+def test_what_is_as_old_as_a_rule_says_is_within_it_and_a_version_at_a_cursor_is_not_since_it() -> None:
+    old = [version(seq, 2 * DAY) for seq in (1, 2, 3)]
+    assert kept(judge("a", old, Policy(keep_within_ns=2 * DAY), Pins(), NOON)) == {1, 2, 3}
+    since = told(judge("a", old, Policy(keep_within_ns=1), Pins(since=[(1, "open burst 1")]), NOON))
+    assert since == {1: "+open burst 1", 2: "+open burst 1", 3: "+head of a"}
+    thin = Policy(keep_last=-1, thin_outside_ns=SECOND, thin_after_ns=DAY)
+    made = [version(1, DAY + SECOND, "outside"), version(2, DAY, "outside"), version(3, 0, "outside")]
+    assert told(judge("a", made, thin, Pins(), NOON))[1] == "-outside, superseded after 1 s"
+
+
 def test_the_head_is_kept_whatever_the_policy_says_and_the_rest_by_the_rules() -> None:
     versions = [version(1, 9 * DAY), version(2, 8 * DAY), version(3, 7 * DAY)]
     assert told(judge("a", versions, Policy(keep_within_ns=1), Pins(), NOON)) == {
