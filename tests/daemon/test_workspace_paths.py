@@ -77,6 +77,16 @@ def test_absolute_paths_inside_are_accepted_unless_forbidden(workspace: Workspac
     assert refused(workspace, f"{workspace.root}/a", allow_absolute_paths=False) == "outside_workspace"
 
 
+def test_the_journal_is_asked_by_another_way_to_the_workspace_about_the_same_paths(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """What stands at its top was asked for as `/a`, which leads out."""
+    alias = tmp_path / "alias"
+    alias.symlink_to(workspace.root)
+    asked = ("", "/", "/a", "/a/b", "/*.py")
+    assert [workspace.below(f"{alias}{path}", Policy()) for path in asked] == [".", ".", "a", "a/b", "*.py"]
+
+
 @every("given", ["", "a\0b", "x" * 256, "a/" * 2048 + "a", "\ud800"])
 def test_what_is_no_path_at_all_is_a_bad_argument(workspace: Workspace, given: str) -> None:
     """The refusal names the argument."""

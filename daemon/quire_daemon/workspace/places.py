@@ -119,8 +119,9 @@ class Places:
         real = os.path.realpath(folder or "/")
         for root in self._roots:
             if real == root or real.startswith(root.rstrip("/") + "/"):
-                return [*real[len(root.rstrip("/")) + 1 :].split("/"), name]
-        return None
+                below = real[len(root.rstrip("/")) + 1 :]
+                return [*below.split("/"), name] if below else [name]
+        return ["."] if os.path.realpath(absolute) in self._roots else None
 
     def _resolve(self, names: Sequence[str], given: str) -> _Route:
         plain = [name for name in names if name not in ("", ".")]
