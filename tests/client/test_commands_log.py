@@ -103,6 +103,12 @@ def test_many_files_to_which_nothing_is_done_are_told_in_two_lines(quire: Quire)
     )
 
 
+def test_a_record_of_an_undo_says_what_was_undone(quire: Quire) -> None:
+    record = {"seq": 9, "at": AT, "kind": "batch_undone", "path": None, "writer": WRITER, "how": "undo", "undone": [4]}
+    out = quire("log", "--kind", "batch undone", log={"ok": True, "records": [record]}).out
+    assert out.endswith("  seq:9  alice/s1  batch undone  (undo of 4)\n")
+
+
 def test_a_file_that_is_not_captured_is_told_with_the_reason(quire: Quire) -> None:
     record = {"at": AT, "kind": "capture_failed", "version": "v2", "path": ".env", "writer": {"id": "outside"}}
     out = quire("log", log={"ok": True, "records": [{**record, "why": "too_large"}], "next": None}).out

@@ -127,8 +127,8 @@ def row(record: Mapping[str, Any]) -> tuple[str, ...]:
     if record.get("command"):
         path = f"git {render.one_line(record['command'])}" if record.get("evidence") == "trace2" else record["command"]
         path = render.commits(render.one_line(path))
-    if record.get("how") and record.get("path"):
-        path = f"{path}  ({undoing(record)})"
+    if record.get("how"):
+        path = f"{path}  ({undoing(record)})".lstrip()
     if record.get("hint"):
         path = f"{path}  [{render.hint(record['hint'])}]"
     token = render.one_line(record.get("version") or f"seq:{record.get('seq', '?')}")
