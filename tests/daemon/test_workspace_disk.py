@@ -14,6 +14,7 @@ import pytest
 from msgspec.structs import replace
 from swapping import Steps, in_tmp, settle
 
+import rights
 from checkout import do, file_now, put
 from disks import mounted, small_disk
 from quire_daemon.handlers.base import FileNow, Move, Remove
@@ -272,3 +273,19 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     workspace.close()
     workspace.close()
     assert len(list(fds.iterdir())) == before
+
+
+def test_a_checkout_whose_own_folder_is_another_users_can_be_read(tmp_path: Path) -> None:
+    """Whoever has Quire in a checkout keeps others out of `.quire`; for them no daemon started there."""
+    (tmp_path / "a").write_bytes(b"text")
+    (tmp_path / ".quire").mkdir(0)
+
+    def say() -> None:
+        workspace = Workspace(tmp_path)
+        print(workspace.read_only, workspace.read("a", 10).data)
+        workspace.close()
+
+    try:
+        assert rights.printed(rights.be_anybody, say) == "Permission denied b'text'\n"
+    finally:
+        (tmp_path / ".quire").chmod(0o755)

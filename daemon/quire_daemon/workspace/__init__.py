@@ -187,6 +187,8 @@ class Workspace:
         try:
             return self._beneath.open(path, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:  # a cloned repository may bring a link or a file of that name
+            if error.errno in _CLOSED:
+                raise  # the folder of another user, for whose journals it is
             message = f"{path} is not a folder of this workspace: {os.strerror(error.errno or 0)}."
             raise Refused("permission_denied", message, path=path) from error
 
