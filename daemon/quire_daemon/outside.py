@@ -8,7 +8,7 @@ takes too long, what is there is recorded as unfinished, and looked at again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 
 from quire_daemon.ahead import Ahead
@@ -141,15 +141,32 @@ class Outside:
 
     def _look_at_due(self, observed: list[Observation], now: float, end: float) -> None:
         """Look at what is due until `end`, or until there is enough for a commit, and add to `observed`."""
+        looked: set[str] = set()
         while (path := self._named.take(now)) is not None:
+            looked.add(path)
             try:
-                observed += self._look_at(path, now)
+                found = self._look_at(path, now)
             except Exception as error:
                 self._look_later(path, now)
                 self._unseen[path] = str(error)
                 raise
+            observed += found
+            if found and self._name_other_end(found[0], looked, now):
+                continue
             if len(observed) >= COMMIT_EVERY or self._now() > end:
                 return
+
+    def _name_other_end(self, one: Observation, looked: Set[str], now: float) -> bool:
+        """Is what a rename brought from here to be looked at next? The two are one move where they are seen together;
+        what is in a renamed folder is else named by its crawl, when here it is told as deleted already.
+        """
+        if not isinstance(one.event, OutsideDeleted):
+            return False
+        to = disk_path(self._moves.followed(journal_path(one.path)))
+        if to == one.path or to in looked or self._ignore.ignored(to, folder=False):
+            return False
+        self._named.name(to, WATCHED, now, 0.0)  # before all that is due
+        return True
 
     def _look_later(self, path: str, now: float) -> None:
         """It cannot be looked at. It is tried again, the longer it lasts the more seldom, and nobody waits for it."""

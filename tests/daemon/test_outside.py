@@ -406,6 +406,23 @@ def test_a_file_that_a_program_removes_and_writes_anew_has_one_more_version(turn
     assert turns.outside.idle()
 
 
+def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns) -> None:
+    """It was told as deleted, and as new once the folder was crawled: nobody had written any line of it before."""
+    paths = ["a", *(f"old/{n}" for n in range(5)), "old/deep/a"]
+    (turns.root / "old/deep").mkdir(parents=True)
+    for path in paths:
+        turns.told(path, f"text of {path}\n")
+    turns.opened()
+    begun = len(turns.events())
+    (turns.root / "old").rename(turns.root / "new")
+    turns.watcher.batches.append(Batch(folders={"old", "new"}, moved=[("old", "new")]))
+    turns.turns()
+    turns.turns(BRIEF_S)
+    moved = [event for event in turns.events()[begun:] if isinstance(event, OutsideMoved)]
+    assert {(event.path, event.to) for event in moved} == {(path, f"new{path[3:]}") for path in paths[1:]}
+    assert len(moved) == len(turns.events()[begun:])
+
+
 def test_what_the_watcher_told_of_while_something_failed_is_looked_at(turns: Turns) -> None:
     turns.opened()
     turns.write("a", "one\n")
