@@ -54,7 +54,7 @@ class Call(msgspec.Struct):
     behind: bool = False  # it is answered though they have not: that takes too long
     ticket: int = 0  # of the search that it waits for
     searching: Search | None = None  # that search
-    searches: int = 0  # how many it has asked for
+    asked: int = 0  # how often it has asked for what takes long to find out (`finding_out`)
     found: dict[Search, Answer] = msgspec.field(default_factory=dict)  # what came of the last one
     working: OriginsOf | None = None  # what a thread is working out for it
     origins: dict[OriginsOf, Blame | None] = msgspec.field(default_factory=dict)  # what came of that

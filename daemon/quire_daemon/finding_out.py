@@ -25,7 +25,7 @@ from quire_journal.blame import Blame
 from quire_journal.history import History
 from quire_journal.refusals import Refused
 
-MAX_SEARCHES: Final = 5  # in one call, because the file changed during each, before it is told `busy`
+MOST_ASKED: Final = 5  # times that one call asks, because the file changed meanwhile, before it is told `busy`
 
 
 class FindingOut:
@@ -41,17 +41,22 @@ class FindingOut:
     def search(self, call: Call, search: Search) -> bool:
         """Ask for `search`; the call waits for its answer. False when it has been answered instead."""
         self.give_up(call)
-        call.searches += 1
-        if call.searches > MAX_SEARCHES:
-            path = call.tool.paths(call.params)[0]
-            message = f"{path} changes faster than the pattern can be searched for in it; try again."
-            self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+        if not self._may_ask(call, "the pattern can be searched for in it"):
             return False
         call.ticket = self._searching.ask(search, max(self._in_force.now.limits.regex_ms, 1))
         call.searching = search
         self._searches[call.ticket] = call
         self._wait(call)
         return True
+
+    def _may_ask(self, call: Call, what: str) -> bool:
+        """May it ask once more? Where not, it is answered: its file changes faster than `what`."""
+        call.asked += 1
+        if call.asked > MOST_ASKED:
+            path = call.tool.paths(call.params)[0]
+            message = f"{path} changes faster than {what}; try again."
+            self._answering.refuse(call, Refused("busy", message, "retry", path=path, retry_after_ms=250))
+        return call.asked <= MOST_ASKED
 
     def look(self) -> None:
         """Let the searches go on; calls whose search has ended are decided in this turn."""
@@ -61,8 +66,10 @@ class FindingOut:
                 call.found = {**call.found, call.searching: answer}
                 call.ticket, call.searching, call.retry_s = 0, None, 0.0
 
-    def work_out(self, call: Call, asked: OriginsOf) -> None:
-        """Have a thread find out who wrote these lines; the call waits for it."""
+    def work_out(self, call: Call, asked: OriginsOf) -> bool:
+        """Have a thread find out who wrote these lines; the call waits for it. False when it has been answered."""
+        if not self._may_ask(call, "it can be worked out who wrote its lines"):
+            return False
         store = self._recorder.journal.store
 
         def work() -> Callable[[], None]:
@@ -73,6 +80,7 @@ class FindingOut:
         call.working = asked
         self._wait(call)
         self._ask_thread(work, call.tool.name, partial(self._not_worked_out, call, asked))
+        return True
 
     def _worked_out(self, call: Call, asked: OriginsOf, found: Blame | None) -> None:
         """Where the bytes have gone meanwhile (None), the decision finds that out, and does not ask again."""

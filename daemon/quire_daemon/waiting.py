@@ -115,8 +115,8 @@ class Waiting:
                 if self._finding_out.search(call, needs.search):
                     waiting.append(call)
             except NeedsOrigins as needs:
-                self._finding_out.work_out(call, needs.asked)
-                waiting.append(call)
+                if self._finding_out.work_out(call, needs.asked):
+                    waiting.append(call)
             except Refused as refused:
                 self._answering.refuse(call, refused)
             except Exception as error:  # noqa: BLE001  one call's fault is that call's answer
