@@ -161,6 +161,13 @@ def _next_line(data: bytes, at: int) -> int:
     return feed + 1 if feed >= 0 else len(data)
 
 
+def common_lines(a: _Lines, b: _Lines) -> tuple[int, int]:
+    """How many lines at the beginning, and how many of the others at the end, are equal; a line may be anything."""
+    most = min(len(a), len(b))
+    head = _common_start(a, b, most)
+    return head, _common_end(a, b, most - head)
+
+
 def first_difference(a: Text, b: Text) -> int:
     """The first line whose content differs; the number of lines when there is none. Breaks do not matter here."""
     return _common_start(a.lines, b.lines, min(len(a), len(b)))

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from quire_journal.diff import Block, blocks
+from quire_journal.diff import Block, blocks, common_lines
 from quire_journal.git_names import quoted
 
 CONTEXT: Final = 3
@@ -104,12 +104,7 @@ def _hunks(a: list[bytes], b: list[bytes]) -> Iterator[bytes]:
 
 
 def _changed(a: list[bytes], b: list[bytes]) -> list[Block]:
-    head, most = 0, min(len(a), len(b))
-    while head < most and a[head] == b[head]:
-        head += 1
-    tail = 0
-    while tail < most - head and a[-1 - tail] == b[-1 - tail]:
-        tail += 1
+    head, tail = common_lines(a, b)
     found = blocks(a[head : len(a) - tail], b[head : len(b) - tail])
     return [(i + head, j + head, k + head, m + head) for i, j, k, m in found]
 

@@ -19,7 +19,7 @@ from quire_journal.export import wording
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode, steps
 from quire_journal.git_names import quoted
-from quire_journal.ids import OUTSIDE
+from quire_journal.ids import OUTSIDE, above
 
 BRANCH = "refs/heads/quire"
 _SECOND_NS = 10**9
@@ -93,18 +93,18 @@ class _Tree:
     def add(self, path: str) -> None:
         if path not in self._files:
             self._files.add(path)
-            self._below.update(wording.folders_of(path))
+            self._below.update(above(path))
 
     def without(self, paths: list[str]) -> Iterator[str]:
         """Those of the paths that were there; they are not there any more."""
         for path in paths:
             if path in self._files:
                 self._files.discard(path)
-                self._below.subtract(wording.folders_of(path))
+                self._below.subtract(above(path))
                 yield path
 
     def displaced_by(self, path: str) -> Iterator[str]:
         """What cannot stay beside a file at `path`: files that would be its folders, files below it."""
-        yield from self.without([folder for folder in wording.folders_of(path) if folder in self._files])
+        yield from self.without([folder for folder in above(path) if folder in self._files])
         if self._below[path]:
             yield from self.without([file for file in self._files if file.startswith(f"{path}/")])

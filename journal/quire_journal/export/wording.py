@@ -10,7 +10,7 @@ from typing import Final
 from quire_journal.events import FOLDER, WriterIntroduced
 from quire_journal.export.source import Source
 from quire_journal.export.steps import Change, Step, git_mode
-from quire_journal.ids import OUTSIDE, writer_name
+from quire_journal.ids import OUTSIDE, above, writer_name
 from quire_journal.plain import plain
 from quire_journal.reserved import disguised
 
@@ -69,7 +69,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
 def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
     """(path, why) of what a step made that no tree of git can hold: bytes that the journal lacks, folders, `.git`."""
     found = []
-    not_empty = {folder for change in step.changes if change.after is not None for folder in folders_of(change.path)}
+    not_empty = {folder for change in step.changes if change.after is not None for folder in above(change.path)}
     for change in step.changes:
         after = change.after
         if after is None:
@@ -82,12 +82,6 @@ def left_out(step: Step, source: Source) -> list[tuple[str, str]]:
         elif why := source.missing(after):
             found.append((change.path, f"its bytes are not in the journal: {why}"))
     return found
-
-
-def folders_of(path: str) -> list[str]:
-    """The folders that a path lies in, the outermost first."""
-    parts = path.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def fits_git(path: str) -> bool:
