@@ -7,6 +7,7 @@ need know neither tables nor stores.
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any, Final
@@ -95,15 +96,12 @@ class History:
 
     def seq_at(self, at_ns: int) -> Seq:
         """The newest record not later than a time (binary search; record times are made not to go back)."""
-        low, high = 0, int(self.head())
-        while low < high:
-            middle = (low + high + 1) // 2
-            record = self.record(middle)
-            if record is None or record.at_ns <= at_ns:
-                low = middle
-            else:
-                high = middle - 1
-        return Seq(low)
+
+        def dated(seq: int) -> int:
+            record = self.record(seq)
+            return at_ns if record is None else record.at_ns
+
+        return Seq(bisect_right(range(1, self.head() + 1), at_ns, key=dated))
 
     # ── paths ──
 

@@ -15,6 +15,7 @@ any judgement keeps stays, and so does what it is made from.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -157,14 +158,8 @@ def _pinned(path: str, versions: Sequence[Version], pins: Pins) -> dict[int, str
 
 def _state_at(states: Sequence[Version], cursor: int) -> Version | None:
     """The version that was the head after record `cursor`."""
-    low, high = 0, len(states)
-    while low < high:
-        middle = (low + high) // 2
-        if states[middle].seq <= cursor:
-            low = middle + 1
-        else:
-            high = middle
-    return states[low - 1] if low else None
+    upto = bisect_right(states, cursor, key=lambda version: version.seq)
+    return states[upto - 1] if upto else None
 
 
 def _thinned(versions: Sequence[Version], policy: Policy, now_ns: int) -> dict[int, str]:
