@@ -95,16 +95,18 @@ def settings_files(root: Path) -> tuple[Path, Path]:
 
     Neither needs to exist.
     """
-    chosen = os.environ.get("XDG_CONFIG_HOME", "")
-    base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".config"
-    return root / ".quire.toml", base / "quire" / "config.toml"
+    return root / ".quire.toml", _home_of("XDG_CONFIG_HOME", ".config") / "quire" / "config.toml"
 
 
 def state_home() -> Path:
-    """The folder of all state folders: `$XDG_STATE_HOME/quire`. A relative value is ignored, as XDG asks."""
-    chosen = os.environ.get("XDG_STATE_HOME", "")
-    base = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".local" / "state"
-    return base / "quire"
+    """The folder of all state folders: `$XDG_STATE_HOME/quire`."""
+    return _home_of("XDG_STATE_HOME", ".local/state") / "quire"
+
+
+def _home_of(variable: str, usual: str) -> Path:
+    """The folder that a variable of XDG names, else the usual one. A relative value is ignored, as XDG asks."""
+    chosen = os.environ.get(variable, "")
+    return Path(chosen) if os.path.isabs(chosen) else Path.home() / usual
 
 
 def runtime_dir() -> Path:
