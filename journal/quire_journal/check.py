@@ -34,7 +34,7 @@ from quire_journal.log import Damaged, OutOfOrder, Reading, Store, Writing, last
 from quire_journal.migrating import HEAD_KEY
 from quire_journal.records import GENESIS, Record, decode_record, link, record_hash
 from quire_journal.refolding import ViewsElsewhere, differing
-from quire_journal.sentences import capitalised
+from quire_journal.sentences import capitalised, counted
 from quire_journal.stores.memory import MemoryStore
 from quire_journal.views import TABLES, VIEWS, losses
 from quire_journal.views.files import version_in_row
@@ -406,4 +406,5 @@ def _differences(table: str, r: Reading, again: Reading) -> Iterator[Finding]:
         else:
             yield Finding(f"{table} holds something else at {key.hex()} than the log makes.", table, key)
     if count > _FEW:
-        yield Finding(f"{count - _FEW} more keys of {table} differ from the log.", table)
+        more = counted(count - _FEW, "more key")
+        yield Finding(f"{more} of {table} {'differs' if count - _FEW == 1 else 'differ'} from the log.", table)

@@ -90,7 +90,7 @@ def sentence(event: JournalSalvaged) -> str:
     told = []
     if gone:
         few = ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in event.lost[:5] if b)
-        more = f" and {len(event.lost) - 5} more stretches" if len(event.lost) > 5 else ""
+        more = f" and {counted(len(event.lost) - 5, 'more stretch', 'more stretches')}" if len(event.lost) > 5 else ""
         told.append(f"{counted(gone, 'record')} ({few}{more})")
     if after:
         told.append(f"whatever came after record {after[0]}, if anything did")

@@ -112,6 +112,13 @@ def test_a_changed_record_costs_that_record_and_its_number_stays_taken(folder: P
         assert [v.seq for v in history.versions("a.py")] == [2, 3, 4, 6, 7, 8, 9, 10, 11]
 
 
+@pytest.mark.parametrize("lost", [6, 7])
+def test_of_many_stretches_the_first_are_named_and_the_others_counted(lost: int) -> None:
+    event = JournalSalvaged("why", "aside", 9, tuple((2 * n, 2 * n) for n in range(1, lost + 1)))
+    more = "1 more stretch" if lost == 6 else "2 more stretches"
+    assert sentence(event) == f"Lost: {lost} records (2, 4, 6, 8, 10 and {more}); 9 records could be kept."
+
+
 def test_of_two_changed_records_that_follow_each_other_neither_is_kept(folder: Path) -> None:
     """What is left of the second tells that the first is not what it was, and nothing else does: it was believed."""
     change_record(folder, 5, b"a.py", b"b.py")

@@ -62,7 +62,7 @@ def run(call: Invocation) -> int:
         return call.answer(reply, lambda reply: "")
     if not out:
         return DONE
-    told = {"ok": True, "message": f"{reply['of']} records are in {out}.", "file": os.path.abspath(out)}
+    told = {"ok": True, "message": f"{out} has {render.counted(reply['of'], 'record')}.", "file": os.path.abspath(out)}
     told["sizeBytes"] = os.stat(out).st_size
     return call.answer(told, lambda told: f"{told['message'][:-1]} ({render.size(told['sizeBytes'])}).")
 

@@ -120,7 +120,7 @@ def notice(reply: Mapping[str, Any]) -> str:
     lines = ["Quire: files that you have read were changed by others. Read them again before you rely on them:"]
     lines += [f"- {render.one_line(entry.get('path', ''))}: {_where(entry)} {_by(entry)}" for entry in news]
     if reply.get("news_more"):
-        lines.append(f"- and {reply['news_more']} more files")
+        lines.append(f"- and {render.counted(reply['news_more'], 'more file')}")
     return "\n".join(lines)
 
 
@@ -160,5 +160,5 @@ def welcome(reply: Mapping[str, Any]) -> str:
         files = [render.one_line(f.get("path", ""), 80) for f in (entry.get("on") or {}).get("files") or ()]
         lines.append(f"- {_name(entry)} works here too{', on ' + ', '.join(files[:3]) if files else ''}")
     if len(others) > MOST_OTHERS:
-        lines.append(f"- and {len(others) - MOST_OTHERS} others")
+        lines.append(f"- and {render.counted(len(others) - MOST_OTHERS, 'other')}")
     return "\n".join(lines)

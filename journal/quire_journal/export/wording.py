@@ -13,6 +13,7 @@ from quire_journal.export.steps import Change, Step, git_mode
 from quire_journal.ids import OUTSIDE, above, writer_name
 from quire_journal.plain import plain
 from quire_journal.reserved import disguised
+from quire_journal.sentences import counted
 
 MOST_SUBJECT: Final = 72
 _MOST_PATH: Final = 300
@@ -61,7 +62,7 @@ def body(step: Step, source: Source, left_out: list[tuple[str, str]]) -> list[st
     lines += [f"Quire-Hint: {hint}" for hint in step.hints]
     lines += [f"Not-Exported: {plain(path, _MOST_PATH)} ({why})" for path, why in left_out[:_MOST_TOLD]]
     if len(left_out) > _MOST_TOLD:
-        lines.append(f"Not-Exported: {len(left_out) - _MOST_TOLD} more files")
+        lines.append(f"Not-Exported: {counted(len(left_out) - _MOST_TOLD, 'more file')}")
     lines += [f"Co-authored-by: {identity(source, writer)}" for writer in step.writers[1:]]
     return lines
 
