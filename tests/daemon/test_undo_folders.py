@@ -289,27 +289,52 @@ def test_a_kill_at_any_step_leaves_what_the_next_start_finishes(tmp_path: Path) 
         ok(call(daemon, "undo", last=2))
         (daemon.root / "d/in").mkdir()
         assert not call(daemon, "read_file", path="d/in")["ok"]
-        passed = kill_at(daemon, at)
+        passed = kill_at(daemon, at, "redo")
         if passed <= at:
             break
         assert passed == at + 1
-        workspace, store = Workspace(daemon.root), daemon.store.copy()
-        recorder = Recorder(Journal.open(store, daemon.clock.now_ns()), daemon.clock)
-        recover(Finishing(recorder, workspace, Log(), 1 << 20))
-        with recorder.history() as history:
-            assert not history.unsettled()
-            undone = history.file("d") is None or standing(history.file("d")) is None
+        undone = "d" not in recovered(daemon)
         assert tree(daemon) == ({**BEFORE, "d/in": None} if undone else MOVED), at
-        assert list(check(store)) == []
-        workspace.close()
         daemon.app.close()
     assert 10 < at < steps - 1
     assert tree(daemon) == MOVED
     daemon.app.close()
 
 
-def kill_at(daemon: Daemon, at: int) -> int:
-    """Redo, and die at the step of this number; how many were passed."""
+@pytest.mark.parametrize("tool", ["undo", "redo"])
+def test_a_kill_at_any_step_leaves_a_restored_folder_there_or_gone_as_the_log_says(tmp_path: Path, tool: str) -> None:
+    steps = 100
+    for at in range(steps):
+        folder = tmp_path / str(at)
+        folder.mkdir()
+        daemon = Daemon(folder)
+        restored_folder(daemon, "d", "e")
+        if tool == "redo":
+            ok(call(daemon, "undo"))
+        passed = kill_at(daemon, at, tool)
+        if passed <= at:
+            break
+        assert dict.fromkeys(recovered(daemon)) == tree(daemon)
+        daemon.app.close()
+    assert 4 < at < steps - 1
+    daemon.app.close()
+
+
+def recovered(daemon: Daemon) -> set[str]:
+    """A start after a kill; what stands by the log then."""
+    workspace, store = Workspace(daemon.root), daemon.store.copy()
+    recorder = Recorder(Journal.open(store, daemon.clock.now_ns()), daemon.clock)
+    recover(Finishing(recorder, workspace, Log(), 1 << 20))
+    with recorder.history() as history:
+        assert not history.unsettled()
+        there = {path for path, head in history.paths() if standing(head) is not None}
+    assert list(check(store)) == []
+    workspace.close()
+    return there
+
+
+def kill_at(daemon: Daemon, at: int, tool: str) -> int:
+    """Call, and die at the step of this number; how many were passed."""
     passed = 0
 
     def die(step: str) -> None:
@@ -320,6 +345,6 @@ def kill_at(daemon: Daemon, at: int) -> int:
 
     daemon.at_step = die
     with suppress(Killed):
-        ok(call(daemon, "redo"))
+        ok(call(daemon, tool))
     daemon.at_step = lambda step: None
     return passed
