@@ -158,10 +158,13 @@ def test_a_restore_brings_links_and_empty_folders_back_where_nothing_is(live: Li
     verified(client)
 
 
-def test_a_restore_of_the_whole_folder_again_does_nothing_more(live: Live, client: Client) -> None:
+def test_a_restore_of_a_folder_as_it_is_does_nothing(live: Live, client: Client) -> None:
+    live.write("as it is/file", "x\n")
+    (live.root / "as it is/link").symlink_to("file")
+    (live.root / "as it is/empty").mkdir()
     at = f"seq:{caught_up(client)[1:].partition('.')[0]}"
-    reply = ok(client.call("restore", {"path": "back", "at": at}))
-    assert {file["action"] for file in reply["files"]} == {"none"}
+    reply = ok(client.call("restore", {"path": "as it is", "at": at}))
+    assert [file["action"] for file in reply["files"]] == ["none"] * 3
 
 
 def test_a_file_is_read_through_a_link_as_it_led_then(live: Live, client: Client) -> None:
