@@ -24,10 +24,18 @@ def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
 
 
 def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any] | None:
-    """The answer to a call that was made before; None where it was not. Raises `Refused` for a key of another call."""
+    """The answer to a call that was made before; None where it was not.
+
+    Raises `Refused` for the operation id of another caller, and for a key of another call.
+    """
     batch = history.op(call.op) if call.op else None
     state = history.batch_state(batch) if batch is not None else "abandoned"
-    if state != "abandoned":  # an abandoned one may be tried again: by us, after a lost race, or by the caller
+    # An abandoned one may be tried again: by us, after a lost race, or by the caller.
+    if batch is not None and state != "abandoned":
+        made = history.record(batch)
+        if made is None or history.caller_of(made.writer) != call.who.key:
+            message = f"The operation id {call.op.hex()} is that of batch {batch}, of another caller; nothing was done."
+            raise Refused("schema_invalid", message)
         message = f"This operation was made before, as batch {batch}; it is not applied twice."
         return {"ok": True, "message": message, "outcome": "applied", "batch": batch, "repeated": True}
     kept = history.kept_reply(call.who.key, call.key) if call.key else None

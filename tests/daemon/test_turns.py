@@ -94,6 +94,20 @@ def test_a_file_can_be_viewed_in_the_text_editor_on_a_full_disk_and_what_is_not_
     assert kinds.count("edit_refused") + len(waiting) == 1, "that of the edit"
 
 
+def test_an_operation_id_stands_for_a_call_of_its_caller_alone(daemon: Daemon) -> None:
+    """Another caller's write was answered as applied, and was not made."""
+    op = b"an operation id."
+    daemon.app.turn([incoming("ann", *write("a"), op)])
+    daemon.app.turn([incoming("ann", *write("a"), op), incoming("ben", *write("b"), op)])
+    daemon.app.turn([])
+    while len(daemon.server.answered) < 3:
+        daemon.wait()
+        daemon.app.turn([])
+    ann, ben = (daemon.server.replies[name] for name in (b"ann", b"ben"))
+    assert (ann["ok"], ann["repeated"]) == (True, True)
+    assert (ben.get("error"), ben["outcome"], daemon.text("b")) == ("schema_invalid", "not_applied", None)
+
+
 def test_a_repeated_call_is_the_same_under_other_names_of_its_arguments(daemon: Daemon) -> None:
     (daemon.root / "a").write_text("one\n")
     seen = daemon.turn(ann=("read_file", {"path": "a", "hashes": True}))["ann"]
