@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from in_turn import JobsInTurn
@@ -45,8 +46,8 @@ class Hands:
 class Choosy(Gather):
     """A gather that some paths cannot be looked at with, as when a disk cannot read them."""
 
-    def __init__(self, *given: object) -> None:
-        super().__init__(*given)  # type: ignore[arg-type]
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
         self.refuses: dict[str, Exception] = {}
         self.looks = 0
         self.fails_ahead: list[Exception] = []  # with which what was read ahead cannot be noted
