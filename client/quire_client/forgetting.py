@@ -66,7 +66,11 @@ def journals(state_dir: Path | None = None) -> Iterator[KnownJournal]:
 
 
 def measured(folder: Path) -> tuple[int, int]:
-    """(bytes on the disk, the newest change of a file in ns) of all below `folder`, but for what vanishes meanwhile."""
+    """(bytes on the disk, the newest change of a file in ns) of all below `folder`, but for what vanishes meanwhile.
+
+    Files of locks do not count for the second: who only reads a journal, as a daemon does that is asked for its
+    version, writes into them.
+    """
     used = newest = 0
     for above, _, names in os.walk(folder):
         for name in names:
@@ -75,7 +79,7 @@ def measured(folder: Path) -> tuple[int, int]:
             except OSError:
                 continue
             used += found.st_blocks * 512
-            newest = max(newest, found.st_mtime_ns)
+            newest = max(newest, 0 if name.startswith("lock") else found.st_mtime_ns)
     return used, newest
 
 

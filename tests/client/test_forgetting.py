@@ -57,6 +57,7 @@ def made(root: Path) -> Place:
 def test_the_list_tells_of_every_journal(quire: Quire, old: Place, tmp_path: Path) -> None:
     made(tmp_path / "new")
     os.utime(old.journal / "log", (0, 1_700_000_000))
+    (old.journal / "lock.mdb").touch()  # as who reads the journal does
     new, first = quire("list")["journals"]
     assert [Path(one["path"]).name for one in (new, first)] == ["new", "old"]
     assert first["changed"] == "2023-11-14T22:13:20Z"
