@@ -23,8 +23,6 @@ from quire_journal.refusals import Refused
 FEW_WRITES: Final = 64
 """Of one turn: the kernel keeps their events until all are answered (it drops them beyond 16,384)."""
 
-_UNKNOWN: Final = {"outcome": "unknown"}
-
 
 class Concluding:
     """Has decisions performed, and answers their calls."""
@@ -47,10 +45,10 @@ class Concluding:
         try:
             outcomes = self._performing.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
-            reply = self._trouble.told("writing", error)
             for one in going:  # one that an earlier commit told of is made by the next start, should that come first
                 untold = isinstance(error, StoreFailed) and self._recorder.failure(one.commit) is not None
-                self._answering.answer(one.call, reply | ({} if untold else _UNKNOWN))
+                told = self._trouble.told if untold else self._trouble.left_open
+                self._answering.answer(one.call, told(one.call.tool.name, error))
             return
         now = sum(len(one.decision.writes) for one in going if len(one.decision.writes) < MANY)
         with self._watcher.quiet() if now <= FEW_WRITES else nullcontext():
@@ -81,7 +79,7 @@ class Concluding:
         elif isinstance(outcome, Overtaken):
             self._try_again(one, outcome.paths)
         else:
-            self._answering.answer(call, self._trouble.told(call.tool.name, outcome.error) | _UNKNOWN)
+            self._answering.answer(call, self._trouble.left_open(call.tool.name, outcome.error))
 
     def _try_again(self, one: Going, paths: Sequence[str]) -> None:
         """The call lost a race to an outside program at these paths: decide it again, on what is there now."""

@@ -93,8 +93,7 @@ class Deciding:
             if call.tool.all_noted:
                 self._commit_noted()
         if call.tool.writes:
-            with self._recorder.history() as history:
-                repeated = answered_before(call, history, self._clock.now_ns())
+            repeated = self._answered_before(call)
             if repeated is not None:
                 self._answering.answer(call, repeated)
                 return None
@@ -110,6 +109,15 @@ class Deciding:
             self._require_that_it_can_be_written(decision.writes)
         self._wait_for_news(call, decision)
         return self._going(call, decision)
+
+    def _answered_before(self, call: Call) -> dict[str, Any] | None:
+        """What a call is answered with that comes a second time; None where it does not, or the first was not made."""
+        try:
+            self._gather.under_way.tell_before_repeat(call)
+        except StoreFailed as error:
+            return self._trouble.left_open(call.tool.name, error)
+        with self._recorder.history() as history:
+            return answered_before(call, history, self._clock.now_ns())
 
     def _world(self, call: Call, looks: Looks, history: History) -> World:
         """What the decision may look at."""

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from quire_daemon.call import Going
+from quire_daemon.call import Call, Going
 from quire_daemon.handlers.base import names
 from quire_daemon.recorder import Recorder
 from quire_journal.events import WritesAbandoned
@@ -32,6 +32,7 @@ class UnderWay:
         self._decided: set[str] = set()  # paths of this turn, until it has performed what it decided
         self._abandoned: list[tuple[WritesAbandoned, WriterId]] = []  # of which the log does not tell yet
         self._untold: set[str] = set()  # their paths: the log has to be told before anybody looks at them
+        self._untold_marks: set[tuple[bytes, bytes]] = set()  # and before one of their calls comes a second time
         self._landed = Seq(0)
 
     # ── decided, and being written ──
@@ -115,7 +116,7 @@ class UnderWay:
     def not_made(self, one: Going, why: str) -> None:
         """None of its writes was made; the next commit that is told so (`note_abandoned`) says it."""
         self._abandoned += [(part, one.call.who.writer) for part in _abandoned(one, why)]
-        self._untold.update(paths_of(one))
+        self._have_told_first(one)
 
     def telling(self, one: Going, why: str) -> Iterator[None]:
         """Say in the log that none of its writes stands any more, of thousands in parts; stops after each.
@@ -130,13 +131,24 @@ class UnderWay:
                 self.tell()
             except BaseException:
                 self._abandoned += parts
-                self._untold.update(paths_of(one))
+                self._have_told_first(one)
                 raise
             yield
+
+    def _have_told_first(self, one: Going) -> None:
+        self._untold.update(paths_of(one))
+        self._untold_marks |= one.call.marks
 
     def tell_before_look(self, path: str) -> None:
         """Somebody is going to look at `path`: where the log has to be told of it first, it is. Raises as `commit`."""
         if path in self._untold:
+            self.tell()
+
+    def tell_before_repeat(self, call: Call) -> None:
+        """It may come a second time, and is to be answered as the log tells of the first: where that was not made, the
+        log is told so before. Raises as `commit`.
+        """
+        if self._untold_marks and not self._untold_marks.isdisjoint(call.marks):
             self.tell()
 
     def tell(self) -> None:
@@ -157,6 +169,7 @@ class UnderWay:
         """The log has it."""
         self._abandoned.clear()
         self._untold.clear()
+        self._untold_marks.clear()
 
 
 def paths_of(one: Going) -> Iterable[str]:

@@ -549,6 +549,43 @@ def test_a_write_that_is_in_the_log_and_was_not_made_is_not_answered_by_an_outsi
         assert history.unsettled() == []
 
 
+@pytest.mark.parametrize("disk_full", [True, False])
+@pytest.mark.parametrize("known_by", ["its key", "its operation id"])
+def test_a_write_that_is_in_the_log_and_was_not_made_is_made_when_it_is_asked_for_again(
+    daemon: Daemon, known_by: str, disk_full: bool
+) -> None:
+    """It was answered as made, as the log did not say yet that it was not. Nobody knows before that can be said."""
+    commits = 0
+
+    def all_but_the_first() -> None:
+        nonlocal commits
+        commits += 1
+        if commits > 1:
+            raise StoreFailed("for want of room", disk_full)
+
+    (daemon.root / "a").write_text("old\n")
+    base = daemon.turn(ann=read("a"))["ann"]["version"]
+    daemon.clock.stands_s = daemon.clock.mono_s()
+    assert daemon.turn(joe=write("c"))["joe"]["ok"]
+    edit = {"path": "a", "content": "new\n", "base": base}
+    op = b"an operation id." if known_by == "its operation id" else b""
+    call = incoming("ann", "write_file", edit if op else {**edit, "idempotency_key": "key"}, op)
+    daemon.store.fault = all_but_the_first
+    daemon.app.turn([call, incoming("ben", "claim", {"path": "b"})])
+    code = "disk_full" if disk_full else "busy"
+    for _ in range(2):
+        reply = daemon.server.replies.pop(b"ann")
+        assert (reply["error"], reply["outcome"]) == (code, "unknown"), "a start would make it now"
+        assert "was not made, or was taken back" in reply["message"]
+        daemon.app.turn([call])
+    daemon.store.fault = None
+    daemon.app.turn([call])
+    assert daemon.server.replies[b"ann"]["ok"]
+    assert daemon.text("a") == "new\n"
+    with daemon.app.recorder.history() as history:
+        assert [version.type for version in history.versions("a")] == ["outside", "write_file"]
+
+
 @pytest.fixture
 def no_more_threads() -> Iterator[None]:
     """None can begin until `threading.stack_size(0)`: there is no room for their stacks."""
