@@ -76,6 +76,11 @@ class Life(msgspec.Struct, frozen=True, gc=False):
         """Every name it had, oldest first."""
         return tuple(dict.fromkeys([self.steps[0].before.path, *(s.after.path for s in self.steps)]))
 
+    def with_bytes(self, blob: bytes) -> Version | None:
+        """The first version that had these bytes; b"": bytes of which not even the address is known."""
+        states = (self.steps[0].before, *(s.after for s in self.steps))
+        return next((s.version for s in states if s.present and s.blob == blob), None)
+
 
 def lives(history: History, starts: Iterable[tuple[str, int]], undone: Callable[[Version], bool]) -> list[Life]:
     """The lives that hold the records `starts` (path, seq), each once; those of folders come last."""

@@ -21,7 +21,7 @@ from quire_journal.history import History
 from quire_journal.lives import Life, State, Step
 from quire_journal.merging import Conflict, Merging, NotARegularFile, Rest
 from quire_journal.text import Text
-from quire_journal.views.files import OUTSIDE_TYPE, standing
+from quire_journal.views.files import OUTSIDE_TYPE, Version, standing
 
 
 class Unwound(msgspec.Struct, frozen=True, gc=False):
@@ -41,10 +41,10 @@ class Unwound(msgspec.Struct, frozen=True, gc=False):
     conflicts: tuple[Conflict, ...] = ()
     missing: str = ""
     entry: int = REGULAR  # LINK, FOLDER: of what would be there, made anew
-    needed: bytes = b""  # blob whose bytes are needed and not held
+    needed: Version | None = None  # of what is missing: whose bytes are needed and not held
 
     @classmethod
-    def left_alone(cls, now: State, why: str, needed: bytes = b"", kept: Sequence[int] = ()) -> Unwound:
+    def left_alone(cls, now: State, why: str, needed: Version | None = None, kept: Sequence[int] = ()) -> Unwound:
         """Nothing is to be done: the answer is not known (`why`), or the file is as it should be."""
         return cls(now, now.present, now.path, now.mode, now.blob, kept=tuple(kept), missing=why, needed=needed)
 
@@ -95,7 +95,7 @@ def _unwind(history: History, life: Life) -> Unwound:
     except NotARegularFile:
         return Unwound.left_alone(life.now, "not_a_file", kept=kept)
     except NotHeld as lost:
-        return Unwound.left_alone(life.now, "uncaptured", lost.blob, kept)
+        return Unwound.left_alone(life.now, "uncaptured", life.with_bytes(lost.blob), kept)
     if not rest.present and life.now.present and not _made_then(history, life.steps[0]):
         return Unwound.left_alone(life.now, "creation_not_seen", kept=kept)
     if rest.entry == LINK and history.holds(rest.blob):
@@ -103,7 +103,7 @@ def _unwind(history: History, life: Life) -> Unwound:
             life.now, True, rest.path, rest.mode, rest.blob, kept=tuple(kept), conflicts=tuple(conflicts), entry=LINK
         )
     if rest.present and rest.made is None and not rest.held:
-        return Unwound.left_alone(life.now, rest.lacking or "uncaptured", kept=kept)
+        return Unwound.left_alone(life.now, rest.lacking or "uncaptured", life.with_bytes(rest.blob), kept)
     return Unwound(life.now, rest.present, rest.path, rest.mode, rest.blob, rest.made, tuple(kept), tuple(conflicts))
 
 

@@ -383,7 +383,7 @@ def test_an_undo_does_not_overwrite_bytes_that_are_not_in_the_journal() -> None:
     assert desk.call(RESTORE_TOOL, desk.ann, path="f.txt", at="v3")["error"] == "uncaptured"
 
 
-def test_a_restore_of_dropped_bytes_names_the_file_what_became_of_them_and_what_to_do() -> None:
+def test_a_restore_or_an_undo_to_dropped_bytes_names_the_file_what_became_of_them_and_what_to_do() -> None:
     desk = desk_with()
     desk.outside("g.txt", lines("kept"))
     then = desk.journal.head
@@ -401,6 +401,11 @@ def test_a_restore_of_dropped_bytes_names_the_file_what_became_of_them_and_what_
     done = desk.call(RESTORE_TOOL, desk.ann, path=".", at=f"seq:{then}")
     assert desk.text("g.txt") == lines("kept")
     assert "Restored 1 file; 1 file left alone, for bytes that the journal does not hold: f.txt (" in done["message"]
+
+    refused = desk.call(UNDO_TOOL, desk.ann, path="f.txt")
+    assert refused["error"] == "uncaptured"
+    assert "f.txt (its bytes were dropped by retention on 2" in refused["message"]
+    assert "allow_uncaptured" not in refused["message"]
 
 
 # ── plans ────────────────────────────────────────────────────────────────────

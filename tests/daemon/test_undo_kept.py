@@ -252,7 +252,9 @@ def test_a_file_whose_bytes_the_journal_was_not_to_hold_stays() -> None:
     desk.note(CaptureFailed("f.txt", "secret", 4, blob_id(b"key\n"), 0o600))
     desk.files["f.txt"] = desk_with().files["f.txt"]
     desk.write("f.txt", START, desk.ann)
-    assert only_file(undo(desk))["skipped"] == "uncaptured"
+    reply = undo(desk)
+    assert only_file(reply)["skipped"] == "uncaptured"
+    assert "f.txt (its bytes were never kept (secret))" in reply["message"]
     assert desk.text("f.txt") == START
 
 

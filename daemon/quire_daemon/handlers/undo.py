@@ -127,7 +127,7 @@ def _pointless(
     aborting = "abort" in (choice.conflicts, "skip" if isinstance(params, RestoreParams) else params.conflicts)
     if blocked and (not doing or aborting):
         if all(a.skipped == "uncaptured" for a in blocked):
-            files_told = lacking_sentence(blocked, choice, history)
+            files_told = lacking_sentence(blocked, history)
             message = f"The journal does not hold the bytes that {choice.how} needs; nothing was changed: {files_told}."
             return Refused("uncaptured", message, "log", files=files)
         if all(a.skipped == "not_there_then" for a in blocked):

@@ -348,5 +348,5 @@ class Planning(msgspec.Struct):
     def _with_data(self, do: str, u: Unwound, now: FileNow, then: FileNow | None = None) -> Action:
         text = u.made if u.made is not None else self.world.history.text_held(u.blob)
         if text is None:
-            return self._skip(u, "uncaptured")
+            return self._skip(msgspec.structs.replace(u, missing="uncaptured"), "uncaptured")
         return Action(do, u, now, then, text, conflicts=u.conflicts)

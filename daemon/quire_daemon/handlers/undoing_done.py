@@ -139,7 +139,7 @@ class CarryingOut:
         if alone:
             said += f"; {counted(alone, 'file')} left alone"
         if lacking:
-            said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, self.choice, history)}"
+            said += f", for bytes that the journal does not hold: {lacking_sentence(lacking, history)}"
         return said + "."
 
     def _note(self, event: Event) -> int:

@@ -64,7 +64,7 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
         entry["to"] = u.path
     if action.skipped:
         entry["why"] = SKIPPED.get(action.skipped, action.skipped)
-        lacking = lacking_bytes(action, choice, history)
+        lacking = lacking_bytes(action, history)
         if lacking is not None and lacking.why != "not_held":
             entry["why"] += f": they were {lacking.told}"
     if action.do in ("write", "create", "delete", "move"):
@@ -72,25 +72,24 @@ def file_json(action: Action, choice: Choice, history: History) -> dict[str, Any
     return entry
 
 
-def lacking_bytes(action: Action, choice: Choice, history: History) -> Missing | None:
+def lacking_bytes(action: Action, history: History) -> Missing | None:
     """What became of the bytes that a file would need; None where it is left alone for another reason."""
     u = action.unwound
     if action.skipped != "uncaptured" or not u.missing:
         return None
-    then = history.version_at(u.path, choice.at) if choice.how == "restore" else None
-    if then is not None and then.uncaptured:
-        return Missing(then.uncaptured, f"never kept ({then.uncaptured.replace('_', ' ')})")
-    if then is not None:
-        return missing_blob(history, then.blob)
-    return missing_blob(history, u.needed)
+    if u.needed is None:
+        return missing_blob(history, u.blob)
+    if u.needed.uncaptured:
+        return Missing(u.needed.uncaptured, f"never kept ({u.needed.uncaptured.replace('_', ' ')})")
+    return missing_blob(history, u.needed.blob)
 
 
-def lacking_sentence(actions: Sequence[Action], choice: Choice, history: History) -> str:
+def lacking_sentence(actions: Sequence[Action], history: History) -> str:
     """Which files are left alone for bytes that the journal does not hold, what became of them, and what to do."""
     told: list[str] = []
     gone = lost = ""
     for action in actions:
-        lacking = lacking_bytes(action, choice, history)
+        lacking = lacking_bytes(action, history)
         if lacking is not None:
             gone = gone or action.path
             told.append(f"{action.path} (its bytes were {lacking.told})")

@@ -104,7 +104,7 @@ def _restored(history: History, choice: Choice) -> list[Unwound]:
         elif then.version.entry != REGULAR and now.present:
             found.append(Unwound.left_alone(now, "not_a_file"))
         elif then.version.uncaptured or not history.holds(then.blob):
-            found.append(Unwound.left_alone(now, "uncaptured", then.blob))
+            found.append(Unwound.left_alone(now, "uncaptured", then.version))
         else:
             found.append(Unwound(now, True, path, then.version.mode, then.blob))
     return found
