@@ -78,6 +78,16 @@ def test_of_a_file_that_was_only_found_the_later_changes_come_out_and_that_it_st
     assert len(reply["stayed"]) == 1
 
 
+def test_what_others_did_and_took_back_does_not_stay_because_the_file_does() -> None:
+    desk = Desk()
+    found = desk.outside("own", START)
+    there_and_back = [desk.outside("own", text) for text in (START.replace(b"two", b"TWO"), START)]
+    last = desk.outside("own", START.replace(b"six", b"SIX"))
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="outside")
+    assert (reply["batches"], reply["stayed"]) == ([last, *reversed(there_and_back)], [found])
+    assert desk.text("own") == START
+
+
 def test_a_file_that_was_only_found_comes_back_when_its_deletion_is_undone_with_everything() -> None:
     desk = found_then_edited()
     desk.delete("own", desk.ann)

@@ -24,6 +24,7 @@ from quire_daemon.handlers.choosing import (
     choose,
 )
 from quire_daemon.handlers.log_filter import named_burst, path_filter, single_path
+from quire_daemon.handlers.undoing import UNSEEN
 from quire_daemon.handlers.without import lives_without
 from quire_journal.blobs import NotHeld
 from quire_journal.carry import changes
@@ -213,11 +214,13 @@ class _Staying:
         A cheap look at where they are now; only what passes it is tried.
         """
         life, found, skipped = self._files[number]
-        if skipped or not found.conflicts:
+        first = life.steps[0].batch == batch  # as it was first seen stays for the sake of that alone
+        conflicts = [conflict for conflict in found.conflicts if first or conflict.why != UNSEEN]
+        if skipped or not conflicts:
             return skipped
-        if not all(conflict.lines for conflict in found.conflicts):
+        if not all(conflict.lines for conflict in conflicts):
             return True
-        ranges = [lines for conflict in found.conflicts for lines in conflict.lines]
+        ranges = [lines for conflict in conflicts for lines in conflict.lines]
         steps = (step for step in life.steps if step.undone and step.batch == batch)
         try:
             places = [place for step in steps for place in self._places_now(step, found.now)]
