@@ -155,7 +155,7 @@ def _before(history: History, path: str, first: Version) -> State:
     if base is not None and came_from == path and 0 <= base.index == first.index - 1:
         return State(path, base)  # as mostly, and it need not be looked for
     there = history.version_at(came_from, first.seq - 1)
-    if base is not None and base.gone and (there is None or there.seq != base.seq):
+    if base is not None and base.gone:
         return State(came_from, base)  # it came back; the path may be another file's by now
     return State(came_from, there)
 

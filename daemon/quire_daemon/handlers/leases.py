@@ -292,7 +292,7 @@ def decide_release(params: ReleaseParams, world: World) -> Decision:
     """
     held = _meant(params, world)
     mine = [one for one in held if one.holder == world.who.key]
-    foreign = [one for one in held if one.holder != world.who.key and not one.broken]
+    foreign = [one for one in held if one.holder != world.who.key]
     if foreign and not params.force and not (mine and params.lease is None):
         first = foreign[0]
         message = (

@@ -226,7 +226,7 @@ def version_with(history: History, path: str, sha256: str) -> Version | None:
     """The newest version of `path` with these bytes; None when none of the last ones has them."""
     blob = bytes.fromhex(sha256)
     for version in islice(history.versions(path, reverse=True), MOST_SEARCHED):
-        if version.blob == blob and not version.gone:
+        if version.blob == blob:
             return version
     return None
 
