@@ -20,8 +20,9 @@ _MARK: Final = 9
 
 def plain(text: str, most: int) -> str:
     """`text` in one line of at most `most` characters; white space is folded, a cut is marked by `…`."""
-    line = "".join(c for c in " ".join(text[: most * 4 + 64].split()) if c.isprintable())
-    return line if len(line) <= most else f"{line[: most - 1]}…"
+    looked_at = most * 4 + 64
+    line = "".join(c for c in " ".join(text[:looked_at].split()) if c.isprintable())
+    return line if len(line) <= most and not text[looked_at:].strip() else f"{line[: most - 1]}…"
 
 
 def plain_name(text: str) -> str:
