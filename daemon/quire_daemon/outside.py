@@ -25,7 +25,7 @@ from quire_daemon.reconcile import Renames, Seen, with_moves
 from quire_daemon.scanning import MOUNTS, OVERFLOW, RULES, Scanning
 from quire_daemon.watcher import Watcher
 from quire_daemon.workspace import Signature
-from quire_journal.events import FOLDER, Event, OutsideDeleted, OutsideWritten, WatchLost, path_after
+from quire_journal.events import FOLDER, OutsideDeleted, OutsideWritten, WatchLost, path_after
 from quire_journal.evidence import SCANNED, WATCHED
 from quire_journal.ids import above, disk_path, journal_path
 from quire_journal.refusals import Refused
@@ -208,7 +208,7 @@ class Outside:
             else:
                 self._looked(path, False)
             return []
-        if now < since + BRIEF_S and evidence == WATCHED and self._may_be_brief(path, observation.event):
+        if now < since + BRIEF_S and evidence == WATCHED and self._may_be_brief(observation):
             self.name(path, evidence, now, since + BRIEF_S)
             return []
         self._looked(path, observation.event is not None)
@@ -224,13 +224,15 @@ class Outside:
             self._named.name(path, evidence, now, now + AGAIN_S, late=True)  # until it has been closed
         return [observation]
 
-    def _may_be_brief(self, path: str, event: Event | None) -> bool:
+    def _may_be_brief(self, one: Observation) -> bool:
         """Is this what a program leaves for a moment? Git and some editors remove a file and write it anew: told as two
-        events, all its lines would be of whoever wrote last. Of a rename both ends are looked at together.
+        events, all its lines would be of whoever wrote last. Of a rename both ends are looked at together, and where a
+        folder has come in place of a file, that is told before what is in it.
         """
-        if isinstance(event, OutsideDeleted):
-            return self._moves.followed(journal_path(path)) == journal_path(path)
-        return isinstance(event, OutsideWritten) and event.entry == FOLDER
+        if isinstance(one.event, OutsideDeleted):
+            name = journal_path(one.path)
+            return one.sighting.disk.kind == "missing" and self._moves.followed(name) == name
+        return isinstance(one.event, OutsideWritten) and one.event.entry == FOLDER
 
     def _look_behind(self, path: str, now: float) -> None:
         """Something came about at `path`, and where a disk went from above it, what went along is looked at again.

@@ -406,6 +406,20 @@ def test_a_file_that_a_program_removes_and_writes_anew_has_one_more_version(turn
     assert turns.outside.idle()
 
 
+def test_a_file_in_whose_place_a_folder_comes_is_told_as_gone_before_what_is_in_that(turns: Turns) -> None:
+    """A reader of the log who does after it what it tells would find the file in the way."""
+    turns.told("a", "one\n")
+    turns.opened()
+    (turns.root / "a").unlink()
+    (turns.root / "a").mkdir()
+    turns.write("a/b", "two\n")
+    turns.watcher.batches.append(Batch(dirty={"a"}, folders={"a"}))
+    turns.turns()
+    turns.turns(BRIEF_S)
+    told = [(type(e), e.path) for e in turns.events() if isinstance(e, OutsideDeleted | OutsideWritten)]
+    assert told == [(OutsideWritten, "a"), (OutsideDeleted, "a"), (OutsideWritten, "a/b")]
+
+
 def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns) -> None:
     """It was told as deleted, and as new once the folder was crawled: nobody had written any line of it before."""
     paths = ["a", *(f"old/{n}" for n in range(5)), "old/deep/a"]
