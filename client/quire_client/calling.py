@@ -19,7 +19,7 @@ import msgspec
 from quire_client.failures import NoDaemon, NoReply, NotSent
 from quire_journal import VERSION, WIRE
 from quire_journal.locks import running
-from quire_journal.messages import MAX_MESSAGE, Caller, Reply, Request, encode
+from quire_journal.messages import MAX_MESSAGE, MOST_OP_BYTES, Caller, Reply, Request, encode
 from quire_journal.places import Place, WorkspaceRefused
 from quire_journal.refusals import Refused
 
@@ -160,7 +160,7 @@ class Calls:
         self.close()
 
     def _perform(self, tool: str, body: msgspec.Raw, caller: Caller, until: float, starting: bool = True) -> Answer:
-        op = os.urandom(16)
+        op = os.urandom(MOST_OP_BYTES)
         deadline_ns = time.time_ns() + int((until - time.monotonic()) * 1e9)
         while True:
             connection = self._connected(until, starting)

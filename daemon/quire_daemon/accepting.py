@@ -24,6 +24,7 @@ from quire_daemon.services.shutdown import SHUTDOWN
 from quire_daemon.trouble import Trouble
 from quire_journal import VERSION, WIRE
 from quire_journal.events import WriterIntroduced
+from quire_journal.messages import MOST_OP_BYTES
 from quire_journal.plain import plain_name
 from quire_journal.refusals import Refused, did_you_mean
 from quire_journal.views.writers import caller_key
@@ -89,6 +90,9 @@ class Accepting:
                 "run `quire down` and try again, so that both are of one installation.",
                 "restart_daemon",
             )
+        if len(request.op) > MOST_OP_BYTES:  # cut, two that begin alike would be one
+            message = f"op: an operation id has at most {MOST_OP_BYTES} bytes, not {len(request.op)}."
+            raise Refused("schema_invalid", message, argument="op")
         tool = _TOOLS.get(request.tool)
         if tool is None:
             known = sorted(_TOOLS)
@@ -104,7 +108,7 @@ class Accepting:
             tool,
             params,
             self._who(incoming.identity, incoming.peer, request.caller, tool is NATIVE_TOOL),
-            request.op[:16],
+            request.op,
             str(getattr(params, "idempotency_key", "") or ""),
             self._clock.mono_s() + self._in_force.now.edit.busy_wait_ms / 1000,
             request.deadline_ns,

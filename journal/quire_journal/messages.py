@@ -16,6 +16,9 @@ MAX_MESSAGE: Final = 80 * 1024 * 1024
 MAX_DEPTH: Final = 64
 """Nesting of one message; deeper ones are `schema_invalid`."""
 
+MOST_OP_BYTES: Final = 16
+"""Of an operation id; a longer one is `schema_invalid`."""
+
 
 class Caller(msgspec.Struct, frozen=True, omit_defaults=True):
     """Who calls, as the caller says it. What the kernel attests (uid, pid) is added by the daemon."""
@@ -34,7 +37,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     tool: str
     args: msgspec.Raw = msgspec.Raw(b"\x80")
     caller: Caller = Caller()
-    op: bytes = b""  # operation id, 16 random bytes made by the client; `op_status` settles it
+    op: bytes = b""  # operation id, made by the client of MOST_OP_BYTES random bytes; `op_status` settles it
     deadline_ns: int = 0  # wall clock; a request looked at later is not performed. 0: none
     wire: int = 1  # the default stays 1 for good: it is left out, and both sides must take that for the same
     client: str = ""  # version of the client

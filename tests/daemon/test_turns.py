@@ -108,6 +108,19 @@ def test_an_operation_id_stands_for_a_call_of_its_caller_alone(daemon: Daemon) -
     assert (ben.get("error"), ben["outcome"], daemon.text("b")) == ("schema_invalid", "not_applied", None)
 
 
+def test_an_operation_id_that_is_too_long_is_refused(daemon: Daemon) -> None:
+    """It was cut, so that the second of two that begin alike was answered as applied and never made."""
+    begins = b"an operation id."
+    daemon.app.turn([incoming("ann", *write("a"), begins), incoming("ben", *write("b"), begins + b" or more")])
+    while len(daemon.server.answered) < 2:
+        daemon.wait()
+        daemon.app.turn([])
+    ann, ben = (daemon.server.replies[name] for name in (b"ann", b"ben"))
+    assert (ann["ok"], ben["error"], ben["argument"]) == (True, "schema_invalid", "op")
+    assert ben["message"] == "op: an operation id has at most 16 bytes, not 24."
+    assert daemon.text("b") is None
+
+
 def test_a_repeated_call_is_the_same_under_other_names_of_its_arguments(daemon: Daemon) -> None:
     (daemon.root / "a").write_text("one\n")
     seen = daemon.turn(ann=("read_file", {"path": "a", "hashes": True}))["ann"]

@@ -14,6 +14,7 @@ from quire_daemon.handlers.held import in_force, lease_json
 from quire_journal.events import paths_of
 from quire_journal.history import History
 from quire_journal.ids import version_token, writer_name
+from quire_journal.messages import MOST_OP_BYTES
 from quire_journal.points import rfc3339, time_of
 from quire_journal.refusals import Refused
 from quire_journal.sentences import counted
@@ -40,9 +41,6 @@ MOST_FILES: Final = 5
 MOST_MINUTES: Final = 60 * 24 * 366
 
 _SECOND: Final = 1_000_000_000
-
-MOST_OP_BYTES: Final = 16
-"""Bytes of an operation id; the daemon takes no more of one."""
 
 
 class OpStatusParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
