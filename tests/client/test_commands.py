@@ -243,6 +243,23 @@ def test_a_folder_that_is_no_workspace_is_refused(quire: Quire, tmp_path: Path) 
     assert json.loads(quire("status", "--json", "-C", str(tmp_path / "missing")).out)["error"] == "not_found"
 
 
+def test_a_file_says_which_workspace_is_meant_as_its_folder_does(quire: Quire, site: Path, tmp_path: Path) -> None:
+    """`-C FILE` was refused as no folder, though any path in a workspace names it."""
+    (site / "src" / "app.py").touch()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").touch()
+    ran = quire("log", "app.py", "-C", "src/app.py", log={"ok": True, "records": [], "next": None})
+    assert (ran.status, ran.asked[0]) == (0, ("log", {"path": "src/app.py"}))
+    ran = quire("log", "-C", str(tmp_path / "notes" / "a.md"))
+    assert (ran.status, ran.err.partition(" and in no")[0]) == (1, f"quire: {tmp_path}/notes is in no workspace")
+
+
+def test_an_import_goes_into_no_folder_that_is_not_named(quire: Quire, site: Path) -> None:
+    (site / "a.jsonl").touch()
+    ran = quire("import", "a.jsonl", "-C", "a.jsonl")
+    assert (ran.status, ran.err) == (3, f"quire: {site}/a.jsonl is not a folder.\n")
+
+
 def test_what_nobody_expected_is_a_sentence_and_status_70(quire: Quire) -> None:
     ran = quire("status", status=RuntimeError("surprise"))
     assert ran.status == 70

@@ -165,7 +165,12 @@ class Invocation:
 
     @property
     def folder(self) -> Path:
-        """The folder that paths on the command line are relative to: `-C PATH`, else the current. Raises NoFolder."""
+        """The folder that paths on the command line are relative to: `named`, or that of a file. Raises NoFolder."""
+        return self.named.parent if os.path.isfile(self.named) else self.named
+
+    @property
+    def named(self) -> Path:
+        """`-C PATH`, a folder or a file, else the current folder. Raises NoFolder."""
         given = self.options.get("workspace") or os.curdir
         return self._below_current(given, "name the workspace by its whole path with -C")
 
@@ -193,7 +198,9 @@ class Invocation:
         """The workspace that is acted on. Raises WorkspaceRefused."""
         from quire_journal.workspaces import find_workspace
 
-        return find_workspace(self.folder, self.state_dir, given="workspace" in self.options)
+        # A file lies in a workspace or in none: who names one means no folder that is to become one.
+        given = "workspace" in self.options and self.folder == self.named
+        return find_workspace(self.folder, self.state_dir, given=given)
 
     def connect(self, *, start: bool = True, told: Callable[[str], None] | None = None) -> Client:
         """A client of that workspace; `start` says whether to start a daemon. Raises NoDaemon or WorkspaceRefused.

@@ -21,7 +21,7 @@ def run(call: Invocation) -> int:
     if "workspace" not in call.options:
         raise Usage("Name the folder that gets the journal: -C PATH.")
     # That folder and no other: not one above it that is a workspace already.
-    place = checked(place_of(call.folder, call.state_dir))
+    place = checked(place_of(call.named, call.state_dir))
     with _opened(name) as file, Progress("Importing", call.person_watches) as bar:
         reply = _imported(place, file, bar)
     if reply.get("ok"):
