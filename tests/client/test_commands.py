@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import pytest
@@ -258,6 +260,15 @@ def test_an_import_goes_into_no_folder_that_is_not_named(quire: Quire, site: Pat
     (site / "a.jsonl").touch()
     ran = quire("import", "a.jsonl", "-C", "a.jsonl")
     assert (ran.status, ran.err) == (3, f"quire: {site}/a.jsonl is not a folder.\n")
+
+
+@pytest.mark.skipif(find_spec("pyarrow") is not None, reason="pyarrow is installed")
+def test_a_table_without_what_makes_it_is_refused_with_the_command_that_installs_it(quire: Quire) -> None:
+    """The extra of a package was named, which nobody can ask for who has this checkout and its scripts."""
+    ran = quire("export", "parquet")
+    installs = f"`{quote(sys.executable)} -m pip install pyarrow` puts it beside quire"
+    assert (ran.status, ran.asked) == (2, [])
+    assert ran.err == f"quire: pyarrow is not installed (No module named 'pyarrow'); {installs}.\n"
 
 
 def test_what_nobody_expected_is_a_sentence_and_status_70(quire: Quire) -> None:

@@ -135,9 +135,10 @@ def _parquet() -> type[Table]:
     try:
         from quire_client.parquet import Table
     except ImportError as missing:
-        raise Usage(
-            f"pyarrow is not installed ({missing}); install quire with the extra parquet: quire[parquet]."
-        ) from None
+        from shlex import quote
+
+        install = f"{quote(sys.executable)} -m pip install pyarrow"  # whatever quire itself was installed by
+        raise Usage(f"pyarrow is not installed ({missing}); `{install}` puts it beside quire.") from None
     return Table
 
 
@@ -150,7 +151,7 @@ COMMAND = Command(
     "  git          a stream for `git fast-import`, on the branch quire\n"
     "  agent-trace  Agent Trace records, one a line: which lines who wrote\n"
     "  acp          diffs as the Agent Client Protocol (version 2) has them, one a line\n"
-    "  parquet      a table of the events; needs the extra parquet\n"
+    "  parquet      a table of the events; needs pyarrow (the extra parquet)\n"
     "  schema       the JSON Schema of the lines of jsonl and events\n"
     "A commit, mail, trace or diff is made of a batch, a burst, or all between two checkpoints. What was not captured\n"
     "is named in it, and never an empty file.",
