@@ -9,18 +9,19 @@ import secrets
 import socket
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 from quire_journal import VERSION
-from quire_journal.identities import Identity, settle
+from quire_journal.identities import Identity, identity_for, settle
 from quire_journal.journal import NewerFormat
 from quire_journal.locks import Lock, Running, hold_lock
 from quire_journal.log import Damaged, StoreFailed
 from quire_journal.places import Place, WorkspaceRefused, make_private_folder, place_of, require_own_kinds
 from quire_journal.refusals import Refused
 from quire_journal.stores import UnfitFolder
-from quire_journal.workspaces import checked
+from quire_journal.workspaces import checked, served_already
 
 USAGE: Final = "usage: quired --workspace WORKSPACE [--state-dir STATE_DIR] [--socket SOCKET] [--check-settings]"
 
@@ -60,8 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print(f"quired: another daemon serves {place.root} already.", file=sys.stderr)
                 return 3
             require_own_kinds(place)
-            identity = settle(place)
-            return _serve(place, identity, Path(options["socket"]) if options.get("socket") else place.socket, lock)
+            socket_path = Path(options["socket"]) if options.get("socket") else place.socket
+            return _serve(place, identity_for(place), socket_path, lock)
     except _Mistrusted as error:
         print(f"quired: {error}; the journal is checked now.", file=sys.stderr)
         sys.stderr.flush()
@@ -154,9 +155,16 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
         print(f"quired: {error}. {_WITHOUT_SETTINGS}", file=sys.stderr)
         return 2
     in_force = InForce(settings, settings_files)
+    most, step = settings.capture.max_bytes, faults.from_environment(os.environ)
+    workspace = Workspace(place.root, steps=step, owner=identity.id, most_bytes=most)
+    other = workspace.own()
+    if other is not None:  # before anything of a journal is made: its daemon comes to nothing
+        print(f"quired: {served_already(place.root, other, _state_dir_of(other))}", file=sys.stderr)
+        return 3
+    settle(place, identity)
     reserve = Reserve(place.state / "reserve", settings.retention.reserve_bytes)
     reserve.make_room()
-    clock, log, step = SystemClock(), Log.to(place.log), faults.from_environment(os.environ)
+    clock, log = SystemClock(), Log.to(place.log)
     if crash := soundness.crash_of(place.journal):
         log.warning("crashed", trace=crash)
     found = soundness.prepare(
@@ -186,15 +194,6 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
                     file=sys.stderr,
                 )
                 return 2
-            most = settings.capture.max_bytes
-            workspace = Workspace(place.root, steps=step, owner=identity.id, most_bytes=most)
-            if not workspace.own():
-                journal.close()
-                print(
-                    f"quired: a daemon with another state folder serves {place.root} already; stop that first.",
-                    file=sys.stderr,
-                )
-                return 3
             ignore = Ignore(place.root, settings.capture.ignore, settings.capture.secret_globs)
             if workspace.read_only:  # what was not finished waits for a daemon that can finish it
                 log.warning("checkout_read_only", reason=workspace.read_only)
@@ -233,6 +232,15 @@ def _serve(place: Place, identity: Identity, socket_path: Path, lock: Lock) -> i
     if app.sound:
         soundness.leave_mark(place.journal)
     return 0
+
+
+def _state_dir_of(daemon: int) -> Path | None:
+    """The state folder that a daemon was started with; None where its command line names none, or cannot be read."""
+    try:
+        words = Path(f"/proc/{daemon}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    return next((Path(os.fsdecode(after)) for word, after in pairwise(words) if word == b"--state-dir"), None)
 
 
 def _collect_seldom() -> None:

@@ -75,16 +75,21 @@ def drop_workspace_id(root: Path, wanted: str) -> None:
         os.rmdir(root / ".quire")
 
 
-def settle(place: Place) -> Identity:
+def identity_for(place: Place) -> Identity:
+    """Of the journal in the state folder, else of a new one, which `settle` writes. Raises as `read_identity`."""
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return read_identity(place) or Identity(os.urandom(16).hex(), os.fspath(place.root), created)
+
+
+def settle(place: Place, identity: Identity | None = None) -> Identity:
     """Make the state folder a journal's home and leave the id in the workspace; the daemon does this under its lock.
 
-    A workspace that can only be read stays without the id. Raises WorkspaceRefused.
+    `identity` is that of `identity_for`. A workspace that can only be read stays without the id. Raises
+    WorkspaceRefused.
     """
     make_private_folder(place.state)
-    identity = read_identity(place)
-    if identity is None:
-        created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        identity = Identity(os.urandom(16).hex(), os.fspath(place.root), created)
+    identity = identity or identity_for(place)
+    if read_identity(place) is None:
         write_identity(place.state, identity)
     if workspace_id(place.root) != identity.id:
         _write_workspace_id(place.root, identity.id)

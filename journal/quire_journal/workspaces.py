@@ -171,8 +171,8 @@ def _check_overlap(place: Place, besides: Path | None = None) -> None:
         if state in (place.state, besides) or not other.is_dir():
             continue
         if other == place.root:
-            if running(Place(other, state)) is not None:
-                raise WorkspaceRefused(f"A daemon with the state folder {state} runs on {other} already.")
+            if (found := running(Place(other, state))) is not None:
+                raise WorkspaceRefused(served_already(other, found.pid, state))
         elif _within(place.root, other):
             raise WorkspaceRefused(
                 f"{place.root} lies inside the workspace {other}, which has a journal; use that one."
@@ -214,10 +214,22 @@ def _state_folder_of(wanted: str, target: Place, explicit: bool) -> Path:
     return found[0]
 
 
+def served_already(root: Path, pid: int, state: Path | None) -> str:
+    """What is said where a daemon with another state folder has the workspace; pid 0, state None: not known."""
+    who = f"A daemon (pid {pid})" if pid else "A daemon"
+    whose = f"another state folder, {state}," if state is not None else "another state folder"
+    end = f"`kill {pid}` ends it" if pid else "stop that first"
+    if state is not None:
+        end = f"{_how_to_stop(root, state)} ends it"
+    return f"{who} with {whose} serves {root} already; {end}."
+
+
 def _how_to_stop(root: Path, state: Path) -> str:
     """The command that ends the daemon; one whose workspace was moved away has only its process id for a name."""
     if root.is_dir():
-        return f"`quire down -C {shlex.quote(os.fspath(root))}`"
+        usual = state == place_of(root).state
+        where = "" if usual else f" --state-dir {shlex.quote(os.fspath(state))}"
+        return f"`quire down -C {shlex.quote(os.fspath(root))}{where}`"
     found = running(Place(root, state))
     return f"`kill {found.pid}`" if found is not None and found.pid else "it is just starting or ending"
 

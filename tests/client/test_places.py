@@ -253,8 +253,15 @@ def test_a_journal_whose_folder_is_gone_stands_in_nobodys_way(tmp_path: Path) ->
 
 def test_a_second_daemon_on_one_folder_is_refused_whatever_its_state_folder(tmp_path: Path) -> None:
     place = journaled(project(tmp_path / "site"))
-    with hold_lock(place.lock), pytest.raises(WorkspaceRefused, match="A daemon with the state folder"):
-        checked(place_of(place.root, tmp_path / "state"))
+    with hold_lock(place.lock) as lock:
+        assert lock is not None
+        lock.announce(Running(1234, "", ""))
+        with pytest.raises(WorkspaceRefused) as refused:
+            checked(place_of(place.root, tmp_path / "state"))
+    assert str(refused.value) == (
+        f"A daemon (pid 1234) with another state folder, {place.state}, serves {place.root} already; "
+        f"`quire down -C {place.root}` ends it."
+    )
     assert checked(place_of(place.root, tmp_path / "state"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
 import sys
 from pathlib import Path
 
@@ -80,3 +81,34 @@ def test_a_checkout_in_which_there_can_be_no_folder_of_ours_is_a_reason_and_no_t
         said = fork.stdout.read().splitlines()
         assert fork.wait(20) == 2
     assert said[-1] == "quired: .quire/tmp is not a folder of this workspace: Not a directory."
+
+
+def test_a_daemon_that_is_refused_the_workspace_of_another_one_makes_no_journal_and_says_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It left an empty journal behind, and its id in the workspace in place of the other's."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    root, state = tmp_path / "checkout", tmp_path / "state"
+    (root / ".quire/tmp").mkdir(parents=True)
+    (root / ".quire/workspace-id").write_text("0" * 32)
+    holds = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(); sys.stdin.read()"
+
+    def start() -> int:
+        with contextlib.redirect_stderr(sys.stdout):
+            return main(["--workspace", str(root), "--state-dir", str(state)])
+
+    words = [sys.executable, "-uS", "-c", holds, root / ".quire/tmp", "--state-dir", "/an other"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"\n"
+        with contextlib.closing(live.Fork(start)) as fork, fork.stdin, fork.stdout:
+            said = fork.stdout.read()
+            assert fork.wait(20) == 3
+        other.stdin.close()
+    assert said == (
+        f"quired: A daemon (pid {other.pid}) with another state folder, /an other, serves {root} already; "
+        f"`quire down -C {root} --state-dir '/an other'` ends it.\n"
+    )
+    assert [path.name for path in state.iterdir()] == ["lock"]
+    assert (root / ".quire/workspace-id").read_text() == "0" * 32

@@ -21,7 +21,7 @@ from typing import Final
 
 from quire_daemon.config import Policy
 from quire_daemon.handlers.base import Write
-from quire_daemon.workspace import aside, probe
+from quire_daemon.workspace import aside, kernel, probe
 from quire_daemon.workspace.blanks import Blanks
 from quire_daemon.workspace.confine import Beneath
 from quire_daemon.workspace.lingering import Displaced, Lingering, unlink
@@ -391,18 +391,17 @@ class Workspace:
             return False
         return True
 
-    def own(self) -> bool:
-        """Take the workspace for this process; False while another daemon, with whatever journal, has it.
+    def own(self) -> int | None:
+        """Take the workspace for this process: None. Else the pid of the daemon that has it, 0 where that is not known.
 
         One that can only be read is nobody's: those who read it are in nobody's way.
         """
-        if self.read_only:
-            return True
-        try:
-            fcntl.flock(self._tmp, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
+        if not self.read_only:
+            try:
+                fcntl.flock(self._tmp, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return kernel.flock_holder(self._tmp)
+        return None
 
     def leftovers(self, limit: int) -> list[Kept]:
         """The temporary files of dead runs: journal their bytes where the journal lacks them, then `discard`.

@@ -212,3 +212,15 @@ def give_lease_back(fd: int) -> None:
     except OSError as error:
         if error.errno != errno.EAGAIN:  # there was none any more
             raise
+
+
+def flock_holder(fd: int) -> int:
+    """The process that holds the flock on this file; 0 where nobody does, or /proc/locks does not say who."""
+    found = os.fstat(fd)
+    file = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}:{found.st_ino}"
+    try:
+        with open("/proc/locks", encoding="ascii", errors="replace") as table:
+            rows = [row.split() for row in table]
+    except OSError:
+        return 0
+    return next((int(row[4]) for row in rows if row[1] == "FLOCK" and row[5] == file), 0)
