@@ -57,6 +57,13 @@ def test_watch_prints_a_line_for_each_record_and_ends_with_0_when_it_is_interrup
     assert ran.err == "To go on from here: --cursor c4\n"
 
 
+def test_watch_says_once_and_at_first_what_it_is_warned_of(quire: Quire) -> None:
+    """With a name that nobody has, it would wait for ever and say nothing."""
+    warned = page("c1", warnings=[{"type": "unknown_writer", "message": "Nobody in the journal is called 'ad'."}])
+    ran = quire("watch", "--writer", "ad", since=feed(warned, warned, warned))
+    assert (ran.out, ran.err) == ("", "Nobody in the journal is called 'ad'.\nTo go on from here: --cursor c1\n")
+
+
 def test_watch_goes_on_from_a_cursor_and_prints_one_json_object_a_line(quire: Quire) -> None:
     ran = quire("watch", "--cursor", "c2", "--json", since=feed(page("c3", RECORD, RECORD, fresh=True)))
     assert [asked["cursor"] for _, asked in ran.asked] == ["c2", "c3"]

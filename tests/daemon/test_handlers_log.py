@@ -210,6 +210,33 @@ def test_a_writer_is_called_as_it_is_shown_or_by_its_id(writer: str, expected: l
     assert seqs(desk.call(LOG_TOOL, desk.ann, writer=writer)) == [made[name] for name in expected]
 
 
+@every(
+    ("writer", "said"),
+    [
+        ("an", "Nobody in the journal is called 'an'. Did you mean ann?"),
+        ("Ben/s2", "Nobody in the journal is called 'Ben/s2'. Did you mean ben/s2?"),
+        ("nobody", "Nobody in the journal is called 'nobody'."),
+        ("w99", "There is no writer w99 in the journal."),
+        ("outsid", "Nobody in the journal is called 'outsid'. Did you mean outside?"),
+        ("w1", ""),
+        ("eve", ""),
+        ("user", ""),
+        ("outside", ""),
+    ],
+)
+def test_a_name_that_nobody_has_is_told_from_somebody_who_did_nothing(writer: str, said: str) -> None:
+    desk, _ = busy_desk()
+    eve = desk.introduce("eve", "s3")
+    desk.note(EditRefused("edit", "a", "not_found", ""), who=eve)
+    for tool, asked in ((LOG_TOOL, {}), (SINCE_TOOL, {}), (SINCE_TOOL, {"cursor": "seq:0"})):
+        reply = desk.call(tool, desk.ann, writer=writer, path="z", **asked)
+        warned = [{"type": "unknown_writer", "message": said}] if said else []
+        assert (reply["ok"], reply["records"], reply.get("warnings", [])) == (True, [], warned)
+    refused = [desk.call(tool, desk.ann, writer=writer, path="z") for tool in (UNDO_TOOL, REDO_TOOL)]
+    refused.append(desk.call(ROLLBACK_TOOL, desk.ann, writer=writer, path="z", to="seq:1"))
+    assert {(reply["error"], reply["message"].startswith(said or "No")) for reply in refused} == {("not_found", True)}
+
+
 def test_points_cut_the_log() -> None:
     desk, made = busy_desk()
     reply = desk.call(LOG_TOOL, desk.ann, since=f"v{made['first']}", until="here", order="oldest")

@@ -347,8 +347,7 @@ class Invocation:
             self.put(text if exact or text.endswith("\n") else text + "\n")
         else:
             self.complain(reply, () if below is None else below(reply))
-        for warning in reply.get("warnings") or ():
-            self.say(render.one_line(render.said(warning.get("message", "")), 400))
+        self.warn(reply)
         self._tell_what_went_stale(reply)
         self._tell_of_another_version()
         return status_of(reply)
@@ -426,6 +425,11 @@ class Invocation:
             self.say(f"If {text} is a path, it wants a point of its own: {text}@v12.")
         else:
             self.say(HERE)
+
+    def warn(self, reply: Mapping[str, Any]) -> None:
+        """Say what a reply warns of."""
+        for warning in reply.get("warnings") or ():
+            self.say(render.one_line(render.said(warning.get("message", "")), 400))
 
     def say(self, sentence: str) -> None:
         """A sentence on stderr; none with --json, whose one object has it all."""

@@ -88,6 +88,8 @@ class _Feed:
         for record in reply.get("records") or ():
             print(render.as_json(record) if self._call.json else "  ".join(cell for cell in row(record) if cell))
         sys.stdout.flush()
+        if not self.cursor:
+            self._call.warn(reply)
         self.cursor = str(reply.get("cursor") or self.cursor)  # behind what has been printed, and not before
 
 

@@ -21,6 +21,7 @@ from quire_daemon.handlers.log_filter import (
     VERSION_KINDS,
     named_burst,
     named_paths,
+    nobody,
     writer_filter,
 )
 from quire_journal.history import History
@@ -304,11 +305,14 @@ def _matching(params: _Choosing, known: Batches, who: Who, paths: Sequence[str],
         if len(found) > MAX_BATCHES:
             raise Refused("schema_invalid", f"That is more than {MAX_BATCHES} batches.", "narrow_the_choice")
     if not found:
-        raise _nothing_fits(params)
+        raise _nothing_fits(params, history)
     return tuple(found)
 
 
-def _nothing_fits(params: _Choosing) -> Refused:
+def _nothing_fits(params: _Choosing, history: History) -> Refused:
+    known = nobody(params.writer, history)
+    if known:
+        return Refused("not_found", f"{known} There is nothing to take back or to redo.", "log")
     if isinstance(params, RedoParams):
         return Refused("not_found", "Nothing that was undone fits the choice: there is nothing to redo.", "log")
     message = "No change that is in force fits the choice: there is nothing to take back."

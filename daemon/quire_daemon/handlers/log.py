@@ -15,7 +15,15 @@ import msgspec
 from quire_daemon.arguments import require_in_bounds
 from quire_daemon.handlers.base import Decision, Tool, World, no_paths
 from quire_daemon.handlers.difference import ENTRIES
-from quire_daemon.handlers.log_filter import BURST_KINDS, VERSION_KINDS, Filter, named_burst, named_kinds, path_filter
+from quire_daemon.handlers.log_filter import (
+    BURST_KINDS,
+    VERSION_KINDS,
+    Filter,
+    named_burst,
+    named_kinds,
+    nobody_warned,
+    path_filter,
+)
 from quire_daemon.handlers.log_pages import Page, Wish, page
 from quire_journal.events import REGULAR
 from quire_journal.history import History
@@ -237,6 +245,7 @@ def decide_log(params: LogParams, world: World) -> Decision:
             "records": [{**record_json(entry.record, history), **entry.told} for entry in found.found],
             "next": following,
             **({"capturing": True} if history.first_scan() is None else {}),
+            **({} if found.found or found.more else nobody_warned(params.writer, history)),
         }
     )
 
@@ -260,11 +269,11 @@ def decide_since(params: SinceParams, world: World) -> Decision:
     keep = _filter(params, history)
     head = history.head()
     if params.cursor is None:
-        return _since_reply(world, Page([], None, more=False), head, fresh=False)
+        return _since_reply(world, params, Page([], None, more=False), head, fresh=False)
     after, fresh = _after(params.cursor, world)
     found = page(Wish(keep, params.path, after, head, newest_first=False, limit=params.limit), history)
     end = head if not found.more else found.looked_to if found.looked_to is not None else after
-    return _since_reply(world, found, end, fresh)
+    return _since_reply(world, params, found, end, fresh)
 
 
 def _after(cursor: str, world: World) -> tuple[int, bool]:
@@ -278,7 +287,7 @@ def _after(cursor: str, world: World) -> tuple[int, bool]:
     return (0, True) if gone else (at, False)
 
 
-def _since_reply(world: World, found: Page, end: int, fresh: bool) -> Decision:
+def _since_reply(world: World, params: SinceParams, found: Page, end: int, fresh: bool) -> Decision:
     many = len(found.found)
     return Decision(
         {
@@ -288,6 +297,7 @@ def _since_reply(world: World, found: Page, end: int, fresh: bool) -> Decision:
             "cursor": cursor_at(end, world),
             "more": found.more,
             "fresh": fresh,
+            **({} if many or found.more else nobody_warned(params.writer, world.history)),
         }
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -30,6 +30,9 @@ BURST_KINDS: Final = frozenset({"burst_begun", "burst_ended"})
 
 USER: Final = "user"
 """Who calls without an agent's name."""
+
+MOST_CALLERS: Final = 2000
+"""Of more in a journal, none is gone through to say that nobody is called so."""
 
 _WRITER_ID: Final = re.compile(r"w(\d{1,9})", re.ASCII)
 _STARS: Final = re.compile(r"[*?]")
@@ -59,6 +62,28 @@ def writer_filter(named: str, history: History) -> Callable[[int], bool]:
 def _names(who: WriterIntroduced) -> tuple[str, ...]:
     """What a writer is called where it is shown."""
     return (who.agent, f"{who.agent}/{who.agent_session}") if who.agent else (USER,)
+
+
+def nobody(named: str, history: History) -> str:
+    """A sentence where nobody in the journal is called so, with the nearest name; "" where somebody is, or may be.
+
+    For an answer without anything in it: a name that was typed wrong looks there like somebody who did nothing.
+    """
+    if named in ("", "*", "outside", USER) or history.count_callers() > MOST_CALLERS:
+        return ""
+    if by_id := _WRITER_ID.fullmatch(named):
+        return "" if history.writer(int(by_id[1])) is not None else f"There is no writer {named} in the journal."
+    names = {USER: None, "outside": None}
+    for key in history.callers():
+        who = history.writer(history.caller(key).ids[0])
+        names |= dict.fromkeys(_names(who) if who is not None else ())
+    return "" if named in names else f"Nobody in the journal is called {named[:80]!r}.{did_you_mean(named, names)}"
+
+
+def nobody_warned(named: str, history: History) -> dict[str, Any]:
+    """The same as what a reply warns of; nothing where there is nothing to say."""
+    said = nobody(named, history)
+    return {"warnings": [{"type": "unknown_writer", "message": said}]} if said else {}
 
 
 def _agents(named: str) -> list[str]:
