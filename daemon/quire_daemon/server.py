@@ -156,9 +156,12 @@ class Server:
         return fd in self._ready
 
     def poll(self, timeout_s: float) -> list[Incoming]:
-        """Wait for requests, a bell, a watched descriptor, or `timeout_s`; the requests that came, in order."""
-        self._send_unread()
-        if self._unread:
+        """Wait for requests, a bell, a watched descriptor, somebody's reading of the replies that were kept for him, or
+        `timeout_s`; the requests that came, in order.
+        """
+        if self._send_unread():
+            timeout_s = 0.0  # what else they have asked for may have its turn now
+        elif self._unread:
             timeout_s = min(timeout_s, self._again_s)
             self._again_s = min(2 * self._again_s, LATE_S)
         self._ready = ready = dict(self._poller.poll(max(0, int(timeout_s * 1000 + 0.999))))
@@ -226,8 +229,12 @@ class Server:
             self.undeliverable += 1
         return True
 
-    def _send_unread(self) -> None:
-        """Try again what did not fit in. Nothing tells when there is room, so this is done now and then."""
+    def _send_unread(self) -> bool:
+        """Try again what did not fit in. Nothing tells when there is room, so this is done now and then.
+
+        Is there a connection for which none is kept any more?
+        """
+        before = len(self._unread)
         for identity in list(islice(self._unread, RESENT)):
             frames = self._unread.pop(identity)
             while frames and self._is_settled(identity, frames[0]):
@@ -235,6 +242,7 @@ class Server:
                 self._again_s = SOON_S
             if frames:
                 self._unread[identity] = frames  # behind the others
+        return len(self._unread) < before
 
     def _send(self, identity: bytes, frame: bytes) -> None:
         self._router.send(identity, _NOBLOCK_MORE)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +17,10 @@ from quire_journal.messages import Request, decode_reply, encode
 
 TRIES = 2000
 """Looks at the socket, of a few milliseconds each, before something is taken for lost."""
+
+
+LONGEST_S = 30.0
+"""How long the door waits at most where nothing ends that."""
 
 
 class Caller:
@@ -53,6 +59,11 @@ class Caller:
                 break
             self._door.poll(0.005)
         return numbers
+
+    def read_at_rest(self, replies: int) -> None:
+        """Read as many, whatever the door does meanwhile."""
+        while replies:
+            replies -= bool(decode_reply(self._socket.recv()).id)
 
     def close(self) -> None:
         self._context.destroy(linger=0)
@@ -99,6 +110,21 @@ def test_replies_that_nobody_reads_are_kept_up_to_a_bound_and_come_in_order_to_w
     assert {*door.unread} == {caller.identity}
     assert caller.read(sent - 1) == [*range(1, sent)]
     assert not door.unread
+
+
+def test_who_has_read_is_served_at_once(door: Server, caller: Caller) -> None:
+    """What else it had asked for waited as long as the loop does when there is nothing to do."""
+    sent = 0
+    while not door.unread:
+        sent += 1
+        door.reply(caller.identity, sent, {"content": "x" * 100_000})
+    reading = threading.Thread(target=caller.read_at_rest, args=[sent])
+    reading.start()
+    began = time.monotonic()
+    while door.unread:
+        door.poll(LONGEST_S)
+    assert time.monotonic() < began + LONGEST_S
+    reading.join()
 
 
 def test_replies_to_one_that_has_gone_are_forgotten(door: Server, caller: Caller) -> None:
