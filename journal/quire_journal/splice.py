@@ -37,6 +37,10 @@ class Splice(msgspec.Struct, frozen=True, gc=False):
         """By how many lines everything after it moves."""
         return len(self.lines) - (self.stop - self.start)
 
+    def __hash__(self) -> int:
+        """By its place: of the splices of one text no two have the same, and the lines may be thousands."""
+        return hash((self.start, self.stop))
+
 
 class Along:
     """Splices of one text, sorted, for many questions about places of it: none of them goes through all splices."""

@@ -116,3 +116,24 @@ def test_no_line_comes_to_stand_twice_and_none_that_both_have_goes(base: str, mi
     lines = three_way(text(base), text(mine), text(theirs))[0].lines
     assert {*lines} >= {*text(mine).lines} & {*text(theirs).lines} & {*text(base).lines}
     assert {line for line in lines if lines.count(line) > 1} <= {*text(theirs).lines} - {*text(base).lines}
+
+
+class Counted(bytes):
+    """A line that counts how often anything is looked up by it."""
+
+    hashed = 0
+
+    def __hash__(self) -> int:
+        Counted.hashed += 1
+        return super().__hash__()
+
+
+def test_many_lines_that_were_put_elsewhere_are_looked_at_a_few_times_each_where_one_of_them_was_changed() -> None:
+    """Each was looked up together with all others that were moved: 20,000 lines took seconds."""
+    lines = tuple(Counted(b"%d" % n) for n in range(400))
+    breaks = (b"\n",) * len(lines)
+    base, mine = (Text(False, said, breaks) for said in (lines, lines[100:200] + lines[:100] + lines[200:]))
+    theirs = Text(False, (*lines[:150], b"changed", *lines[151:]), breaks)
+    Counted.hashed = 0
+    assert three_way(base, mine, theirs)[1].blocked
+    assert 0 < Counted.hashed < 20 * len(lines)
