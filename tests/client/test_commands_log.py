@@ -283,6 +283,14 @@ def test_blame_shows_before_each_line_where_it_comes_from(quire: Quire) -> None:
     assert ran.err == "Earlier names: old.py.\n"
 
 
+def test_blame_shows_the_lines_of_one_writer_and_says_where_there_are_none(quire: Quire) -> None:
+    reply = {"ok": True, "path": "a", "lineCount": 3, "lines": [blamed(2, 6, WRITER, "x")], "names": ["a"]}
+    ran = quire("blame", "a", "--writer", "alice", blame=reply)
+    assert (ran.asked, len(ran.out.splitlines())) == ([("blame", {"path": "a", "writer": "alice"})], 1)
+    ran = quire("blame", "a", "--writer", "bob", blame={**reply, "lines": []})
+    assert (ran.status, ran.out, ran.err) == (0, "", "bob wrote none of these lines.\n")
+
+
 def test_blame_says_where_nothing_is_known(quire: Quire) -> None:
     gap = {"version": "v5", "why": "too_large", "attributed_to": "v6"}
     reply = {"ok": True, "path": "a", "lines": [blamed(1, 6, WRITER, "x")], "names": ["a"], "gaps": [gap]}

@@ -37,6 +37,27 @@ def test_every_line_names_its_record_its_writer_the_turn_and_the_time() -> None:
     assert {**two, "line": 3, "text": "three"} == three
 
 
+@every(
+    ("writer", "told", "message"),
+    [
+        ("ann", [1, 4], "Of lines 1-5 of 5 of f, ann wrote 2."),
+        ("ben/s2", [2, 3], "Of lines 1-5 of 5 of f, ben/s2 wrote 2."),
+        ("outside", [5], "Of lines 1-5 of 5 of f, outside wrote 1."),
+        ("user", [], "Of lines 1-5 of 5 of f, user wrote none."),
+        ("be", [], "Of lines 1-5 of 5 of f, be wrote none."),
+    ],
+)
+def test_only_the_lines_of_one_writer_are_told_where_one_is_named(writer: str, told: list[int], message: str) -> None:
+    desk = Desk()
+    desk.write("f", lines("a", "b", "c"), desk.ann)
+    desk.write("f", lines("a", "x", "y", "c"), desk.ben)
+    desk.outside("f", lines("a", "x", "y", "c", "z"))
+    reply = desk.call(BLAME_TOOL, desk.ann, path="f", writer=writer)
+    assert (reply["message"], [line["line"] for line in reply["lines"]]) == (message, told)
+    assert [line for run in reply["runs"] for line in range(run["start"], run["end"] + 1)] == told
+    assert (reply["startLine"], reply["endLine"], "warnings" in reply) == (1, 5, writer == "be")
+
+
 def test_neighbours_of_one_version_are_told_as_runs_too() -> None:
     desk = Desk()
     first = desk.write("f", lines("a", "b", "c", "d"), desk.ann)

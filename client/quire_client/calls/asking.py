@@ -153,9 +153,17 @@ class Asking(Calls):
         return self.call("diff", stated(**{"from": start, "to": end, "paths": list(paths) or None, "cursor": cursor}))
 
     def blame(
-        self, path: str, at: str | None = None, *, start_line: int | None = None, end_line: int | None = None
+        self,
+        path: str,
+        at: str | None = None,
+        *,
+        start_line: int | None = None,
+        end_line: int | None = None,
+        writer: str | None = None,
     ) -> Answer:
         """Who wrote each line of `path`, as it is or at a point, through renames. Lines are 1-based and inclusive.
+
+        `writer`: only the lines of an agent, by its name or `name/session`, of `user`, `w3`, or `outside`.
 
         Reply: `version`, `lineCount`, `lines` of `{line, seq, version, writer, turn, at, evidence, how, text}` (`how`:
         undo, redo, rollback or restore brought it back), the same as `runs` of `{start, end, …}`, `names` that the file
@@ -163,7 +171,7 @@ class Asking(Calls):
         Refused: `not_found`, `binary_file`, `uncaptured`.
         Source: quire_daemon.handlers.blame
         """
-        return self.call("blame", stated(path=path, at=at, start_line=start_line, end_line=end_line))
+        return self.call("blame", stated(path=path, at=at, start_line=start_line, end_line=end_line, writer=writer))
 
     def describe(self, tool: str | None = None, *, offered: bool | None = None) -> Answer:
         """What each tool, or one of them, takes and may do. `offered`: only those that agents are offered.

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 def run(call: Invocation) -> int:
     """Show version, writer, turn and time before each line."""
-    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH")), **call.stated(("at",))}
+    arguments: dict[str, Any] = {"path": call.in_workspace(call.one_argument("PATH")), **call.stated(("at", "writer"))}
     arguments |= line_range(call.options.get("lines", ""))
     with call.connect() as client:
         reply = _whole(client, arguments)
     if reply.get("ok"):
         for sentence in _said_beside(reply):
             call.say(sentence)
+        if reply.get("lineCount") and not reply.get("lines") and "writer" in call.options:
+            call.say(f"{render.one_line(call.options['writer'])} wrote none of these lines.")
     say_if_there_are_none(call, reply)
     return call.answer(reply, lambda reply: "\n".join(_rows(reply, call.colours)), exact=not reply.get("lines"))
 
@@ -98,5 +100,6 @@ COMMAND = Command(
     options=(
         Option("at", "POINT", "as it was then"),
         Option("lines", "A:B", "only these lines, from 1", "L"),
+        Option("writer", "WHO", "only the lines of WHO: an agent's name, ada/s1, user, w3, or outside"),
     ),
 )

@@ -8,6 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.handlers.base import Decision, FileNow, Tool, World
+from quire_daemon.handlers.log_filter import nobody_warned, writer_filter
 from quire_daemon.handlers.news import news
 from quire_daemon.handlers.origins import origins
 from quire_daemon.handlers.preconditions import require_file, require_size
@@ -19,7 +20,7 @@ from quire_journal.ids import version_token
 from quire_journal.missing import missing
 from quire_journal.points import parse_point, rfc3339
 from quire_journal.refusals import Refused
-from quire_journal.sentences import counted
+from quire_journal.sentences import capitalised, counted
 from quire_journal.text import shown
 from quire_journal.views.files import Version, standing
 
@@ -34,34 +35,39 @@ class BlameParams(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     at: str | None = None  # a point; now
     start_line: int = 1
     end_line: int | None = None
+    writer: str = ""  # only lines of an agent's name, `name/session`, `user`, `w3`, or `outside`
 
 
 def decide(params: BlameParams, world: World) -> Decision:
     """The reply: `lines` of `{line, seq, version, writer, turn, at, evidence, text}`, and the same as `runs`.
 
-    A run is `{start, end, …}`: neighbours of one version. `gaps` says beyond which version nothing is known, `names`
-    what the file was called. `truncated` and `next_line` as in `read_file`.
+    A run is `{start, end, …}`: neighbours of one version. With a `writer`, the others' are left out. `gaps`
+    says beyond which version nothing is known, `names` what the file was called. `truncated` and `next_line` as in
+    `read_file`.
     """
     path, version = _asked(params, world.files[params.path], world)
     require_text(path, version, world)
     found = origins(path, version, world)
     start, stop, cut = _slice(params, found, world.settings.limits.reply_bytes)
+    told = _told(found, start, stop, params.writer, world.history)
     reply = {
         "ok": True,
-        "message": _sentence(found, path, start, stop, cut),
+        "message": _sentence(found, path, start, stop, cut, params.writer, len(told["lines"])),
         "path": path,
         "version": version_token(version.seq),
         "sha256": version.blob.hex(),
         "lineCount": len(found.text),
         "startLine": start + 1,
         "endLine": stop,
-        **_told(found, start, stop, world.history),
+        **told,
         "names": list(found.names),
         "gaps": _gaps(found),
         "truncated": cut,
     }
     if cut:
         reply["next_line"] = stop + 1
+    if not told["lines"]:
+        reply |= nobody_warned(params.writer, world.history)
     return Decision({**reply, **news(world, path)})
 
 
@@ -101,13 +107,16 @@ def _slice(params: BlameParams, found: Blame, limit: int) -> tuple[int, int, boo
     return start, stop, stop < asked
 
 
-def _told(found: Blame, start: int, stop: int, history: History) -> dict[str, Any]:
-    """`lines` and `runs`; and `lossy` where a line is not UTF-8."""
+def _told(found: Blame, start: int, stop: int, whose: str, history: History) -> dict[str, Any]:
+    """`lines` and `runs`, of everyone or of whoever is called `whose`; and `lossy` where a line is not UTF-8."""
+    fits = writer_filter(whose, history)
     by_seq = {version.seq: version for version in found.origins[start:stop]}
     origins = {seq: _origin(version, history) for seq, version in by_seq.items()}
     lines: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     for first, end in _runs(found.origins, start, stop):
+        if not fits(found.origins[first].writer):
+            continue
         origin = origins[found.origins[first].seq]
         runs.append({"start": first + 1, "end": end, **origin})
         texts = enumerate(found.text.lines[first:end], first + 1)
@@ -150,11 +159,14 @@ def _gaps(found: Blame) -> list[dict[str, Any]]:
     return [{"version": version_token(gap.seq), "why": gap.why, "attributed_to": version_token(gap.after)}]
 
 
-def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool) -> str:
+def _sentence(found: Blame, path: str, start: int, stop: int, cut: bool, whose: str, fitting: int) -> str:
     if start == stop:
         return f"No lines of {path}, which has {len(found.text)}."
+    lines = f"lines {start + 1}-{stop} of {len(found.text)} of {path}"
     wrote = len({version.seq for version in found.origins[start:stop]})
-    said = f"Lines {start + 1}-{stop} of {len(found.text)} of {path} come from {counted(wrote, 'version')}"
+    said = f"{capitalised(lines)} come from {counted(wrote, 'version')}"
+    if whose:
+        said = f"Of {lines}, {whose[:80]} wrote {fitting or 'none'}"
     if found.gap is not None:
         said += f"; beyond {version_token(found.gap.after)} nothing is known ({found.gap.why})"
     return f"{said}; more from line {stop + 1} on." if cut else f"{said}."
