@@ -30,25 +30,33 @@ class Seen(NamedTuple):
 
 
 def lines(seen: Seen, height: int, width: int, colours: render.Palette) -> list[str]:
-    """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are."""
+    """The picture, in at most `height` lines of `width` columns. 0: as many as there are, as wide as they are.
+
+    Where there are too few, what is well goes without saying, and so does what there is none of.
+    """
     head = [(_cut(line, width), colour) for line, colour in _head(seen)]
     leases = _entries(seen.claims, "leases")
-    told = [colours.paint(line, colour) if colour else line for line, colour in head]
     sections = {
         "Callers": _fitting(map(who.row, _entries(seen.who, "writers")), width, (3, 1, 2)),
         "Leases": _fitting(map(claim.row, [*leases, *_entries(seen.claims, "waiting")]), width, (5, 2, 0, 1)),
         "Files": _fitting(_files(_entries(seen.log, "records")), width, (0, 3, 1)),
         "Events": _fitting(map(log.row, _entries(seen.log, "records")), width, (0, 1, 3)),
     }
+    gap = [""]
+    if 0 < height < len(head) + sum(2 + min(max(len(rows), 1), FEWEST) for rows in sections.values()):
+        head = [line for at, line in enumerate(head) if at == 0 or line[1]]
+        sections, gap = {title: rows for title, rows in sections.items() if rows}, []
+    told = [colours.paint(line, colour) if colour else line for line, colour in head][: height or None]
     left = height - len(told) if height else 0
+    beside = len(gap) + 1
     for number, (title, rows) in enumerate(sections.items()):
-        if height and left < 3:
+        if height and left <= beside:
             break
         # Each has a share of what is left, the last one all of it.
-        share = max(FEWEST, (left - 2) // (len(sections) - number)) if height else len(rows)
-        shown = _first(rows, min(share, left - 2) if height else share)
-        told += ["", colours.paint(title, "bold"), *(_cut(INDENT + row.strip(), width) for row in shown)]
-        left -= 2 + len(shown)
+        share = max(FEWEST, (left - beside) // (len(sections) - number)) if height else len(rows)
+        shown = _first(rows, min(share, left - beside) if height else share)
+        told += [*gap, colours.paint(title, "bold"), *(_cut(INDENT + row.strip(), width) for row in shown)]
+        left -= beside + len(shown)
     return told
 
 
@@ -106,9 +114,9 @@ def _fitting(rows: Iterable[Sequence[str]], width: int, needless: Sequence[int])
 
 
 def _first(rows: Sequence[str], most: int) -> list[str]:
-    """The first of them, and how many more there are; a dash for none."""
-    if len(rows) <= most:
-        return [*rows] or ["-"]
+    """The first of them, and how many more there are where there is room for both; a dash for none."""
+    if len(rows) <= most or most == 1:
+        return [*rows[:most]] or ["-"]
     return [*rows[: most - 1], f"… and {len(rows) - most + 1} more"]
 
 

@@ -93,13 +93,34 @@ def test_how_often_is_a_number_of_seconds(every: str, answers: dict[str, Any]) -
     assert main(["top", "--every", every], FakeOpener(answers)) == 2
 
 
-@every("height", [3, 8, 12, 24, 60])
+@every("height", [1, 3, 8, 12, 24, 60])
 @every("width", [20, 80, 200])
 def test_the_picture_fits_the_terminal(height: int, width: int) -> None:
     drawn = picture.lines(seen(200), height, width, PLAIN)
-    assert len(drawn) <= max(height, 5)
+    assert len(drawn) <= height
     assert max(map(len, drawn)) <= width
     assert drawn[0].startswith("/site  pid 7")
+
+
+def test_few_lines_show_who_is_there_and_what_changed_and_of_the_rest_what_is_not_well() -> None:
+    """They were used up by how well the daemon is."""
+    others = [{**WHO["writers"][0], "agent": name} for name in ("bob", "eve")]
+    now = seen(9, coverage={"state": "degraded", "reasons": ["x"]})._replace(
+        who={"writers": [*WHO["writers"], *others]}, claims={}
+    )
+    drawn = picture.lines(now, 10, 40, PLAIN)
+    assert drawn == [
+        "/site  pid 7  2026-01-31 12:00:00Z",
+        "coverage    degraded: x",
+        "Callers",
+        "  alice/s1    connected",
+        "  bob/s1      connected",
+        "  eve/s1      connected",
+        "Files",
+        "  v812  alice/s1  5 changes  src/0.py",
+        "  v811  alice/s1  4 changes  src/1.py",
+    ]
+    assert picture.lines(now, 4, 40, PLAIN)[2:] == ["Callers", "  alice/s1    connected"]
 
 
 @every(
