@@ -10,12 +10,17 @@ from typing import Any, Final
 import msgspec
 
 from quire_daemon.call import Call
-from quire_journal.events import ReplyKept
+from quire_journal.events import FileDeleted, ReplyKept, path_after
 from quire_journal.history import History
+from quire_journal.ids import version_token
 from quire_journal.refusals import Refused
+from quire_journal.sentences import counted
 
 KEPT_NS: Final = 24 * 3600 * 10**9
 """For so long a call that comes again by its key is answered from the log."""
+
+MOST_FILES: Final = 20
+"""That are told of an operation which comes again."""
 
 
 def to_keep(call: Call, reply: dict[str, Any]) -> ReplyKept:
@@ -36,8 +41,7 @@ def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any]
         if made is None or history.caller_of(made.writer) != call.who.key:
             message = f"The operation id {call.op.hex()} is that of batch {batch}, of another caller; nothing was done."
             raise Refused("schema_invalid", message)
-        message = f"This operation was made before, as batch {batch}; it is not applied twice."
-        return {"ok": True, "message": message, "outcome": "applied", "batch": batch, "repeated": True}
+        return _made_before(batch, history)
     kept = history.kept_reply(call.who.key, call.key) if call.key else None
     if kept is None or now_ns - kept[2] > KEPT_NS:
         return None
@@ -49,3 +53,25 @@ def answered_before(call: Call, history: History, now_ns: int) -> dict[str, Any]
         )
     reply: dict[str, Any] = msgspec.msgpack.decode(kept[1])
     return reply
+
+
+def _made_before(batch: int, history: History) -> dict[str, Any]:
+    """The reply to an operation that is in the log, with what it made.
+
+    The log does not tell what was asked. By what was made a caller can see that its id was that of another call.
+    """
+    writes = history.batch_writes(batch)
+    files = [_made(seq, history) for seq in writes[:MOST_FILES]]
+    more = f" and {counted(len(writes) - 1, 'more file')}" if len(writes) > 1 else ""
+    what = f" ({files[0]['path']}{more})" if files else ""
+    message = f"This operation was made before, as batch {batch}{what}; it is not applied twice."
+    made = {"files": files} if more else files[0] if files else {}
+    return {"ok": True, "message": message, **made, "outcome": "applied", "batch": batch, "repeated": True}
+
+
+def _made(seq: int, history: History) -> dict[str, Any]:
+    """A file as replies name what was written."""
+    event = history.event(seq)
+    blob: bytes = getattr(event, "blob", b"")
+    version = None if isinstance(event, FileDeleted) else version_token(seq)
+    return {"path": path_after(event), "version": version, "sha256": blob.hex() or None}

@@ -108,6 +108,34 @@ def test_an_operation_id_stands_for_a_call_of_its_caller_alone(daemon: Daemon) -
     assert (ben.get("error"), ben["outcome"], daemon.text("b")) == ("schema_invalid", "not_applied", None)
 
 
+def test_an_operation_that_comes_again_is_told_what_it_made(daemon: Daemon) -> None:
+    """So a caller that used one id twice can see that what it asks for now was not made."""
+    op, patch = b"an operation id.", b"another one's id"
+    both = "*** Begin Patch\n*** Add File: b\n+b\n*** Delete File: a\n*** End Patch\n"
+    asked = (
+        (op, *write("a")),
+        (op, "write_file", {"path": "c", "content": "other\n"}),
+        (patch, "apply_patch", {"patch": both}),
+        (patch, "apply_patch", {"patch": both}),
+    )
+    told = []
+    for mark, tool, args in asked:
+        daemon.server.replies.clear()
+        daemon.app.turn([incoming("ann", tool, args, mark)])
+        while not daemon.server.replies:
+            daemon.wait()
+            daemon.app.turn([])
+        told.append(daemon.server.replies[b"ann"])
+    made, again, patched, patched_again = told
+    told_of = ("path", "version", "sha256")
+    assert (again["repeated"], [again[name] for name in told_of]) == (True, [made[name] for name in told_of])
+    assert again["message"].endswith(" (a); it is not applied twice.")
+    assert sorted((file["path"], file["sha256"]) for file in patched_again["files"]) == sorted(
+        (file["path"], file["sha256"]) for file in patched["files"]
+    )
+    assert patched_again["message"].endswith(" and 1 more file); it is not applied twice.")
+
+
 def test_an_operation_id_that_is_too_long_is_refused(daemon: Daemon) -> None:
     """It was cut, so that the second of two that begin alike was answered as applied and never made."""
     begins = b"an operation id."
