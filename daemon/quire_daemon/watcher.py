@@ -275,13 +275,15 @@ class Watcher:
         if self._ignored(path, False):
             return
         hint = self._tree.pair(event, path) if self._tree is not None else None
-        self._note(dirty=(path,), touched=not (event.is_moved_from or event.is_moved_to), moved=hint)
+        self._note(dirty=hint or (path,), touched=not (event.is_moved_from or event.is_moved_to), moved=hint)
 
     def _take_folder(self, path: str, event: Event) -> None:
         tree = self._tree
         if tree is None or self._ignored(path, True):
             return
         hint = tree.pair(event, path)
+        if hint is not None:  # before watches are made for long: what was there waits only so long to be called a move
+            self._note(folders=hint[:1], moved=hint)
         if event.is_moved_from or (event.is_delete and tree.failed(path)):
             tree.remove(path)
         elif event.is_create or event.is_moved_to or tree.failed(path):
@@ -290,7 +292,7 @@ class Watcher:
             self._note(dirty=(path,))  # its mode
             return
         # Noted after the watches stand: whoever crawls it now misses nothing that comes later.
-        self._note(folders=(path,), unseen=not _came_or_went(event), moved=hint)
+        self._note(folders=(path,), unseen=not _came_or_went(event))
 
     def _take_self(self, folder: str, event: Event) -> None:
         """An event of a watched folder itself. Its parent tells of all but the root and the end of a mount."""

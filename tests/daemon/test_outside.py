@@ -420,7 +420,14 @@ def test_a_file_in_whose_place_a_folder_comes_is_told_as_gone_before_what_is_in_
     assert told == [(OutsideWritten, "a"), (OutsideDeleted, "a"), (OutsideWritten, "a/b")]
 
 
-def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns) -> None:
+@pytest.mark.parametrize(
+    "told",
+    [
+        (Batch(folders={"old", "new"}, moved=[("old", "new")]),),
+        (Batch(folders={"old"}), Batch(folders={"old"}, moved=[("old", "new")]), Batch(folders={"new"})),
+    ],
+)
+def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns, told: tuple[Batch, ...]) -> None:
     """It was told as deleted, and as new once the folder was crawled: nobody had written any line of it before."""
     paths = ["a", *(f"old/{n}" for n in range(5)), "old/deep/a"]
     (turns.root / "old/deep").mkdir(parents=True)
@@ -429,8 +436,9 @@ def test_what_is_in_a_folder_that_is_renamed_moves_with_it(turns: Turns) -> None
     turns.opened()
     begun = len(turns.events())
     (turns.root / "old").rename(turns.root / "new")
-    turns.watcher.batches.append(Batch(folders={"old", "new"}, moved=[("old", "new")]))
-    turns.turns()
+    for batch in told:
+        turns.watcher.batches.append(batch)
+        turns.turns()
     turns.turns(BRIEF_S)
     moved = [event for event in turns.events()[begun:] if isinstance(event, OutsideMoved)]
     assert {(event.path, event.to) for event in moved} == {(path, f"new{path[3:]}") for path in paths[1:]}

@@ -22,6 +22,7 @@ from watching import PATIENCE_S, Start, exchange, told_of
 
 from quire_daemon.ignore import Ignore
 from quire_daemon.logfile import Log
+from quire_daemon.noticed import Batch
 from quire_daemon.watcher import Watcher
 
 pytestmark = pytest.mark.real
@@ -211,6 +212,35 @@ def test_renames_of_files_are_hinted(tmp_path: Path, watch: Start) -> None:
     batch = watched.catch_up()
     assert batch.moved == [("a", "b"), ("b", "sub/c")]
     assert batch.dirty == {"a", "b", "sub/c"}
+
+
+def test_whoever_is_told_of_a_rename_is_told_to_look_at_both_names(tmp_path: Path) -> None:
+    """Also where what was told before, with the old name, is taken away between the two halves."""
+    (tmp_path / "old").mkdir()
+    (tmp_path / "file").touch()
+    batches: list[Batch] = []
+    woken = threading.Event()
+
+    def take() -> None:
+        batches.append(watcher.drain())
+        woken.set()
+
+    watcher = Watcher(tmp_path, Ignore(tmp_path).ignored, take)
+    watcher.start()
+    (tmp_path / "old").rename(tmp_path / "new")
+    (tmp_path / "file").rename(tmp_path / "renamed")
+    token = watcher.cookie()
+    while not watcher.seen(token):
+        assert woken.wait(PATIENCE_S)
+        woken.clear()
+    watcher.stop()
+    assert [(batch.moved, batch.dirty | batch.folders) for batch in batches if batch] == [
+        ([], {"old"}),
+        ([("old", "new")], {"old"}),
+        ([], {"new"}),
+        ([], {"file"}),
+        ([("file", "renamed")], {"file", "renamed"}),
+    ]
 
 
 def test_a_removed_tree_is_named(tmp_path: Path, watch: Start) -> None:
