@@ -17,7 +17,7 @@ from quire_daemon.recorder import Recorder
 from quire_daemon.trouble import Trouble
 from quire_daemon.waiting import Waiting
 from quire_daemon.watcher import Watcher
-from quire_journal.log import StoreFailed
+from quire_journal.log import JournalGone, StoreFailed
 from quire_journal.refusals import Refused
 
 FEW_WRITES: Final = 64
@@ -45,8 +45,11 @@ class Concluding:
         try:
             outcomes = self._performing.perform(going, self._in_force.now.journal.durability == "strict")
         except Exception as error:  # noqa: BLE001  nothing was written; also where no thread can begin
-            for one in going:  # one that an earlier commit told of is made by the next start, should that come first
-                untold = isinstance(error, StoreFailed) and self._recorder.failure(one.commit) is not None
+            # The next start, should that come first, makes one of which an earlier commit told; and of which this one
+            # did, where it was made and could not be synced.
+            nothing_told = isinstance(error, StoreFailed) and (isinstance(error, JournalGone) or not error.for_good)
+            for one in going:
+                untold = nothing_told and self._recorder.failure(one.commit) is not None
                 told = self._trouble.told if untold else self._trouble.left_open
                 self._answering.answer(one.call, told(one.call.tool.name, error))
             return

@@ -99,12 +99,12 @@ class Trouble:
         return self.fault(what, error)
 
     def left_open(self, what: str, error: Exception) -> dict[str, Any]:
-        """The same where the log tells of writes that do not stand, and not that they do not: a start makes them."""
+        """The same where the log tells of writes that do not stand, and not that they do not: a start may make them."""
         told = self.told(what, error) | {"outcome": "unknown"}
         if isinstance(error, StoreFailed) and not isinstance(error, JournalGone):
             told["message"] = (
                 f"{what}: this was not made, or was taken back, and the journal could not be told so: {error}. A start "
-                "of the daemon makes it; `op_status` settles it, or the same call with its `idempotency_key`."
+                "of the daemon may make it; `op_status` settles it, or the same call with its `idempotency_key`."
             )
         return told
 

@@ -209,7 +209,8 @@ class OutOfOrder(Exception):
 class StoreFailed(Exception):
     """The store could not commit (disk full, I/O error). Nothing of the transaction is stored.
 
-    `for_good`: nor will anything else be, until it is opened again.
+    `for_good`: nor will anything else be, until it is opened again. Then it shows whether this transaction is: one that
+    could not be synced may be.
     """
 
     def __init__(self, message: str, disk_full: bool = False, for_good: bool = False) -> None:

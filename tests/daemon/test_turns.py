@@ -408,6 +408,20 @@ def test_who_wrote_a_file_that_changes_faster_than_that_is_worked_out_is_not_loo
     assert daemon.server.replies[b"ann"]["error"] == "busy"
 
 
+def test_of_a_write_whose_commit_could_not_be_synced_nobody_knows_before_the_next_start(daemon: Daemon) -> None:
+    """It was told as not made. What could not be synced may be there all the same, and is made then."""
+
+    def unsynced() -> None:
+        raise StoreFailed("could not sync", for_good=True)
+
+    daemon.store.fault = unsynced
+    refused = daemon.turn(ann=write("a"))["ann"]
+    assert (refused["error"], refused["outcome"]) == ("journal_damaged", "unknown")
+    assert daemon.text("a") is None
+    refused = daemon.turn(ann=write("a"))["ann"]
+    assert (refused["error"], refused["outcome"]) == ("journal_damaged", "not_applied")
+
+
 def test_what_is_noted_for_a_journal_that_takes_no_more_does_not_pile_up(daemon: Daemon) -> None:
     """As the commands of git, which go on telling of themselves."""
 
