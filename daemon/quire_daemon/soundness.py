@@ -152,8 +152,8 @@ def prepare(
     """Make sure that the journal in `journal` can be opened; nothing is there yet, or it is sound, or it becomes so.
 
     `say` gets what is being done, in words; `begin` starts the process that looks. Raises `NewerFormat` or
-    `StoreFailed` (no memory, no space), and `Damaged` where there is nothing to open, or nothing could be salvaged;
-    nothing was changed then.
+    `StoreFailed` (no memory, no space), OSError where the disk does not let it be seen, and `Damaged` where there is
+    nothing to open, or nothing could be salvaged; nothing was changed then.
     """
     if not journal.exists():
         return Prepared()
@@ -161,8 +161,11 @@ def prepare(
     asked = (journal / _REPAIR).exists()
     if not (journal / "db").exists():
         return Prepared()
-    if looks_of(journal) is None:
-        raise Damaged(f"the journal's file db/data.mdb is not in {journal}; put it back, or move db away to begin anew")
+    try:
+        os.stat(journal / "db" / "data.mdb")
+    except FileNotFoundError:
+        message = f"the journal's file db/data.mdb is not in {journal}; put it back, or move db away to begin anew"
+        raise Damaged(message) from None
     mark = _mark(journal)
     if mark is not None and not asked:
         _take_marks(journal)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import rights
 from quire_daemon import soundness
 from quire_daemon.examining import Forked
 from quire_daemon.soundness import Prepared
@@ -65,3 +66,20 @@ def test_a_journal_whose_file_is_gone_is_told_as_that_and_left_alone(journals: P
     with pytest.raises(Damaged, match=r"db/data\.mdb is not in .*; put it back, or move db away to begin anew"):
         start(journals)
     assert (journals / "clean").exists()
+
+
+def test_a_journal_that_may_not_be_looked_at_is_not_told_as_gone(journals: Path) -> None:
+    """Whoever did what is told of one that is would begin a new one."""
+    closed(journals)
+    (journals / "db").chmod(0)
+
+    def say() -> None:
+        try:
+            start(journals)
+        except (Damaged, OSError) as error:
+            print(error)
+
+    try:
+        assert "Permission denied" in rights.printed(rights.be_anybody, say)
+    finally:
+        (journals / "db").chmod(0o700)
