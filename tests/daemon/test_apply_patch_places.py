@@ -430,3 +430,26 @@ def test_what_git_diff_says_makes_one_checkout_of_another(tmp_path: Path) -> Non
     assert reply["ok"], reply
     assert book.files == {path: content.encode() for path, content in after.items()}
     assert [e.to for e in book.events(FileMoved) if isinstance(e, FileMoved)] == ["name"]
+
+
+class Counted(bytes):
+    """A line that counts how often it is looked at."""
+
+    looks = 0
+
+    def strip(self, given: bytes | None = None, /) -> bytes:  # type: ignore[override]
+        Counted.looks += 1
+        return super().strip(given)
+
+
+@every("header", ["a", "default:", "#"])
+def test_a_header_that_every_line_is_costs_a_few_looks_at_each_however_often_it_is_said(header: str) -> None:
+    """Each of them began a section of its own, which went through all the others: the daemon answered nobody else."""
+    lines = [Counted(header.encode())] * 60 + [Counted(b"  x")] * 2
+    text = Text(False, tuple(lines), (b"\n",) * len(lines))
+    stacked = f"@@ {header}\n" * 3
+    (patch,) = parse_patch(f"*** Begin Patch\n*** Update File: f\n{stacked}-  x\n+  y\n*** End Patch\n")
+    Counted.looks = 0
+    with pytest.raises(Refused, match="matches at lines 61, 62"):
+        plan_file(patch, text, known=True)
+    assert 0 < Counted.looks < 20 * len(lines)

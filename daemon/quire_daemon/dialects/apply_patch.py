@@ -18,7 +18,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate
 from typing import Any, Final, NoReturn
@@ -104,6 +104,7 @@ class _Work:
         self.text = text
         self.known = known
         self.spans = [_Span.of(hunk) for hunk in patch.hunks]
+        self._ends: dict[int, tuple[int, int]] = {}  # by depth: in the outline, deeper lines, and what ends them
 
     def refuse(self, index: int, reason: str, message: str, **details: Any) -> NoReturn:
         """The file cannot be patched, because of hunk number `index`."""
@@ -195,12 +196,9 @@ class _Work:
     def _under(self, index: int, matching: Sequence[int]) -> list[int]:
         """Those places that are under all of the hunk's headers."""
         hunk = self.patch.hunks[index]
-        found = self._within(self._sections(index, TOO_DEEP), matching)
         begins = next((_depth(line.text) for line in hunk.old if line.text.strip()), TOO_DEEP)
-        return found or self._within(self._sections(index, begins), matching)
-
-    def _within(self, sections: Sequence[tuple[int, int]], matching: Sequence[int]) -> list[int]:
-        return [at for at in matching if any(start <= at < stop for start, stop in sections)]
+        tried = (_inside(self._sections(index, depth), matching) for depth in (TOO_DEEP, begins))
+        return next((found for within in tried if (found := [at for at, _ in within])), [])
 
     def _sections(self, index: int, begins: int) -> list[tuple[int, int]]:
         """The lines that the headers of hunk number `index` allow for, if its own begin at depth `begins`.
@@ -213,9 +211,8 @@ class _Work:
         for header in self.patch.hunks[index].headers:
             wanted = header.strip().encode()
             sections = [
-                (at, _section_end(lines, at, stop) if begins > _depth(lines[at]) else stop)
-                for start, stop in sections
-                for at in self._lines_like(wanted, start, stop)
+                (at, self._section_end(at, stop) if begins > _depth(lines[at]) else stop)
+                for at, stop in _inside(sections, self._lines_like(wanted))
             ]
             if not sections:
                 near = nearest_line(self.text, header)
@@ -224,13 +221,33 @@ class _Work:
                 self.refuse(index, "context_not_found", message, header=header, **({"near_miss": near} if near else {}))
         return sections
 
-    def _lines_like(self, wanted: bytes, start: int, stop: int) -> Iterator[int]:
+    def _lines_like(self, wanted: bytes) -> Iterator[int]:
         """The lines that say this, however far they are indented."""
         if _UNREADABLE in wanted:
-            return
-        for at in range(start, stop):
-            if wanted in self.text.lines[at] and self.text.lines[at].strip() == wanted:
-                yield at
+            return iter(())
+        return (at for at, line in enumerate(self.text.lines) if wanted in line and line.strip() == wanted)
+
+    def _section_end(self, at: int, stop: int) -> int:
+        """Where the section ends that begins with line `at`; at most `stop`.
+
+        It ends at a line that stands no deeper than its first one. A first line that nothing deeper follows begins a
+        section of a text without indentation: there, nothing says where it ends.
+        """
+        lines, depths = self._outline
+        depth, first = _depth(self.text.lines[at]), bisect_right(lines, at)
+        if first == len(lines) or depths[first] <= depth:
+            return stop
+        since, end = self._ends.get(depth, (0, 0))
+        if not since <= first < end:
+            end = next((n for n in range(first, len(lines)) if depths[n] <= depth), len(lines))
+            self._ends[depth] = first, end
+        return min(lines[end], stop) if end < len(lines) else stop
+
+    @cached_property
+    def _outline(self) -> tuple[list[int], list[int]]:
+        """The lines that may end a section, and how deep each stands."""
+        ending = [at for at, line in enumerate(self.text.lines) if (said := line.strip()) and not _is_part(said)]
+        return ending, [_depth(self.text.lines[at]) for at in ending]
 
     # ── choosing ──
 
@@ -456,23 +473,18 @@ def _headers(hunk: Hunk) -> str:
 # ── sections ─────────────────────────────────────────────────────────────────
 
 
-def _section_end(lines: Sequence[bytes], at: int, stop: int) -> int:
-    """Where the section ends that begins with line `at`; at most `stop`.
+def _inside(sections: Sequence[tuple[int, int]], places: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Those of the places that are in a section, each with where the last one that it is in ends. Both are sorted.
 
-    It ends at a line that stands no deeper than its first one. A first line that nothing deeper follows begins a
-    section of a text without indentation: there, nothing says where it ends.
+    Sections of one header may lie in each other, as many as the file has lines.
     """
-    depth = _depth(lines[at])
-    deeper = False
-    for i in range(at + 1, stop):
-        said = lines[i].strip()
-        if not said or said.startswith(_NO_SECTION) or _goes_on(said):
-            continue
-        if _depth(lines[i]) > depth:
-            deeper = True
-        else:
-            return i if deeper else stop
-    return stop
+    at_hand = stop = 0
+    for at in places:
+        while at_hand < len(sections) and sections[at_hand][0] <= at:
+            stop = max(stop, sections[at_hand][1])
+            at_hand += 1
+        if at < stop:
+            yield at, stop
 
 
 def _depth(line: bytes) -> int:
@@ -480,7 +492,9 @@ def _depth(line: bytes) -> int:
     return len(expanded) - len(expanded.lstrip())
 
 
-def _goes_on(said: bytes) -> bool:
-    """`public:`, `default:` and the like, and what a statement goes on with: part of the section around them."""
+def _is_part(said: bytes) -> bool:
+    """A bracket, a remark, `public:` and the like, what a statement goes on with: part of the section around them."""
+    if said.startswith(_NO_SECTION) or (said.endswith(b":") and said[:-1].isalpha()):
+        return True
     word = _FIRST_WORD.match(said)
-    return (said.endswith(b":") and said[:-1].isalpha()) or (word is not None and word[0] in _GOING_ON)
+    return word is not None and word[0] in _GOING_ON
