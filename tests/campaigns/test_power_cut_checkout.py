@@ -122,9 +122,8 @@ def test_power_cuts_lose_no_acknowledged_edit(disk: Path) -> None:
             left = until_cut(at, disk, writers, chance)
         os.replace(left, disk)
         with mounted(disk, top), contextlib.closing(Live(top / "checkout", top / "state")) as at:
-            (at.state_dir / "journal" / "afterimage").unlink(
-                missing_ok=True
-            )  # it tells of another start of the machine
+            # It tells of this start of the machine: another one would not believe it.
+            (at.state_dir / "journal" / "afterimage").unlink(missing_ok=True)
             boss = at.connect("boss")
             where = f"after cut {cut}, seed {live.SEED}"
             for writer in writers:
