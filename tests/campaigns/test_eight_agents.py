@@ -425,7 +425,7 @@ def check_undo_of(writer: str, at: Live, boss: Any, model: Ancestry) -> Counter[
         was, now = Page.of(before[path]), Page.of(at.read(path))
         assert now.frame == was.frame, path
         listed = conflicts.get(path, [])
-        wrong += [(path, "a conflict with itself", c) for c in listed if own_edit(c, writer)]
+        wrong += [(path, "a conflict with itself", c) for c in listed if own_edit(c, writer, model)]
         for slot, text in now.slots.items():
             place, first, last = (path, slot), *was.lines[slot]
             wanted = expected[place]
@@ -448,10 +448,12 @@ def check_undo_of(writer: str, at: Live, boss: Any, model: Ancestry) -> Counter[
     return found
 
 
-def own_edit(conflict: dict[str, Any], writer: str) -> bool:
-    """Is a conflict said to be with an edit of the very writer whose work is undone? With an undo by it, it may be."""
+def own_edit(conflict: dict[str, Any], writer: str, model: Ancestry) -> bool:
+    """Is a conflict said to be with an edit of the very writer whose work is undone? With an undo by it, it may be, and
+    with an edit that an undo has left in its place before, as others had built on it: neither is undone now.
+    """
     by = conflict["writer"]
-    return bool(by["agent"] == writer and by["type"] != "undo")
+    return bool(by["agent"] == writer and by["type"] != "undo" and conflict["batch"] not in model.undone)
 
 
 def concerns(conflict: dict[str, Any], place: Place, lines: tuple[int, int], model: Ancestry) -> bool:
