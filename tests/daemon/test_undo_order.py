@@ -69,6 +69,22 @@ def test_a_redo_brings_back_the_one_work_without_the_other(begun: Begun) -> None
     assert texts(desk) == anns
 
 
+def test_what_others_took_back_is_not_in_the_way_however_many_undos_there_were() -> None:
+    """Between what Ben built on Ann's line and his undo of that, her other line is undone: the two are no one run."""
+    desk = Desk()
+    desk.outside("f", START)
+    desk.write("f", START.replace(b"three", b"THREE"), desk.ann)
+    for n in range(250):
+        before = desk.text("f")
+        assert before is not None
+        ben = desk.write("f", before.replace(b"THREE", b"THREE by ben"), desk.ben)
+        if n == 0:
+            desk.write("f", before.replace(b"THREE", b"THREE by ben").replace(b"six", b"SIX"), desk.ann)
+        assert desk.call(UNDO_TOOL, desk.ben, batch=ben)["ok"]
+    reply = desk.call(UNDO_TOOL, desk.ann, writer="ann")
+    assert (desk.text("f"), [file["conflicts"] for file in reply["files"]]) == (START, [[]])
+
+
 def test_an_undo_that_had_nothing_to_do_in_a_file_counts_there_all_the_same() -> None:
     """Ben had taken out by hand what Ann had written. Her work is undone, so that it does not come back with his."""
     desk = Desk()

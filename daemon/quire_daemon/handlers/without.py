@@ -20,14 +20,14 @@ from quire_journal.unwind import unwind
 from quire_journal.views.batches import ABANDONED
 from quire_journal.views.files import Version
 
-MOST_OTHERS: Final = 200
-"""Undos of others, in the files of one undo, that are looked at together with it. Where there are more, what they did
-counts as what anybody did."""
+MOST_OTHERS: Final = 500
+"""Undos of others, in the files of one undo, that are looked at together with it: that takes about a millisecond each,
+as long as nothing else is decided. Where there are more, what they did counts as what anybody did."""
 
 MOST_SINCE: Final = 2000
 """Newest records, in which undos are looked for that had nothing to do in these files."""
 
-MOST_WRITES: Final = 2000
+MOST_WRITES: Final = 5000
 """What these undos may have written in all, in whatever files."""
 
 
