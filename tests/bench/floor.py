@@ -32,6 +32,21 @@ while True:
 """
 
 
+def file_system(folder: Path) -> str:
+    """Which one a folder is on, and of ext4 whether it keeps a journal: that is no mount option that one could read."""
+    device = os.stat(folder).st_dev
+    at = f"{os.major(device)}:{os.minor(device)}"
+    for mount in Path("/proc/self/mountinfo").read_text().splitlines():
+        fields = mount.split()
+        if fields[2] == at:
+            kind = fields[fields.index("-") + 1]
+            if kind != "ext4":
+                return kind
+            disk = Path(f"/sys/dev/block/{at}").resolve().name
+            return f"ext4 with{'' if any(Path('/proc/fs/jbd2').glob(f'{disk}-*')) else 'out'} a journal"
+    return "a disk of its own kind"
+
+
 def timed(act: Callable[[], object]) -> float:
     """Milliseconds of one call."""
     begun = time.perf_counter()

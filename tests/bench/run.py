@@ -10,7 +10,8 @@ of their row. `--plot` draws cost against size. With `--from FILE` earlier figur
 
 All rows take some fifteen minutes, and a journal of a million events six more to be made: `--keep` leaves the long
 journals in a folder and takes them from there the next time. Rows that are named one by one with the same `--json FILE`
-take their place among the figures that it has from this machine.
+take their place among the figures that it has from this machine. `QUIRE_BENCH_REPO` names repositories whose histories
+are taken (PATH:PATH), `QUIRE_BENCH_DISK` a folder on another file system, on which an undo is measured once more.
 """
 
 from __future__ import annotations
