@@ -22,6 +22,7 @@ from quire_daemon.reserve import Reserve
 from quire_daemon.server import Incoming, Peer, Server, listen
 from quire_daemon.workspace import Workspace
 from quire_journal import VERSION, WIRE
+from quire_journal.evidence import WATCHED
 from quire_journal.journal import Journal
 from quire_journal.messages import Caller, Reply, Request, encode
 from quire_journal.stores.memory import MemoryStore
@@ -101,6 +102,14 @@ class Daemon:
         """What is on the disk."""
         file = self.root / path
         return file.read_text() if file.exists() else None
+
+    def seen(self, path: str) -> int:
+        """What the watcher would tell of is looked at; the record that this came to."""
+        gather, recorder = self.app.gather, self.app.recorder
+        observation = gather.observe(path, WATCHED)
+        gather.note(observation, observation.event)
+        recorder.commit()
+        return recorder.journal.head
 
     def wait(self) -> None:
         """As long as the loop would for the disk, where a request of many writes waits for it."""

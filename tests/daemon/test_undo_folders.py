@@ -172,23 +172,14 @@ def test_a_folder_that_was_removed_comes_back_with_its_mode_when_all_goes_back(d
     assert tree(daemon) == {**MOVED, "d": "z\nmore\n"}
 
 
-def seen(daemon: Daemon, path: str) -> int:
-    """What the watcher would tell of is looked at; the record that this came to."""
-    gather, recorder = daemon.app.gather, daemon.app.recorder
-    observation = gather.observe(path, "watched")
-    gather.note(observation, observation.event)
-    recorder.commit()
-    return recorder.journal.head
-
-
 def restored_folder(daemon: Daemon, *paths: str) -> None:
     """There were empty folders, they went, and are restored."""
     for path in paths:
         (daemon.root / path).mkdir(mode=0o750, parents=True)
-    there = [seen(daemon, path) for path in paths][-1]
+    there = [daemon.seen(path) for path in paths][-1]
     for path in paths:
         (daemon.root / path).rmdir()
-        seen(daemon, path)
+        daemon.seen(path)
     ok(call(daemon, "restore", at=f"seq:{there}", paths=[*paths]))
     assert {path: tree(daemon).get(path, "") for path in paths} == dict.fromkeys(paths)
 
@@ -243,7 +234,7 @@ def test_a_restored_folder_in_which_somebody_made_something_stays(daemon: Daemon
 
 def test_a_folder_that_somebody_made_is_not_taken_away_with_what_they_wrote(daemon: Daemon) -> None:
     (daemon.root / "d").mkdir()
-    seen(daemon, "d")
+    daemon.seen("d")
     refused = call(daemon, "undo", writer="outside", last=1)
     assert (refused["error"], tree(daemon)) == ("not_found", {"d": None})
 
@@ -251,11 +242,11 @@ def test_a_folder_that_somebody_made_is_not_taken_away_with_what_they_wrote(daem
 def test_a_restored_folder_that_somebody_removed_and_made_again_stays(daemon: Daemon) -> None:
     restored_folder(daemon, "d")
     (daemon.root / "d").rmdir()
-    seen(daemon, "d")
+    daemon.seen("d")
     refused = call(daemon, "undo")
     assert (refused["ok"], tree(daemon)) == (False, {})
     (daemon.root / "d").mkdir()
-    seen(daemon, "d")
+    daemon.seen("d")
     refused = call(daemon, "undo")
     assert (refused["ok"], tree(daemon)) == (False, {"d": None})
 
@@ -264,7 +255,7 @@ def test_a_folder_that_went_for_a_file_comes_again_when_the_file_goes(daemon: Da
     made = ok(call(daemon, "write_file", path="d", content="file\n"))["version"]
     ok(call(daemon, "delete_file", path="d"))
     (daemon.root / "d/in").mkdir(parents=True)
-    seen(daemon, "d/in")
+    daemon.seen("d/in")
     ok(call(daemon, "restore", at=made, path="d"))
     assert tree(daemon) == {"d": "file\n"}
     ok(call(daemon, "undo"))

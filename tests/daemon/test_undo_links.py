@@ -40,21 +40,12 @@ def ok(reply: dict[str, Any]) -> dict[str, Any]:
     return reply
 
 
-def seen(daemon: Daemon, path: str) -> int:
-    """What the watcher would tell of is looked at; the record that this came to."""
-    gather, recorder = daemon.app.gather, daemon.app.recorder
-    observation = gather.observe(path, "watched")
-    gather.note(observation, observation.event)
-    recorder.commit()
-    return recorder.journal.head
-
-
 def restored(daemon: Daemon, target: str) -> None:
     """A link was there, went, and is restored."""
     (daemon.root / "link").symlink_to(target)
-    there = seen(daemon, "link")
+    there = daemon.seen("link")
     (daemon.root / "link").unlink()
-    seen(daemon, "link")
+    daemon.seen("link")
     ok(call(daemon, "restore", at=f"seq:{there}", path="link"))
     assert os.readlink(daemon.root / "link") == target
 
@@ -83,19 +74,19 @@ def test_a_link_that_somebody_leads_elsewhere_since_stays(daemon: Daemon) -> Non
 
 def test_a_file_that_took_the_place_of_a_link_is_no_link_of_its_bytes_after_an_undo(daemon: Daemon) -> None:
     (daemon.root / "link").symlink_to("nowhere")
-    seen(daemon, "link")
+    daemon.seen("link")
     (daemon.root / "link").unlink()
     (daemon.root / "link").write_text("file\n")
-    seen(daemon, "link")
+    daemon.seen("link")
     refused = call(daemon, "undo", writer="outside", last=1)
     assert (refused["ok"], daemon.text("link")) == (False, "file\n")
 
 
 def test_a_link_that_another_program_removed_is_made_again(daemon: Daemon) -> None:
     (daemon.root / "link").symlink_to("nowhere")
-    seen(daemon, "link")
+    daemon.seen("link")
     (daemon.root / "link").unlink()
-    seen(daemon, "link")
+    daemon.seen("link")
     ok(call(daemon, "undo", writer="outside", last=1))
     assert os.readlink(daemon.root / "link") == "nowhere"
 
@@ -130,7 +121,7 @@ def test_of_two_names_of_a_file_one_goes_and_the_other_is_written(daemon: Daemon
     (daemon.root / "b").hardlink_to(daemon.root / "a")
     ok(call(daemon, "write_file", path="a", content="two\n", expectedSha256=one["sha256"]))
     assert daemon.text("b") == "two\n"
-    seen(daemon, "b")
+    daemon.seen("b")
     undone = ok(call(daemon, "undo", **{"writer": "*", "from": one["version"]}))
     assert {f["path"]: f["action"] for f in undone["files"]} == {"a": "write", "b": "delete"}
     assert (daemon.text("a"), daemon.text("b")) == ("one\n", None)
