@@ -144,11 +144,16 @@ class EditFileReply(Written, frozen=True, kw_only=True):
     appliedEdits: list[AppliedEdit]
 
 
-class PatchedFile(Written, frozen=True, kw_only=True):
-    """A file of a patch."""
+class WrittenFile(Written, frozen=True, kw_only=True):
+    """What a reply about several files tells of one."""
 
     ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
     message: Maybe[str] = UNSET  # type: ignore[assignment]  # the same
+
+
+class PatchedFile(WrittenFile, frozen=True, kw_only=True):
+    """A file of a patch."""
+
     operation: Maybe[str] = UNSET
 
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET
 
 from quire_daemon.replies.base import Change, Maybe, Missing, Reply, Shape, Span, Writer
-from quire_daemon.replies.edits import LastWriter, Written
+from quire_daemon.replies.edits import LastWriter, Written, WrittenFile
 from quire_daemon.replies.history import Difference
 
 
@@ -33,11 +33,9 @@ class FirstSeen(Made, frozen=True, kw_only=True):
     why: str
 
 
-class UnwoundFile(Written, frozen=True, kw_only=True):
+class UnwoundFile(WrittenFile, frozen=True, kw_only=True):
     """What becomes of a file."""
 
-    ok: Maybe[bool] = UNSET  # type: ignore[assignment]  # which a reply has, and a part of one need not have
-    message: Maybe[str] = UNSET  # type: ignore[assignment]  # the same
     action: str  # write, create, make, delete, move, mode, none
     entry: Maybe[str] = UNSET  # of make: link or folder
     to: Maybe[str] = UNSET
