@@ -349,6 +349,15 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         yield disk
 
 
+def hello_on(disk: Path, daemon: Any) -> tuple[Live, Any, dict[str, Any]]:
+    """A checkout on `disk` with one file, a caller, and what the caller was shown of it."""
+    (disk / "checkout").mkdir()
+    at = daemon(root=disk / "checkout")
+    at.write("hello.py", HELLO)
+    client = at.connect("ada")
+    return at, client, ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
+
+
 def noise(kilobytes: int, before: str = "") -> str:
     """Text that does not compress; each line has `before` before it."""
     noise = os.urandom(kilobytes * 1024 // 65 * 32).hex()
@@ -390,11 +399,7 @@ def test_a_full_disk_of_the_journal_refuses_writes_by_name_and_recovers_with_spa
 
 
 def test_a_full_disk_of_the_workspace_refuses_writes_by_name_and_leaves_the_files_alone(disk: Path, daemon) -> None:
-    (disk / "checkout").mkdir()
-    at = daemon(root=disk / "checkout")
-    at.write("hello.py", HELLO)
-    client = at.connect("ada")
-    shown = ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
+    at, client, shown = hello_on(disk, daemon)
     fill(disk / "filler")
     refused(client.call("write_file", {"path": "big.txt", "content": noise(300)}), "disk_full")
     reply = client.call("edit", replacing(shown, "return 1", "    return 2\n" + noise(100, "# ")))
@@ -415,11 +420,7 @@ def test_a_full_disk_of_the_workspace_refuses_writes_by_name_and_leaves_the_file
 
 def test_a_read_only_disk_is_permission_denied(disk: Path, daemon) -> None:
     """Root may write into any folder, so what is made read-only here is the mount."""
-    (disk / "checkout").mkdir()
-    at = daemon(root=disk / "checkout")
-    at.write("hello.py", HELLO)
-    client = at.connect("ada")
-    shown = ok(client.call("read_file", {"path": "hello.py", "hashes": True}))
+    _, client, shown = hello_on(disk, daemon)
     eventually("the start is through", lambda: caught_up(client))
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     refused(client.call("edit", replacing(shown, "return 1", "    return 2")), "permission_denied")
