@@ -1,7 +1,8 @@
 """Safety: does an edit break what was sound before?
 
-A result is suspicious when its brackets were balanced before and are not now, or when a new line repeats its direct
-neighbour. A file that was broken before is never held against an edit; prose and data are not judged.
+A result is suspicious when its brackets were balanced before and are not now, or when the first or the last line of
+a new text repeats the untouched line beside it. A file that was broken before is never held against an edit; prose
+and data are not judged.
 
 Where a grammar is installed it is asked first (`syntax`). It runs outside of the daemon, so it is handed in.
 """
@@ -10,10 +11,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -134,6 +133,8 @@ def check(
     path: str, before: Text, after: Text, splices: Sequence[Splice], faults_of: Faults = no_faults
 ) -> list[Suspicion]:
     """What is suspicious about `after`, which is `before` with `splices`. Empty when nothing is.
+
+    A line that a splice replaces by the same is one that the call names: it is not taken for an untouched one.
 
     Brackets are read where no grammar can tell, and beside a fault that it found, because what is said of a bracket
     is plainer. What parses, or did not parse before, is not held against the edit for its brackets: the grammar
@@ -366,28 +367,43 @@ def _is_escaped(data: bytes, at: int) -> bool:
 
 
 def _duplicates(before: Text, after: Text, splices: Sequence[Splice]) -> list[Suspicion]:
-    """New lines that are equal to the line beside them, where that was not so before."""
+    """New lines that repeat the untouched line beside them: an edit that begins or ends a line too late or too early.
+
+    A line that the new text itself repeats is meant, and so is a repetition that was there before.
+    """
     warnings: list[Suspicion] = []
     moved = 0
-    for s in splices:
-        start = s.start + moved
-        moved += s.shift
-        if not s.lines:
+    for start, stop, lines in _apart(splices):
+        first, last = start + moved, start + moved + len(lines) - 1
+        moved += len(lines) - (stop - start)
+        if not lines:
             continue
-        first = max(start - 1, 0)
-        around = after.lines[first : start + len(s.lines) + 1]
-        now = _repeats(around)
-        if not now:
-            continue
-        was = _repeats(before.lines[max(s.start - 1, 0) : s.stop + 1])
-        for line, count in now.items():
-            if count > was[line] and not is_poor(line):
-                at = next(i for i in range(1, len(around)) if around[i] == around[i - 1] == line)
-                message = f"Line {first + at + 1} repeats the line before it: {shown(line).strip()[:80]!r}"
-                warnings.append({"type": "duplicate_line", "message": message, "line": first + at + 1})
+        head = before.lines[start] if start < stop else None  # what stood beside the neighbours
+        tail = before.lines[stop - 1] if start < stop else None
+        if start > 0 and before.lines[start - 1] == lines[0] != head:
+            warnings += _repeated(after, first, "before")
+        elif stop < len(before) and before.lines[stop] == lines[-1] != tail:
+            warnings += _repeated(after, last, "after")
     return warnings
 
 
-def _repeats(lines: Sequence[bytes]) -> Counter[bytes]:
-    """How often each line follows its own like."""
-    return Counter([b for a, b in pairwise(lines) if a == b])
+def _repeated(after: Text, at: int, where: str) -> list[Suspicion]:
+    line = after.lines[at]
+    if is_poor(line):
+        return []
+    message = f"Line {at + 1} repeats the line {where} it: {shown(line).strip()[:80]!r}"
+    return [{"type": "duplicate_line", "message": message, "line": at + 1}]
+
+
+def _apart(splices: Sequence[Splice]) -> Iterator[tuple[int, int, list[bytes]]]:
+    """What each part of the text becomes, between two untouched lines: splices that adjoin are one part."""
+    start, stop, lines = 0, -1, list[bytes]()
+    for s in splices:
+        if s.start > stop:
+            if stop >= 0:
+                yield start, stop, lines
+            start, lines = s.start, []
+        stop = s.stop
+        lines += s.lines
+    if stop >= 0:
+        yield start, stop, lines

@@ -418,6 +418,13 @@ def test_the_settings_decide_for_each_kind_of_suspicion(setting: str, ok: bool) 
     assert book.call("edit", replace("two 2", "one 1"))["ok"] is ok
 
 
+def test_a_line_that_the_call_itself_doubles_is_not_refused() -> None:
+    book = Playbook({"f.txt": FIVE})
+    assert book.call("edit", replace("two 2", "two 2\ntwo 2"))["safety_status"] == "clean"
+    book = Playbook({"f.txt": FIVE})
+    assert book.call("edit", replace("two 2", "new 2\nthree 3"))["error"] == "safety_check_failed"
+
+
 # ── refusals of the file itself ──
 
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cases import every
 from quire_daemon import safety
 from quire_journal.diff import diff
+from quire_journal.splice import Splice, apply
 from quire_journal.text import Text
 
 
@@ -14,6 +19,16 @@ def found(path: str, before: str, after: str) -> list[str]:
     """The kinds of suspicion about an edit."""
     a, b = Text.of(before.encode()), Text.of(after.encode())
     return [warning["type"] for warning in safety.check(path, a, b, diff(a, b))]
+
+
+def repeated(before: str, *splices: Splice) -> list[safety.Suspicion]:
+    """What is said of repeated lines when a text becomes another one by these splices."""
+    text = Text.of(before.encode())
+    return [w for w in safety.check("a.c", text, apply(text, splices), splices) if is_repeated(w)]
+
+
+def is_repeated(warning: safety.Suspicion) -> bool:
+    return bool(warning["type"] == "duplicate_line")
 
 
 @every(
@@ -81,22 +96,70 @@ def test_a_changed_quote_can_unbalance_what_follows() -> None:
     assert found("a.py", 'a = "x"\nb = (1)\n', 'a = """x"\nb = (1)\n') == ["unbalanced"]
 
 
-def test_a_new_line_that_repeats_its_neighbour_is_suspicious() -> None:
-    assert found("a.py", "one()\ntwo()\n", "one()\none()\ntwo()\n") == ["duplicate_line"]
+@every(
+    ("splice", "line"),
+    [
+        (Splice(1, 1, (b"one()",)), 2),  # below its like
+        (Splice(0, 0, (b"one()",)), 1),  # above its like
+        (Splice(1, 2, (b"new()", b"three()")), 3),  # the last of a text that ends a line too late
+        (Splice(1, 2, (b"one()", b"new()")), 2),  # the first of one that begins a line too early
+        (Splice(1, 1, (b"one()", b"one()")), 2),
+        (Splice(0, 2, (b"three()",)), 1),
+    ],
+)
+def test_a_new_text_that_repeats_the_untouched_line_beside_it_is_suspicious(splice: Splice, line: int) -> None:
+    assert [w["line"] for w in repeated("one()\ntwo()\nthree()\n", splice)] == [line]
 
 
 @every(
-    ("before", "after"),
+    ("before", "splices"),
     [
-        ("}\na\n", "}\n}\na\n"),
-        ("\na\n", "\n\na\n"),
-        ("x = 1\nx = 1\ny\n", "x = 1\nx = 1\nz\n"),
-        ("x = 1\nx = 1\ny\n", "z\nx = 1\nx = 1\n"),
-        ("a b\nc\n", "a b\nc\na b\n"),
+        ("}\na 1\n", [Splice(1, 1, (b"}",))]),  # poor
+        ("\na 1\n", [Splice(0, 0, (b"",))]),
+        ("x 1\nx 1\ny 1\n", [Splice(0, 1, (b"x 1",))]),  # that was so before
+        ("x 1\nx 1\ny 1\n", [Splice(1, 2, (b"x 1", b"z 1"))]),
+        ("x 1\nx 1\ny 1\n", [Splice(0, 1, (b"z 1", b"x 1"))]),
+        ("a 1\nb 1\n", [Splice(1, 1, (b"x 1", b"x 1"))]),  # the new text repeats itself
+        ("a 1\nb 1\nc 1\n", [Splice(1, 2, (b"x 1", b"y 1", b"y 1"))]),
+        ("a 1\nb 1\nc 1\n", [Splice(0, 1, (b"x 1",)), Splice(1, 2, (b"x 1",))]),  # each of two new ones
+        ("a 1\nb 1\nc 1\n", [Splice(1, 1, (b"x 1",)), Splice(1, 1, (b"x 1",))]),
+        ("a 1\nb 1\nc 1\n", [Splice(1, 2, (b"b 1", b"b 1"))]),  # of a line that is named, not untouched
+        ("a 1\nb 1\nb 1\n", [Splice(0, 1)]),  # nothing is new
+        ("a 1\nb 1\na 1\n", [Splice(1, 2)]),
     ],
 )
-def test_poor_lines_and_repetitions_that_were_there_are_not(before: str, after: str) -> None:
-    assert "duplicate_line" not in found("a.c", before, after)
+def test_what_is_repeated_on_purpose_or_was_repeated_before_is_not(before: str, splices: list[Splice]) -> None:
+    assert repeated(before, *splices) == []
+
+
+LINES = st.sampled_from([b"a 1", b"b 1", b"c 1", b"}"])
+
+
+@given(st.lists(LINES, max_size=6), st.data())
+def test_a_repetition_is_told_by_the_lines_beside_each_new_text_alone(lines: list[bytes], data: st.DataObject) -> None:
+    at = sorted(data.draw(st.lists(st.integers(0, len(lines)), max_size=4)))
+    ends = [(a, b) for a, b in zip(at[::2], at[1::2], strict=False)]
+    splices = [Splice(a, b, tuple(data.draw(st.lists(LINES, max_size=3)))) for a, b in ends]
+    before = Text.of(b"".join(line + b"\n" for line in lines))
+
+    # Each line of the result with where it comes from; None for a new one.
+    made: list[tuple[bytes, int | None]] = []
+    at_line = 0
+    for s in splices:
+        made += [(lines[n], n) for n in range(at_line, s.start)] + [(line, None) for line in s.lines]
+        at_line = s.stop
+    made += [(lines[n], n) for n in range(at_line, len(lines))]
+    wanted = set()
+    for i, ((one, was), (two, is_now)) in enumerate(pairwise(made)):
+        if one != two or one == b"}" or (was is None) == (is_now is None):
+            continue
+        beside = was + 1 if was is not None else is_now - 1 if is_now is not None else -1
+        replaced = any(s.start <= beside < s.stop for s in splices)
+        if not (replaced and lines[beside] == one):
+            wanted.add(i + 1 if was is None else i + 2)
+    told = {w["line"] for w in safety.check("a.c", before, apply(before, splices), splices) if is_repeated(w)}
+    assert told <= wanted
+    assert bool(told) == bool(wanted)
 
 
 def test_repeated_rows_of_data_are_not_suspicious() -> None:

@@ -307,7 +307,7 @@ class _Call(msgspec.Struct, frozen=True):
         if plan.by_number:
             told = "the numbers were taken as the file is now"
             warnings = [*warnings, *never_read(self.params, self.now, self.world, told)]
-        splices = trim(self.text, splices)
+        named, splices = splices, trim(self.text, splices)
         after = apply(self.text, splices, plan.final_break)
         require_fits(self.now.path, after, self.world)
         result = Result(
@@ -327,6 +327,7 @@ class _Call(msgspec.Struct, frozen=True):
             warnings=(*warnings, *plan.warnings),
             fields={**plan.fields, **across},
             to=self.destination(plan.rename) if plan.rename else None,
+            named=named,
         )
         return conclude(result, self.world)
 

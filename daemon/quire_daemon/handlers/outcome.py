@@ -100,6 +100,7 @@ class Result(msgspec.Struct, frozen=True):
     warnings: tuple[dict[str, Any], ...] = ()
     fields: Mapping[str, Any] = msgspec.field(default_factory=dict)
     to: FileNow | None = None  # the free name that the result gets
+    named: tuple[Splice, ...] | None = None  # `splices` as the call words them, with what they leave as it is
 
     @property
     def same(self) -> bool:
@@ -122,7 +123,8 @@ def conclude(result: Result, world: World) -> Decision:
     verdict_of: Callable[[], Verdict] = lambda: Verdict(CLEAN)  # noqa: E731
     if now.kind != "missing":
         texts = result.before, result.after
-        verdict_of = judge(result.safety, world.settings.safety, now.path, *texts, result.splices, world.grammars)
+        named = result.splices if result.named is None else result.named
+        verdict_of = judge(result.safety, world.settings.safety, now.path, *texts, named, world.grammars)
     reply, fresh = _told(result, world, head if result.dry_run else world.next_seq)
     verdict = verdict_of()
     if verdict.rejected:
